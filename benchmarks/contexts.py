@@ -1,4 +1,4 @@
-"""Maxent problems of section 5 of Huang et al. (2010): contexts with their labels, as arrays.
+"""Maxent problems of section 5 of Huang et al. 2010: contexts with their labels, as arrays.
 
 Text: a position with its words, spelling and the two (gold) tags before it, 0/1 features; a feature ties an attribute
 to one label, and is kept if the two meet at least `CUTOFF` times in the training data. (OpenNLP counts attributes, not

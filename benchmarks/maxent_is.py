@@ -1,4 +1,4 @@
-"""Iterative scaling and coordinate descent for maximum entropy: the experiments of Huang et al. (2010).
+"""Iterative scaling and coordinate descent for maximum entropy: the experiments of Huang et al. 2010.
 
 Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus with 0/1 features (l2 = 0.1), and
 20news with rows of length 1, without and with a bias (l2 = 1/8). l2 = 0.1 is the paper's sigma^2 = 10 for the sum of

@@ -234,7 +234,7 @@ def bounds(chains: Chains, cap: int) -> Iterator[Bound]:
     for delta in (1.0, 0.1):
         added = additions(problem, DCD(delta=delta))
         yield Bound(
-            "Chang, Yih 2013, Theorem 1: labellings added", "`dcd`", delta, added, dcd_additions(problem, delta)
+            "Chang and Yih 2013, Theorem 1: labellings added", "`dcd`", delta, added, dcd_additions(problem, delta)
         )
 
 

@@ -63,7 +63,7 @@ step, where it must break.
 | Theorem 4, (67) | the line search ends with a step of at least that length that decreases enough | `cd` |
 | Theorem 6 | near the optimum Newton's step is taken as it is | `cd` |
 | Theorem 7 | near the optimum it goes further down than the minimum of any other function | `cd` against `gis`, `iis`, `scgis` |
-| Chang, Yih 2013, Theorem 1 | violations of delta or more, counted, against the bound | `dcd` |
+| Chang and Yih 2013, Theorem 1 | violations of delta or more, counted, against the bound | `dcd` |
 | Theorem 2 | on fixed working sets the dual rises linearly to their optimum (checked in the same way) | `dcd` |
 | Theorem 3 | passes grow no faster than log(1/eps) / eps^2 from each eps to half of it | `dcd` |
 """  # noqa: E501

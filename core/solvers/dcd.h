@@ -1,5 +1,5 @@
-// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0, or any other link of
-// quadratic conjugate phi*(s) = c/2 s^2; c = 1/2 in the paper.
+// Visits of dual coordinate descent for the squared hinge (Chang and Yih 2013, Algorithms 1 to 3), temperature 0, or
+// any other link of quadratic conjugate phi*(s) = c/2 s^2; c = 1/2 in the paper.
 //
 // In the paper's terms C_i = omega_i / l2 and alpha = C_i x, where x is an atom's coefficient (the share of s mu). With
 // s the sum of example i's coefficients, the violation of an atom and Algorithm 1's step on it are

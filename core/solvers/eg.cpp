@@ -54,7 +54,8 @@ class Lane {
         objective.add_cost(i, objective.loss().cost_scale, target);
 
         double eta = std::min(state.step_sizes[i], options_.max_step);
-        double safe_step = 0;  // up to here the dual cannot fall (000 eq. 19); known once a step is refused
+        // Up to here the dual cannot fall (Collins et al. 2008, equation 19); known once a step is refused.
+        double safe_step = 0;
         for (;;) {
             interrupt_.check();
             ++report.visits;

@@ -1,11 +1,11 @@
-// One pass of online exponentiated gradient (000 Figures 2 and 3) over Gibbs dual points.
+// One pass of online exponentiated gradient (Collins et al. 2008, Figures 2 and 3) over Gibbs dual points.
 //
 // For the visited example, with theta = A_i w and slot scores s of its distribution p ~ exp(<count, s>):
 //   s' = (1 - eta tau) s + eta (theta + kappa c),   d = mu(s) - mu(s'),   w' = w + omega / l2 A'd
 //   D(old) - D(new) = omega [tau (H(s) - H(s')) + <theta + kappa c, d> + omega / (2 l2) |A'd|^2]
 // With an elastic net w' = soft(u + omega A'd, l1) / l2 on the rows of A'd, and q of `shrunk_weights` for |A'd|^2.
-// Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (000, section 7), up to
-// max_step (1 / tau: more would turn the old scores' sign).
+// Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (Collins et al. 2008,
+// section 7), up to max_step (1 / tau: more would turn the old scores' sign).
 //
 // With several lanes (n_jobs > 1, where it is worth it) this is another algorithm, which the papers do not have. The
 // order is cut into rounds of round_size examples per lane. In a round a lane's weights are those of the round's

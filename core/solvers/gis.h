@@ -1,5 +1,5 @@
-// The parallel update of GIS (003, Algorithm 2) in two parts: the expectations of all features, a sum over examples that
-// may be taken batch by batch, and from it the steps of all weights, for which no example is needed.
+// The parallel update of GIS (Huang et al. 2010, Algorithm 2) in two parts: the expectations of all features, a sum
+// over examples that may be taken batch by batch, and from it the steps of all weights, for which no example is needed.
 #pragma once
 
 #include <span>

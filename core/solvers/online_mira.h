@@ -1,5 +1,6 @@
-// Visits of MIRA (004, section 2.1): the weights nearest to w that separate the gold labelling from the k best ones
-// at w by a margin of their costs, <w, A_i'(g - count(y))> >= kappa cost(y), whatever that takes (no bound on alpha).
+// Visits of MIRA (Chang and Yih 2013, section 2.1): the weights nearest to w that separate the gold labelling from the
+// k best ones at w by a margin of their costs, <w, A_i'(g - count(y))> >= kappa cost(y), whatever that takes (no bound
+// on alpha).
 #pragma once
 
 #include "solvers/online.h"

@@ -2,7 +2,7 @@
 //
 //   min 1/2 |d|^2   subject to   <d, psi_j> >= need_j,       d = sum_j alpha_j psi_j,  alpha >= 0,
 //
-// given by the inner products of the psi. Solved exactly by a dual active-set method (Goldfarb and Idnani, 1983): the
+// given by the inner products of the psi. Solved exactly by a dual active-set method (Goldfarb and Idnani 1983): the
 // most violated constraint joins the active ones, with steps that keep alpha >= 0 and the active ones tight; one whose
 // alpha becomes 0 leaves. A constraint that cannot be met together with the active ones is left out.
 #pragma once

@@ -3,8 +3,8 @@
 //   L(w) = l2/2 |w|^2 + sum_x omega_x tau log T_w(x) - sum_t w_t e_t,   e_t = sum_x omega_x f_t(x, gold of x)
 //   S_w(x, y) = exp((sum_t w_t f_t(x, y) + kappa c(x, y)) / tau),   T_w(x) = sum_y S_w(x, y),   P_w = S_w / T_w
 //
-// (003 has tau = 1, kappa = 0 and omega_x = ~P(x).) Every method minimises a function A_t with A_t(0) = 0 that lies
-// above the change of L when w_t moves by z:
+// (Huang et al. 2010: tau = 1, kappa = 0 and omega_x = ~P(x).) Every method minimises a function A_t with A_t(0) = 0
+// that lies above the change of L when w_t moves by z:
 //
 //   L(w + z e_t) - L(w) <= A_t(z) = l2 (w_t z + z^2/2) - z e_t + tau B_t(z / tau)                      (6), (11)
 //

@@ -1,4 +1,4 @@
-// One pass of dual coordinate ascent over clique marginals (Le Priol, Piche and Lacoste-Julien 2018).
+// One pass of dual coordinate ascent over clique marginals (Le Priol et al. 2018).
 //
 // For the visited example, with marginals m of its cliques, theta = A_i w and q the marginals of p_w, the dual along
 // the line from m to q, d = q - m, is but for a constant and the factor omega

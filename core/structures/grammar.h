@@ -1,6 +1,6 @@
-// Derivations of sentences under a grammar in Chomsky normal form (001, example 2: parts are anchored rules).
-// grammar_rules.h says which slots there are. Every derivation of a sentence of n words has n - 1 anchored rules and n
-// symbols of words; each span is at most one node. Cost: by name,
+// Derivations of sentences under a grammar in Chomsky normal form (Bartlett et al. 2004, example 2: parts are anchored
+// rules). grammar_rules.h says which slots there are. Every derivation of a sentence of n words has n - 1 anchored
+// rules and n symbols of words; each span is at most one node. Cost: by name,
 //   "constituents"  the slots of spans and words that the gold derivation does not have, spans by their columns' costs
 //   "rules"         anchored rules that are not the gold derivation's, and wrong symbols of words; needs gold derivations
 #pragma once

@@ -1,7 +1,7 @@
 // Sums over spanning trees by the matrix-tree theorem, with no subtraction anywhere.
 //
 // Z = det L for the Laplacian L of the arc weights w(h, m) (Tutte 1948; Koo et al. 2007). Its elimination is done the
-// way Grassmann, Taksar and Heyman (1985) do it for Markov chains: the pivot of word k is the sum of the weights into k
+// way Grassmann et al. 1985 do it for Markov chains: the pivot of word k is the sum of the weights into k
 // from the root 0 and from the words that are left, and
 //   d_k = sum_i w(i, k),   p_i(k) = w(i, k) / d_k,   w(i, j) += p_i(k) w(k, j),   Z = product of all d_k.
 // Only sums, products and quotients of non-negative numbers: every result has nearly all its digits, where pivots found

@@ -38,7 +38,7 @@ def _read_part(name: str, data: str | os.PathLike[str] | None, task: str) -> tup
 
 
 def pos_features(tokens: Sequence[str]) -> list[list[str]]:
-    """Attributes for part-of-speech tagging, after Ratnaparkhi (1996).
+    """Attributes for part-of-speech tagging, after Ratnaparkhi 1996.
 
     The words up to two tokens away, prefixes and suffixes of up to four letters, and whether the word has a digit, an
     upper-case letter or a hyphen. (There the spelling is looked at for rare words only.) The tags before a token are

@@ -31,7 +31,7 @@ Atom = tuple[str, int]
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix")
 PREFIX = 5
 
-#: First-order features after McDonald, Crammer and Pereira (2005), with lemmas and morphology.
+#: First-order features after McDonald et al. 2005, with lemmas and morphology.
 ARC_TEMPLATES = """
 # one word
 form |

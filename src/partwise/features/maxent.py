@@ -4,7 +4,8 @@ Three ways to have features:
 
     maxent_map         attributes of the context times labels: all pairs, or (OpenNLP's way) only some, each of which
                        ties an attribute to one label
-    logistic_map       two labels and one weight per attribute, on the side of the second (003, section 7.11)
+    logistic_map       two labels and one weight per attribute, on the side of the second (Huang et al. 2010,
+                       section 7.11)
     maxent_matrix_map  any sparse matrix with a row for each (context, label)
 
 `merge_contexts` makes one example with a weight of equal ones.

@@ -3,10 +3,10 @@
 chunk
     Words in column 0, parts of speech in column 1: the 19 templates of CRFsuite's chunking example.
 pos
-    Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi (1996).
+    Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi 1996.
 ner
     Words in column 0: words, shapes and affixes; if asked for, columns of tags such as parts of speech; with files
-    given, clusters (as Turian, Ratinov and Bengio 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of
+    given, clusters (as Turian et al. 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of
     names.
 morph
     Words in column 0: as "pos", with longer endings, and the word in lower case; if asked for, columns of tags, also

@@ -16,9 +16,10 @@ Step sizes:
 Stopping rule. gap <= tol (1 + |Q|), where gap is the certificate of `SimplexFunction.gap`: with mu = 0 the Frank-Wolfe
 gap, the largest <grad Q(alpha), alpha - corner>. It is found after every batch step, and after every n single ones.
 
-Source. 000, Figures 1 and 2, Theorems 1 and 2 with Definitions 5.1 and 5.2 (`EGResult.bound`, `iterations_for`); its
-section 7 for adaptive steps. The search is our own: what the proof of Lemma 2 needs is checked instead of assumed
-(see `solvers.eg_batch`). Departures: constants may differ between blocks, and components are kept above e^-700.
+Source. Collins et al. 2008, Figures 1 and 2, Theorems 1 and 2 with Definitions 5.1 and 5.2 (`EGResult.bound`,
+`iterations_for`); its section 7 for adaptive steps. The search is our own: what the proof of Lemma 2 needs is checked
+instead of assumed (see `solvers.eg_batch`). Departures: constants may differ between blocks, and components are kept
+above e^-700.
 """
 
 import warnings
@@ -41,9 +42,9 @@ Order = Literal["batch", "random", "cyclic"]
 NOISE = 1e-14
 #: Where Q is linear no step is too large; this one keeps logs finite.
 LARGEST_STEP = 1e12
-#: Factor on a step that was not too long (000, section 7).
+#: Factor on a step that was not too long (Collins et al. 2008, section 7).
 GROWTH = 1.05
-#: The first step where no constant tells one (000, section 7.1).
+#: The first step where no constant tells one (Collins et al. 2008, section 7.1).
 FIRST_STEP = 0.5
 
 
@@ -95,8 +96,8 @@ class EGResult:
     def bound(self, other: ArrayLike) -> float:
         """What the theorems promise of Q(alpha^(T + 1)) - Q(other) after T iterations, for any point `other`.
 
-        000's Theorem 1 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were searched for, and
-        Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
+        Theorem 1 of Collins et al. 2008 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were
+        searched for, and Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
 
         Raises
         ------

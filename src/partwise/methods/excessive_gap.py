@@ -9,13 +9,14 @@ A prox-function d on Q (strongly convex with modulus sigma, least value 0 at `ce
 
     J_mu(w) = f(w) + max over alpha in Q of <Aw, alpha> - g(alpha) - mu d(alpha)
 
-Update. 002, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils J_mu(w) <= D(alpha)
-(eq. 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)), L = |A|^2 / rho + L_g (eq. 17).
+Update. Zhang et al. 2011, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils
+J_mu(w) <= D(alpha) (equation 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)),
+L = |A|^2 / rho + L_g (equation 17).
 
 Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|, with (11) and
 (17) checked at every step: functions, constants or operators that do not belong together are found out.
 
-Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
+Source. Zhang et al. 2011, section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
 are the functions of its section 3; other functions are other objects with the methods of the protocols below
 (`StronglyConvex`, `SmoothTerm`, `Prox`).
 Structured problems are solved by the solver `excessive-gap`, which never lists labellings.

@@ -6,9 +6,9 @@ With alpha_{i,y} = p_i(y) for each labelling y of each example, -D of `problem` 
     b_{i,y} = -omega_i kappa <count(y), c_i>,   A_{(i,y),(j,z)} = omega_i omega_j <psi_{i,y}, psi_{j,z}> / l2
     psi_{i,y} = A_i'(g_i - count(y))
 
-over a product of simplices, which is the form of 000 (equations 4 and 5) and 001 (Figure 1), and what `eg_qp` or any
-QP solver takes. The solvers work on slot scores instead, whose number does not grow with the number of labellings; on
-this form they can be checked, and for one label per example the two are the same.
+over a product of simplices, which is the form of Collins et al. 2008 (equations 4 and 5) and of Bartlett et al. 2004
+(Figure 1), and what `eg_qp` or any QP solver takes. The solvers work on slot scores instead, whose number does not grow
+with the number of labellings; on this form they can be checked, and for one label per example the two are the same.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Convex functions over products of simplices, with what the theorems of exponentiated gradient ask of them.
 
 With the Bregman divergence B_Q[p || q] = Q(p) - Q(q) - <grad Q(q), p - q> and D[p || q] = sum_i D[p_i || q_i], the sum
-of the blocks' KL divergences, 000 calls Q
+of the blocks' KL divergences, Collins et al. 2008 call Q
 
     tau-upper-bounded         B_Q[p || q] <= tau D[p || q]                               `upper`        Definition 5.1
     tau-online-upper-bounded  the same where p and q differ in one block alone           `block_upper`  Definition 5.2
@@ -149,8 +149,8 @@ class SimplexFunction:
 class Quadratic(SimplexFunction):
     """b'alpha + 1/2 alpha'A alpha + sum_i tau_i sum_j alpha_ij log alpha_ij, made by `quadratic`.
 
-    A, b: the program; tau_i is `lower`. gradient_range: B of 001, an upper bound of what two components of b + A alpha
-    within one block can differ by. largest_eigenvalue: lambda of 001.
+    A, b: the program; tau_i is `lower`. gradient_range: B of Bartlett et al. 2004, an upper bound of what two
+    components of b + A alpha within one block can differ by. largest_eigenvalue: lambda of the same paper.
     """
 
     A: Floats = field(kw_only=True, repr=False)
@@ -165,10 +165,11 @@ class Quadratic(SimplexFunction):
 
 
 def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayLike = 0.0) -> Quadratic:
-    """A quadratic program over a product of simplices, with entropies: 000's duals (4) and (5), 001's section 3.
+    """A quadratic program over a product of simplices, with entropies: duals (4) and (5) of Collins et al. 2008.
 
-    Its constants are those of 000: upper = max tau + n |A| (Lemmas 3 and 4, |A| the largest entry), block_upper_i =
-    tau_i + |A_ii| (Lemma 7, the largest entry of block i by block i), lower_i = tau_i.
+    The programs of Bartlett et al. 2004, section 3, are of this form, too. Its constants are those of Collins et al.
+    2008: upper = max tau + n |A| (Lemmas 3 and 4, |A| the largest entry), block_upper_i = tau_i + |A_ii| (Lemma 7, the
+    largest entry of block i by block i), lower_i = tau_i.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
     log p(y | x) = sum_t log p(y_t | x_t, y_{t-1}, y_{t-2}),   p(. | x_t, a, b) ~ exp(scores of x_t + of a + of (b, a))
 
-(003, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so that positions
-are examples of a multinomial problem; features are those of the position, one for the tag before it and one for the two
-tags before it. Sequences begin after two tags "none". Whole sequences are labelled by the structure `HistoryChain`.
+(Huang et al. 2010, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so
+that positions are examples of a multinomial problem; features are those of the position, one for the tag before it and
+one for the two tags before it. Sequences begin after two tags "none". Whole sequences are labelled by the structure
+`HistoryChain`.
 """
 
 from __future__ import annotations

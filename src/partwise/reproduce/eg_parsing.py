@@ -227,7 +227,7 @@ EXPERIMENT = Experiment(
     source="Section 7.2, Figure 12; Appendix F, Figure 15",
     setup=(
         "Projective dependency trees of 2306 Spanish sentences (those whose tree is projective are trained on) with "
-        "the features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. EG "
+        "the features of McDonald et al. 2005, scored on 1000 others by the share of words with the right head. EG "
         "draws sentences with replacement, and finds its first step size on a tenth of them, as in the paper; L-BFGS "
         "keeps 10 pairs; SGD's eta0 is that of 1, 0.1, 0.001 and 0.0001 which has the best accuracy after one pass. At "
         "most 100 passes, as in the paper's figures; EG and SGD at C = 10 in four more orders of 30 passes, for the "

@@ -43,7 +43,7 @@ EXPERIMENT = Experiment(
     source="Section 7.2, Table 3",
     setup=(
         "Projective dependency trees of 2306 Spanish sentences (those whose tree is projective are trained on) with "
-        "the features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. From "
+        "the features of McDonald et al. 2005, scored on 1000 others by the share of words with the right head. From "
         "C = 1000 down by factors of 0.7, each to a relative gap of 0.1 % from the dual point of the one before. The "
         "solver is eg with its default options, but for the first step size, which it finds at each C on a tenth of "
         "the sentences (these visits count; the paper does it once); in four more orders down to C = 6.8."

@@ -1,4 +1,4 @@
-"""Contexts of section 5.1 of Huang et al. (2010): positions of sentences with OpenNLP's 0/1 attributes, and their tags.
+"""Contexts of section 5.1 of Huang et al. 2010: positions of sentences with OpenNLP's 0/1 attributes, and their tags.
 
 Attributes are those of OpenNLP's taggers by default (Ratnaparkhi 1998), some of which hold the tags before a position:
 the gold ones in training, guessed ones in a beam search. Those that occur fewer than `CUTOFF` times are left out; a

@@ -1,4 +1,4 @@
-"""Documents of section 5.2 of Huang et al. (2010): binary logistic regression, every row divided by its length.
+"""Documents of section 5.2 of Huang et al. 2010: binary logistic regression, every row divided by its length.
 
 The paper's data (astro-physic, yahoo-japan, rcv1) are not at hand. In their place: articles of 20 newsgroups, the first
 ten groups against the others; a9a and w8a, whose 0/1 features are real numbers once rows have length 1.

@@ -1,4 +1,4 @@
-"""Cells of the experiments of Huang et al. (2010): one method on contexts of text or on rows of documents.
+"""Cells of the experiments of Huang et al. 2010: one method on contexts of text or on rows of documents.
 
 Relative differences need the optimum: the lowest objective of all runs on a data set, with a long one ("reference").
 """

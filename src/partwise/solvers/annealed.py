@@ -23,9 +23,9 @@ A warm start in slot scores starts at `temperature`; expected counts and active 
 Stopping rule. gap = P(w) - D <= tol |P| at temperature 0, in both parts; the point's entropy counts nothing. Checked
 every fifth pass in the first part, then as in `bcfw`.
 
-Source. The dual of 001 with the entropy of 000 for a smoothing; the finish is that of `bcfw`. No paper has this
-schedule. Sums over labellings at low temperatures are as stable as those of structures, which reduce by the maximum
-before they take exponentials.
+Source. The dual of Bartlett et al. 2004 with the entropy of Collins et al. 2008 for a smoothing; the finish is that of
+`bcfw`. No paper has this schedule. Sums over labellings at low temperatures are as stable as those of structures, which
+reduce by the maximum before they take exponentials.
 """
 
 from dataclasses import dataclass

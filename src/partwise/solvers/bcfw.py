@@ -41,11 +41,10 @@ Stopping rule. The smaller of P(w) and P(average) minus the larger of their dual
 near, at least every fifteenth pass (after pass 300: every twentieth part of the passes made). The iterate's
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
-Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
-form, a rival ("FW-Struct") in Chang and Yih 2013. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap
-sampling, pairwise steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them;
-there by measured time, here by counted work, so that the same seed gives the same bits. Shevade, Balamurugan,
-Sundararajan, Keerthi 2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest
+Source. Lacoste-Julien et al. 2013, Algorithms 3 and 4 and their appendix on averaging: the plain form, a rival
+("FW-Struct") in Chang and Yih 2013. Osokin et al. 2016: gap sampling, pairwise steps, caching. Shah et al. 2015: sweeps
+over cached planes, and when to end them; there by measured time, here by counted work, so that the same seed gives the
+same bits. Shevade et al. 2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih call closest
 to theirs.
 Departures: sample weights; order "permuted" by default; the squared hinge, with scaled corners or coordinate steps;
 several steps per visit; bounded memory, by merging an example's labellings into one mixture when all of them together

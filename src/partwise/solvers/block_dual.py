@@ -49,7 +49,7 @@ rounds that took `SECONDS`, or after `MOST` rounds (`block_walks`), which change
 folder is removed with the run. Labellings that the inner solver keeps have the room that the executor says
 (`Problem.block_room`): above it they are merged.
 
-Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
+Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
 """
 

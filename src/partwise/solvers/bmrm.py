@@ -8,7 +8,7 @@ of the smooth losses.
 Stopping rule. gap = P(w) - D <= tol |P| at the best weights and the best mixture so far, after every step; that is the
 BMRM gap, but for mixtures whose planes were dropped since.
 
-Source. Teo, Vishwanathan, Smola, Le 2010, Algorithm 2 (the rival of 002's Table 1). Its rate is O(1 / (l2 gap)) at
+Source. Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et al. 2011). Its rate is O(1 / (l2 gap)) at
 temperature 0 and O(log(1 / gap)) above. Departures: sample weights; idle planes are dropped; `mix`.
 """
 

@@ -15,7 +15,7 @@ are dropped, and if there are none, all planes become one, their mixture: D stay
 Certificate. The best P(w) seen, its weights, and the best mixture, whichever steps they are from. The gap is free: each
 step has asked for P anyway. Also in the history:
 
-    bmrm_gap    the best P seen less J_m(w_m) of this step (002, Figure 1 b)
+    bmrm_gap    the best P seen less J_m(w_m) of this step (Zhang et al. 2011, Figure 1 b)
     violation   P less J_m at the last point asked for: by how much the newest plane was violated, summed over examples
                 (SVM-struct's criterion is its mean)
 """

@@ -1,4 +1,4 @@
-"""The first step size of adaptive online EG, found on a tenth of the data (000, section 7).
+"""The first step size of adaptive online EG, found on a tenth of the data (Collins et al. 2008, section 7).
 
 The paper takes a step with which the dual improves monotonically for at least 95% of the examples in a tenth of the
 data, and leaves open how it is found. Here the tenth, drawn at random, is a separate problem (its weights are those

@@ -21,12 +21,13 @@ They change no step. What the paper ran is order="index", bound="paper".
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of `scaling`; the
-order (the paper visits every weight in each pass, by number: order="index"; "cyclic" does so too, frequent features
-first, and reads about five times as many cells on CoNLL-2000 as the default to come within 1e-2 of the optimum); the
-third-order bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and changes no step,
-only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the features are 0/1, as
-in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides the rest.
+Source. Huang et al. 2010, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of
+`scaling`; the order (the paper visits every weight in each pass, by number: order="index"; "cyclic" does so too,
+frequent features first, and reads about five times as many cells on CoNLL-2000 as the default to come within 1e-2 of
+the optimum); the third-order bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and
+changes no step, only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the
+features are 0/1, as in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides
+the rest.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ search, until |A_t'| <= newton_tol (at least one step, at most max_newton).
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 1 with (8), (29)-(31). Departures: those of `scaling` and, but for the order, `cd`.
+Source. Huang et al. 2010, Algorithm 1 with (8), (29)-(31). Departures: those of `scaling` and, but for the order, `cd`.
 """
 
 from dataclasses import dataclass

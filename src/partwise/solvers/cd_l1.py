@@ -28,9 +28,9 @@ are the model's gradients, which are at most l1, while those at the new w are of
 = l2 = 1/2: at 6e-4 above the optimum the certified relative gap is 3.5e-3, and 0.7 without it; a9a, l1 = 1, l2 = 0:
 0.05 at 8e-6, and 0.8).
 
-Source. Algorithm 3 of 003 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a kink: the
-model of 003's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. The step for all weights is that of
-Yuan, Ho and Lin (2012, "An improved GLMNET for l1-regularized logistic regression"), for any number of labels.
+Source. Algorithm 3 of Huang et al. 2010 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with
+a kink: the model of the paper's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. The step for all
+weights is that of Yuan et al. 2012, for any number of labels.
 Departures: the working set; random order.
 """
 
@@ -95,7 +95,7 @@ class CDL1(Solver[CDL1State]):
         }
     )
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Luo, Tseng 1992: O(log 1/eps)"
+    proof: ClassVar[str] = "Luo and Tseng 1992: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
     default_max_passes: ClassVar[int] = 20_000
 

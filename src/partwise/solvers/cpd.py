@@ -9,7 +9,7 @@ coefficient has a projected gradient above inner_tol, or `max_rounds` sweeps wer
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
-Source. The rival of 004 (section 4.4.1), after Chang, Srikumar, Goldwasser, Roth 2010. Departures: those of `dcd`; a
+Source. The rival of Chang and Yih 2013 (section 4.4.1), after Chang et al. 2010. Departures: those of `dcd`; a
 limit on the sweeps (without one the first cutting planes, which are bad, are fitted at great cost).
 """
 

@@ -15,7 +15,7 @@ it may be near, at least every fifth pass (after pass 100: every twentieth part 
 after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by less
 than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
 
-Source. Tsochantaridis, Joachims, Hofmann, Altun 2005, Algorithm 1. Departures: the working sets' problem is solved once
+Source. Tsochantaridis et al. 2005, Algorithm 1. Departures: the working sets' problem is solved once
 per pass over the examples (SVM-struct's choice), not after each violated constraint; by sweeps instead of a general
 solver for quadratic programs, which would see all working sets, tens of thousands of variables, at once; sample
 weights; the best weights seen are returned; the memory of working sets is bounded (see `dcd`). The history has the

@@ -24,8 +24,8 @@ goes on as long as its last sweep's gain of D for the numbers it read is above t
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
-Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
-never increases. Departures: sample weights; several violators (the paper's
+Source. Chang and Yih 2013: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4)
+is -D / l2; it never increases. Departures: sample weights; several violators (the paper's
 future work); an answer of the oracle that is in W_i already counts as the newest; the
 memory of working sets is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of them
 together take more: w and D stay as they are, and the mixture remains as one labelling with fractional counts.
@@ -93,7 +93,7 @@ class CoordinateDescent(BlockSolver[DCDState], ABC):
     state_types: ClassVar[tuple[type[OnlineState], ...]] = (DCDState,)
     rate: ClassVar[str] = "sublinear"
     proof: ClassVar[str] = (
-        "Chang, Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
+        "Chang and Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
     )
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000

@@ -7,7 +7,7 @@ let its answer join the working set if it violates by delta or more, and update 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
-Source. 004: Algorithms 1 and 2. Departures: those of `dcd`.
+Source. Chang and Yih 2013: Algorithms 1 and 2. Departures: those of `dcd`.
 """
 
 from dataclasses import dataclass

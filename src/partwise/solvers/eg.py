@@ -34,12 +34,12 @@ steps are judged at weights up to a round old, the papers' bounds are not proved
 far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
 the same bits; another number gives others.
 
-Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its calibration, effective
-iterations: `passes` counts every trial step), 7.1.1 (annealing: l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold,
-where rate is 0.7 and hold 5 passes; set to l2 once within a thousandth of it), Theorem 2 and the repeated runs after
-it: their mean excess is doubled by all of them with probability <= delta. Theorem 2 is about step_size "theorem", or a
-number up to it, with order "random"; of the default options (adaptive steps, order "permuted") it is known that the
-dual never falls, but no rate.
+Source. Collins et al. 2008: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its
+calibration, effective iterations: `passes` counts every trial step), 7.1.1 (annealing:
+l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold, where rate is 0.7 and hold 5 passes; set to l2 once within a
+thousandth of it), Theorem 2 and the repeated runs after it: their mean excess is doubled by all of them with
+probability <= delta. Theorem 2 is about step_size "theorem", or a number up to it, with order "random"; of the default
+options (adaptive steps, order "permuted") it is known that the dual never falls, but no rate.
 Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by default; start near the gold
 labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is enormous and the run never
 recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.

@@ -21,14 +21,15 @@ Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of t
 is computed when the gap may be near tol, at least every fifth pass
 (after pass 100: every twentieth part of the passes made).
 
-Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's
-step Corollary 1 and Theorem 1 hold: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also
-<= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with weights omega. Departures: sample weights and
-temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL, by Pinsker's inequality on the
-distribution omega_i p_i / sum omega); the search, as most problems bear far larger steps than the theorem's. Its test
-is what the proofs of Corollary 1 and Lemma 5 need of a single step (B_Q[p || q] <= KL(p || q) / eta), so that the dual
-still never falls, and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy's
-inequality in place of the largest |psi|. Start near the gold labelling by default.
+Source. Collins et al. 2008: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; Bartlett et al. 2004:
+Figure 3. With the theorem's step Corollary 1 and Theorem 1 hold: the dual never falls,
+D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also <= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed
+with weights omega. Departures: sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes
+M_A <= (sum omega) |A| KL, by Pinsker's inequality on the distribution omega_i p_i / sum omega); the search, as most
+problems bear far larger steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a
+single step (B_Q[p || q] <= KL(p || q) / eta), so that the dual still never falls, and
+D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy's inequality in place of the
+largest |psi|. Start near the gold labelling by default.
 """
 
 from abc import ABC, abstractmethod

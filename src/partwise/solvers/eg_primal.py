@@ -13,10 +13,11 @@ where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgo
 Stopping rule. gap = P(w) - D <= tol |P|, as in `eg_batch`: u, and b = sum_i omega_i (kappa <mu_i, c_i> + tau H_i), are
 summed in the same pass over the data, which is all that D needs. The result's dual point is the pair (z, k).
 
-Source. 001: Figure 5 (appendix C), the max-margin problem. Its line z^(t+1) = z^t + ... inside the loop over examples
-must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0, eta C^2 z there is z here
-(there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss z <- (1 - eta) z + eta w),
-sample weights, the start near the gold labelling, and steps that may change from round to round.
+Source. Bartlett et al. 2004: Figure 5 (appendix C), the max-margin problem. The paper's line z^(t+1) = z^t + ... inside
+the loop over examples must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0,
+eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss
+z <- (1 - eta) z + eta w), sample weights, the start near the gold labelling, and steps that may change from round to
+round.
 """
 
 from dataclasses import dataclass

@@ -25,8 +25,9 @@ maximum the larger l2 + rho is beside c / tau, and takes w the less far from z: 
 
 Source. Rockafellar 1976 (inexact proximal points; his linear rate asks for errors of the inner minima, over |w - z|,
 that have a finite sum, while `settled` falls like 1 / epoch and looks at a pass's gain, so that it does not cover this
-method); for l1 in its dual form Tomioka, Suzuki, Sugiyama 2011 (dual
-augmented Lagrangians). Ours: passes of eg (000) in place of an inner solver with a stopping rule. Threads as in `eg`.
+method); for l1 in its dual form Tomioka et al. 2011 (dual
+augmented Lagrangians). Ours: passes of eg (Collins et al. 2008) in place of an inner solver with a stopping rule.
+Threads as in `eg`.
 """
 
 from dataclasses import dataclass

@@ -8,8 +8,9 @@ d(alpha) = sum_i omega_i (log |Y_i| - H_i), the divergence from the uniform dist
 
 (the smoothed hinge but for a constant), whose maximiser is q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu).
 
-Update. Pairs (w, alpha) are kept with an excessive gap, J_mu(w) <= D(alpha) (002 eq. 11), while mu falls; then
-P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(alpha_0), alpha = q_mu(w), a step is
+Update. Pairs (w, alpha) are kept with an excessive gap, J_mu(w) <= D(alpha) (Zhang et al. 2011, equation 11), while mu
+falls; then P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(alpha_0), alpha = q_mu(w), a
+step is
 
     w     <- (1 - tau) w + tau w((1 - tau) alpha + tau q_mu(w))            w(alpha) = u(alpha) / l2
     mu    <- (1 - tau) mu
@@ -28,14 +29,14 @@ Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from th
 may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
 twentieth part of the steps made).
 
-Source. 002: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of (40) are
-(theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
+Source. Zhang et al. 2011: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of
+(40) are (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
 ((1 - tau) theta + tau theta' + kappa c) / ((1 - tau) mu). So the second inference of a step is the first of the next,
 and is done once. Section 4.3: weights are only mixed, so kernels need nothing else. Departures: sample weights (the
 prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
 adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of
-steps before anything happens); warm starts, at the least smoothing for which eq. 11 is true of them; mu stops falling
-where it is lost in rounding. Algorithm 1 for other functions is `methods.ExcessiveGapMethod`.
+steps before anything happens); warm starts, at the least smoothing for which equation 11 is true of them; mu stops
+falling where it is lost in rounding. Algorithm 1 for other functions is `methods.ExcessiveGapMethod`.
 """
 
 import sys

@@ -23,10 +23,10 @@ Stopping rule. gap = P - D <= tol |P|; D of the averaged plane or the newest, P 
 averaged plane, whichever is better. Checked when it may be near, at least every fifth step (after step 100: every
 twentieth part of the steps made).
 
-Source. Taskar, Lacoste-Julien, Jordan 2006, Figure 5 (dual extragradient) with the Bregman projections of their section
-5 (002, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from the newest
-point (the extragradient method) and from the start along the sum of gradients (the dual one) are the same. Departures:
-a penalty instead of a ball of weights; sample weights; the search for eta; the choice
+Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section
+5 (Zhang et al. 2011, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from
+the newest point (the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
+Departures: a penalty instead of a ball of weights; sample weights; the search for eta; the choice
 a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike, as l2/2 |w*|^2 is a part of P(0)
 (a tenth, by default).
 """

@@ -10,14 +10,14 @@ Update. For every weight the minimum of
 line search to |A_t'| <= newton_tol; with l2 = 0 the closed form z = tau / f# log(e_t / E_t).
 
 Memory. The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and
-labels (003, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in files, or on
-other machines. update="sequential" needs one batch in memory.
+labels (Huang et al. 2010, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in
+files, or on other machines. update="sequential" needs one batch in memory.
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 2 with Table 1, (25) and (27); Darroch, Ratcliff 1972. Departures: those of `scaling`; at least
-one Newton step; its first step goes no further than the closed form, which bounds the root. The feature that fills up
-the sum to f# needs no weight (003, (13)).
+Source. Huang et al. 2010, Algorithm 2 with Table 1, (25) and (27); Darroch and Ratcliff 1972. Departures: those of
+`scaling`; at least one Newton step; its first step goes no further than the closed form, which bounds the root. The
+feature that fills up the sum to f# needs no weight (equation 13 of Huang et al. 2010).
 """
 
 from dataclasses import dataclass

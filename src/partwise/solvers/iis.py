@@ -10,7 +10,7 @@ with f#(x, y) = sum_t f_t(x, y), then all weights at once. Newton's method to |A
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 2 with Table 1 and (28); Della Pietra, Della Pietra, Lafferty 1997. Departures: those of
+Source. Huang et al. 2010, Algorithm 2 with Table 1 and (28); Della Pietra et al. 1997. Departures: those of
 `scaling` and `gis`. With 0/1 features f#(x, y) is a count, and the cells of one count share their exponential.
 """
 

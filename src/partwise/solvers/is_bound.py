@@ -11,7 +11,8 @@ M_t = sum of omega_x over the contexts that have feature t. It lies below the fu
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 1 with (39): the new method proposed at the end of section 3.2.1. Departures: those of `scaling`.
+Source. Huang et al. 2010, Algorithm 1 with (39): the new method proposed at the end of section 3.2.1. Departures: those
+of `scaling`.
 """
 
 from dataclasses import dataclass

@@ -14,10 +14,11 @@ the search is for its root: secants, kept inside the bracket.
 Stopping rule. gap <= tol |P|, at most |grad P|^2 / (2 l2): the oracle's own answers are planes, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
-Source. Liu, Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager, Zhang 2005. 000 and
-003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be saved and resumed bit
-for bit; the compact form of H; a failed line search drops the pairs and tries the gradient once before it gives up; the
-dual value reported is that of the best mean of planes, not the newest one's (`primal`).
+Source. Liu and Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager and Zhang 2005.
+Collins et al. 2008 and Huang et al. 2010 have L-BFGS as a rival. Departures: our own code in place of a library's, so
+that a run can be saved and resumed bit for bit; the compact form of H; a failed line search drops the pairs and tries
+the gradient once before it gives up; the dual value reported is that of the best mean of planes, not the newest one's
+(`primal`).
 """
 
 from collections.abc import Callable
@@ -54,7 +55,7 @@ class LBFGS(PrimalSolver[LBFGSState]):
         {Capability.SMOOTH, Capability.SMOOTH_PENALTY, Capability.EXPECTATION_ORACLE, Capability.EXPLICIT_WEIGHTS}
     )
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Liu, Nocedal 1989: O(log 1/eps)"
+    proof: ClassVar[str] = "Liu and Nocedal 1989: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 

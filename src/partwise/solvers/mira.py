@@ -16,7 +16,7 @@ error. The weights returned are the mean of w over all visits.
 
 Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
 
-Source. Crammer, McDonald and Pereira 2005, as the rival of 004 (sections 2.1 and 4.3; k = 1 there): C not tuned,
+Source. Crammer et al. 2005, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3; k = 1 there): C not tuned,
 examples in a new order in each pass, averaged. Sample weights other than 0 have no effect, the constraints being hard.
 """
 

@@ -28,11 +28,11 @@ Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the orac
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 A product and an evaluation of P with its gradient count as a pass each, a product with a part of H as its part.
 
-Source. Lin, Weng, Keerthi 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule
-of Lin, Moré 1999. A rival ("TRON") in 003. Departures: structures, sample weights, temperatures; where the predicted
-decrease drowns in the rounding of P, the actual one is taken from the gradients at both ends,
+Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule
+of Lin and Moré 1999. A rival ("TRON") in Huang et al. 2010. Departures: structures, sample weights, temperatures; where
+the predicted decrease drowns in the rounding of P, the actual one is taken from the gradients at both ends,
 -<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian; the options above (the
-diagonal as in Hsia, Chiang, Lin 2018, a part of H as in Byrd, Chin, Neveitt, Nocedal 2011).
+diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011).
 """
 
 from collections.abc import Callable
@@ -100,7 +100,7 @@ class Newton(PrimalSolver[NewtonState]):
         }
     )
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Dembo, Eisenstat, Steihaug 1982, with a constant `cg_tol`: O(log 1/eps)"
+    proof: ClassVar[str] = "Dembo et al. 1982, with a constant `cg_tol`: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
@@ -208,7 +208,7 @@ def conjugate_gradients(
     most: int,
     scaling: Floats | None = None,
 ) -> Step:
-    """Minimise <gradient, s> + s'Hs / 2 in the ball |s| <= radius (Lin, Weng, Keerthi 2008, Algorithm 2).
+    """Minimise <gradient, s> + s'Hs / 2 in the ball |s| <= radius (Lin et al. 2008, Algorithm 2).
 
     scaling: a positive diagonal M; the ball is that of |s|_M then, and the residual is measured in 1/M.
     """

@@ -9,7 +9,7 @@ highest plane. The first plane is 0, of the gold labellings (xi >= 0).
 
 Stopping rule. gap = P(w) - D <= tol |P| at the best weights and the best mixture so far, after every step.
 
-Source. Joachims, Finley, Yu 2009, Algorithm 3 (its dual: their (11)); constraints that were inactive for 50 rounds are
+Source. Joachims et al. 2009, Algorithm 3 (its dual: their (11)); constraints that were inactive for 50 rounds are
 dropped, as in SVM-struct. There C / n = 1 / l2 for weights of 1. Departures: the stopping rule (theirs, that the newest
 constraint is violated by at most epsilon, is the column `violation` of the history, times n); the best weights seen are
 returned, not the last; `mix`, as in OCAS (Franc and Sonnenburg 2009), without its line search, as each trial
@@ -36,7 +36,7 @@ class OneSlack(BundleMethod):
     name: ClassVar[str] = "one-slack"
     requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.MAXIMA}
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Joachims, Finley, Yu 2009: O(1/eps)"
+    proof: ClassVar[str] = "Joachims et al. 2009: O(1/eps)"
 
     def first_planes(self, problem: Problem) -> Bundle:
         planes = super().first_planes(problem)

@@ -19,8 +19,8 @@ Stopping rule. gap <= tol |P|. A plane touches the losses at every w, and means 
 `problem`): the run keeps the best plane it has, and mixes each new one with it as is best for the dual. Ends as well
 when no step brings P down any more.
 
-Source. Andrew, Gao 2007, Algorithm 1. Departures: the compact form of H; a failed search drops the pairs and tries the
-pseudo-gradient once before the run gives up; the certificate.
+Source. Andrew and Gao 2007, Algorithm 1. Departures: the compact form of H; a failed search drops the pairs and tries
+the pseudo-gradient once before the run gives up; the certificate.
 """
 
 from dataclasses import dataclass

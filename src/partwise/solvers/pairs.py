@@ -5,7 +5,7 @@ the newest pair, the inverse Hessian of limited-memory BFGS is
 
     H = gamma I + [S' gamma Y'] [[R^-T (D + gamma Y Y') R^-1, -R^-T], [-R^-1, 0]] [S; gamma Y]
 
-where D and R are the diagonal and the upper triangle of S Y'. Byrd, Nocedal, Schnabel 1994, (3.1): a few products with
+where D and R are the diagonal and the upper triangle of S Y'. Byrd et al. 1994, (3.1): a few products with
 S and Y in place of many passes over vectors.
 """
 

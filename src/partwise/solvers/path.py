@@ -12,10 +12,10 @@ of the plane at w = 0. Fewer weights are not zero where l1 is larger, so that th
 
 Stopping rule. gap <= tol |P| at each l2.
 
-Source. 000, section 7.1.2 (Tables 2 and 3: l2_max = 1000, factor 0.7, tol 0.001; their C is l2 here). Departures: any
-solver; the last step may be shorter, so that the path ends at l2_min; the softer scores at temperature 0, where EG's
-grow without limit and labellings that have all but vanished are slow to come back (hinge, small chains, l2 from 20 to
-0.1: 2194 passes without, 260 with, 1145 from cold starts).
+Source. Collins et al. 2008, section 7.1.2 (Tables 2 and 3: l2_max = 1000, factor 0.7, tol 0.001; their C is l2 here).
+Departures: any solver; the last step may be shorter, so that the path ends at l2_min; the softer scores at temperature
+0, where EG's grow without limit and labellings that have all but vanished are slow to come back (hinge, small chains,
+l2 from 20 to 0.1: 2194 passes without, 260 with, 1145 from cold starts).
 """
 
 import math

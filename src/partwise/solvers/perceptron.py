@@ -12,8 +12,8 @@ The weights returned are the mean of w over all visits, kept in the time of the 
 
 Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
 
-Source. Collins 2002, as the rival of 004 (sections 2.1 and 4.3): examples in a new order in each pass, averaged.
-Departure: sample weights multiply the update.
+Source. Collins 2002, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3): examples in a new order in each pass,
+averaged. Departure: sample weights multiply the update.
 """
 
 from abc import ABC, abstractmethod

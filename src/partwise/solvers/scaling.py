@@ -4,12 +4,12 @@ Problem. min P(w) of `problem` for smooth losses with the identity link where ev
 and the features can be had one by one ("column access"); l2 = 0 is allowed.
 
 Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
-with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/solvers/scaling.h) and
+with A_t(0) = 0. The methods are their A_t (Huang et al. 2010, Table 1 and (39), all in core/solvers/scaling.h) and
 
-    sequential   the next weight sees this one's step (003, Algorithm 1), in the order of the weights' numbers (the
-                 paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose last visit
-                 gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass is then as
-                 much work as a visit of every weight
+    sequential   the next weight sees this one's step (Huang et al. 2010, Algorithm 1), in the order of the weights'
+                 numbers (the paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose
+                 last visit gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass
+                 is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
 Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19): all columns are needed in
@@ -20,8 +20,9 @@ Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near
 pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
 l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
-Source. 003, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are recomputed
-from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than exp(50).
+Source. Huang et al. 2010, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are
+recomputed from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than
+exp(50).
 """
 
 import warnings

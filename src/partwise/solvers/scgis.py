@@ -11,7 +11,8 @@ z = tau / f#_t log(e_t / E_t).
 
 Stopping rule. That of `scaling`.
 
-Source. 003, Algorithm 1 with Table 1, (25) and (27); Goodman 2002. Departures: those of `scaling` and `gis`.
+Source. Huang et al. 2010, Algorithm 1 with Table 1, (25) and (27); Goodman 2002. Departures: those of `scaling` and
+`gis`.
 """
 
 from dataclasses import dataclass

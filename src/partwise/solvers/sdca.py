@@ -60,7 +60,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
     )
     state_types: ClassVar[tuple[type[OnlineState], ...]] = (BlockState, PulledState, LineState)
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Shalev-Shwartz, Zhang 2013: O(log 1/eps)"
+    proof: ClassVar[str] = "Shalev-Shwartz and Zhang 2013: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2

@@ -25,9 +25,10 @@ l2 = 1: 34.3, 35.5; l2 = 10: 7.4, 8.3; 1,000 labels, 6,000 rows of 64 numbers, l
 Memory. Two numbers per slot, log p and rho's curvature, 16 bytes for every example and label (Brown's parts of speech,
 895,804 contexts with 184 labels: 2.6 GB); p itself, the certificate's sums and the start are made example by example.
 
-Source. 003 treats the primal; this is its dual counterpart, block by block: the dual of section 2 of 000 with Figure
-2's visits, the step replaced by the block's maximum. Departures from 000: no step size; start near the gold labelling,
-log p_a = -sharpness * c_a but for a constant; w is recomputed from the dual every `REFRESH` passes, as its sum drifts.
+Source. Huang et al. 2010 treat the primal; this is the dual counterpart, block by block: the dual of Collins et al.
+2008, section 2, with the visits of Figure 2, the step replaced by the block's maximum. Departures from Collins et al.:
+no step size; start near the gold labelling, log p_a = -sharpness * c_a but for a constant; w is recomputed from the
+dual every `REFRESH` passes, as its sum drifts.
 """
 
 from collections.abc import Callable

@@ -15,10 +15,9 @@ proportion to the blocks' duality gaps omega_i tau KL(m | q) as last seen, the r
 Memory. Every example's clique marginals: for a chain of T positions and L labels T L^2 numbers, many times the slots
 that `eg` keeps (CoNLL-2000: 0.9 GB).
 
-Source. Le Priol, Piche and Lacoste-Julien 2018, Adaptive stochastic dual coordinate ascent for conditional random
-fields: Algorithms 1 and 2, section 4.3 (gap sampling). Departures: sample weights, other temperatures and costs; the
-start near the gold labelling; draws of one pass are made at its beginning, at even distances; w, counts and entropies
-are recomputed from the cliques every `REFRESH` passes, as they drift.
+Source. Le Priol et al. 2018: Algorithms 1 and 2, section 4.3 (gap sampling). Departures: sample weights, other
+temperatures and costs; the start near the gold labelling; draws of one pass are made at its beginning, at even
+distances; w, counts and entropies are recomputed from the cliques every `REFRESH` passes, as they drift.
 """
 
 from dataclasses import dataclass

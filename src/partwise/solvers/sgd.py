@@ -25,10 +25,10 @@ so far is kept, by an exact line search on D = b - |u|^2 / (2 l2), and u / l2 ar
 each certificate that was due the plane that touches the losses at u / l2 joins in the same way (a Frank-Wolfe step),
 for another pass.
 
-Source. 000, section 7.1.3 and Figure 16: rule "reciprocal" (C there is l2). 004, section 4.3: rule "power" as it is
-printed (C there is 1 / l2). Bottou's program, which 004 follows, divides by n: rule "bottou", the default. All three
-step on loss_i + l2 / (2 n) |w|^2. Departures: order "permuted" by default; validation examples are held out of the
-training data; sample weights.
+Source. Collins et al. 2008, section 7.1.3 and Figure 16: rule "reciprocal" (C there is l2). Chang and Yih 2013, section
+4.3: rule "power" as it is printed (C there is 1 / l2). Bottou's program, which Chang and Yih follow, divides by n: rule
+"bottou", the default. All three step on loss_i + l2 / (2 n) |w|^2. Departures: order "permuted" by default; validation
+examples are held out of the training data; sample weights.
 """
 
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class SGD(OnlineSolver[SGDState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Bach, Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
+    proof: ClassVar[str] = "Bach and Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take another step_size"
     default_max_passes: ClassVar[int] = 1000
     incremental: ClassVar[bool] = True

@@ -4,7 +4,7 @@ Problem. Over the simplex (x >= 0, sum x = 1), maximise D(x) = <b, x> - x'Gx / (
 of the planes' slopes u_k. At the optimum the mixture's weights w = sum_k x_k u_k / l2 minimise the penalty plus the
 highest plane, and x is positive only on planes that are highest there.
 
-Solved by PIQP, a proximal interior-point method (Schwan, Jiang, Kuhn, Jones 2023). Measured on Grams of 10 to 400
+Solved by PIQP, a proximal interior-point method (Schwan et al. 2023). Measured on Grams of 10 to 400
 planes, half of them duplicates up to 1e-7: PIQP's violation of the optimality conditions is below 1e-12 of the numbers
 involved in 0.3 to 16 ms; Clarabel is as accurate in 1.3 to 140 ms; DAQP takes 0.1 to 37 ms and loses digits where G
 is singular (5e-10), as it is where planes outnumber weights; OSQP is a first-order method; quadprog is under the GPL.

@@ -18,13 +18,13 @@ a maximum alone. form="auto": cliques where the structure has them and they fit 
 Stopping rule. gap = P(w) - D <= tol |P|, both recomputed from the marginals or labellings; checked when it may be near,
 at least every fifth pass (after pass 100: every twentieth part of the passes made).
 
-Source. 001, section 6, for the factored form, which it takes from Taskar, Guestrin, Koller 2003 (max margin Markov
-networks); 002, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along
-it. 001 sees its SMO stop at a plateau below `eg`, and does not say how it chooses pairs. Here no point but the maximum
-is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are visited in an
-order, not by their violation, which would take an oracle call for each example and step (so that the rate of List and
-Simon 2009, which Zhang et al. 2011 cite and which is for the steepest pair of all examples, does not carry over);
-sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
+Source. Bartlett et al. 2004, section 6, for the factored form, which the paper takes from Taskar et al. 2003; Zhang et
+al. 2011, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along it.
+Bartlett et al. 2004 see their SMO stop at a plateau below `eg`, and do not say how they choose pairs. Here no point but
+the maximum is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are
+visited in an order, not by their violation, which would take an oracle call for each example and step (so that the rate
+of List and Simon 2009, which Zhang et al. 2011 cite and which is for the steepest pair of all examples, does not carry
+over); sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
@@ -87,7 +87,9 @@ class SMO(OnlineSolver[SMOState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "none for its order of visits: List, Simon 2009 have O(1/eps) for the steepest pair of all"
+    proof: ClassVar[str] = (
+        "none for its order of visits: List and Simon 2009 have O(1/eps) for the steepest pair of all"
+    )
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

@@ -8,9 +8,10 @@ its adaptive steps. The inferences of the conversion are counted as visits.
 
 Stopping rule. That of the method that made the last pass: gap = P(w) - D <= tol |P|, recomputed from its dual point.
 
-Source. 001, section 6: "starting out with several SMO updates and then switching to EG", and its way from marginals to
-Gibbs scores. Departures: those of `smo` and `eg`; the scores of tied slots; a share of the uniform distribution in the
-converted point, without which scores would be infinite, and which costs some of the dual value.
+Source. Bartlett et al. 2004, section 6: "starting out with several SMO updates and then switching to EG", and the
+paper's way from marginals to Gibbs scores. Departures: those of `smo` and `eg`; the scores of tied slots; a share of
+the uniform distribution in the converted point, without which scores would be infinite, and which costs some of the
+dual value.
 """
 
 from dataclasses import dataclass
