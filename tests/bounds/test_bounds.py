@@ -87,7 +87,7 @@ def test_kl_and_its_inverse() -> None:
             assert p > q
             assert p == 1.0 or kl(q, p) == pytest.approx(epsilon, rel=1e-3, abs=1e-12)
             assert kl(q, max(p - 2e-12, q)) <= epsilon * (1 + 1e-6)
-            assert p <= q + math.sqrt(2 * q * epsilon) + 2 * epsilon + 1e-12  # 001, equation (6)
+            assert p <= q + math.sqrt(2 * q * epsilon) + 2 * epsilon + 1e-12  # Bartlett et al. 2004, equation (6)
     assert kl_inverse(0.2, 0.0) == pytest.approx(0.2, abs=1e-11)
     assert kl_inverse(0.0, math.log(2)) == pytest.approx(0.5, abs=1e-11)  # -ln(1 - p) = ln 2
     for bad in (lambda: kl(1.1, 0.5), lambda: kl(0.5, -0.1), lambda: kl_inverse(2, 1), lambda: kl_inverse(0.1, -1)):
@@ -161,7 +161,7 @@ def share_wrong(guesses: Any, y: Any) -> float:
 
 
 def test_gibbs_classifier_stays_within_the_margin() -> None:
-    """001, equation (10): on the sample, L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2)."""
+    """Bartlett et al. 2004, equation (10): on the sample, L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2)."""
     X, y = small_task(np.random.default_rng(0), 300)
     tagger = SequenceTagger(C=10.0).fit(X, y)
     bound = margin_bound(tagger.labelled(X, y), tagger.weights_, gammas=[0.3])

@@ -1,4 +1,7 @@
-"""`eg` on functions of one's own and on quadratics: figures of 000, its definitions, certificates, refusals."""
+"""`eg` on functions of the caller's and on quadratics.
+
+The tests check figures and definitions of Collins et al. 2008, certificates and refusals.
+"""
 
 from __future__ import annotations
 

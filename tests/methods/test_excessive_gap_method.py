@@ -1,4 +1,4 @@
-"""Algorithm 1 of 002 with functions of one's own: iterates, the result's certificate, refusals."""
+"""Algorithm 1 of Zhang et al. 2011 on functions of the caller's: iterates, the result's certificate, refusals."""
 
 from __future__ import annotations
 

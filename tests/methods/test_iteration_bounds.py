@@ -33,7 +33,7 @@ def test_constants_are_those_of_enumeration(kind):
 class TestFormulas:
     """With weights 1 the numbers are the papers', in their own units."""
 
-    def test_table_1_of_000(self):
+    def test_table_1_of_collins_2008(self):
         for loss in ("hinge", "log"):
             small = Small("chain-tied", loss, l2=2.0, weighted=False)
             found, n, epsilon = constants(small.problem), small.dense.n, 1e-2
@@ -48,7 +48,7 @@ class TestFormulas:
             assert n * eg_passes(small.problem, epsilon, order="batch") == pytest.approx(batch, abs=n)
             assert n * eg_passes(small.problem, epsilon, order="random") == pytest.approx(online, abs=1)
 
-    def test_28_of_002(self):
+    def test_equation_28_of_zhang_2011(self):
         small = Small("chain-tied", "hinge", l2=2.0, weighted=False, n=4)
         found, n = constants(small.problem), 4
         lam, log_labels = 2.0 / n, float(found.log_labellings.mean())
@@ -60,7 +60,7 @@ class TestFormulas:
             assert bound[1] <= epsilon
             assert bound[0] > epsilon or steps == 1
 
-    def test_theorem_1_of_004(self):
+    def test_theorem_1_of_chang_2013(self):
         small = Small("chain-tied", "squared-hinge", l2=0.5, weighted=False)
         found, C, delta = constants(small.problem), 2.0, 0.1
         R2, costs = found.psi2.max(), float((found.costs**2).sum())  # l Delta^2 where all sequences have one length

@@ -1,4 +1,7 @@
-"""`eg_qp` against Figure 2 and Theorem 1 of 001, an independent QP solver, and the duals of small problems."""
+"""`eg_qp` against Figure 2 and Theorem 1 of Bartlett et al. 2004.
+
+An independent QP solver and the duals of small problems are further references.
+"""
 
 from __future__ import annotations
 
@@ -302,7 +305,7 @@ class TestExplicitDuals:
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
-    def test_theorem_2_of_001(self, kind, loss):
+    def test_theorem_2_of_bartlett_2004(self, kind, loss):
         """Steps on explicit distributions and steps on slot scores are the same steps."""
         small = Small(kind, loss, l2=2.0, weighted=False)
         explicit = explicit_dual(small.problem)

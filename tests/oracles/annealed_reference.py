@@ -1,9 +1,9 @@
 """A falling temperature, then pairwise Frank-Wolfe, over enumerated labellings.
 
-Passes of EG (000 Figure 3, adaptive steps of section 7) on the dual with an entropy at temperature tau; tau is
-multiplied by `factor` after a pass that raised that dual by at most `settled` tau sum_i omega_i H_i, or after ten
-passes. Below `last_temperature` every example keeps its most probable labellings, and what follows is
-`bcfw_sets_reference`.
+Passes of EG (Collins et al. 2008, Figure 3, with the adaptive steps of section 7) on the dual with an entropy at
+temperature tau; tau is multiplied by `factor` after a pass that raised that dual by at most `settled` tau
+sum_i omega_i H_i, or after ten passes. Below `last_temperature` every example keeps its most probable labellings, and
+what follows is `bcfw_sets_reference`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dual coordinate descent (004, Algorithms 1 to 3) over enumerated labellings, in the paper's alpha.
+"""Dual coordinate descent (Chang and Yih 2013, Algorithms 1 to 3) over enumerated labellings, in the paper's alpha.
 
 C_i = omega_i / l2, Phi = psi_y = A_i'(g_i - counts(y)), Delta = label_costs. A working set is a list of labellings
 (their numbers), in the order in which they joined; Algorithm 1 meets the newest first and the others in an order drawn

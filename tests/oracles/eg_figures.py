@@ -1,4 +1,6 @@
-"""Figures 1, 2 and 3 of "Exponentiated Gradient Algorithms for CRFs and Max-Margin Markov Networks" (000).
+"""Figures 1, 2 and 3 of Collins et al. 2008.
+
+The paper is "Exponentiated Gradient Algorithms for CRFs and Max-Margin Markov Networks".
 
 Q = -dual. Example i's part of the gradient is divided by its sample weight, so that with unequal weights the theorem
 steps are 1/(tau + omega_i |A|) online and 1/(tau + (sum omega) |A|) in batch; with weights 1 this is the paper, whose

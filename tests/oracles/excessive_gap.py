@@ -1,4 +1,6 @@
-"""Algorithms 1 and 2 of "Accelerated Training of Max-Margin Markov Networks with Kernels" (002) on enumerated problems.
+"""Algorithms 1 and 2 of Zhang et al. 2011 on enumerated problems.
+
+The paper is "Accelerated Training of Max-Margin Markov Networks with Kernels".
 
 The paper's alpha^i sums to 1/n; here example i's sums to omega_i and lambda is l2, so mu_1 = (sum omega) max |psi|^2 /
 l2. Algorithm 1 keeps a distribution over all labellings, Algorithm 2 expected counts; both follow the listings line by

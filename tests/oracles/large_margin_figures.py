@@ -1,7 +1,10 @@
-"""Figures 2, 3 and 5 of "Large margin methods for structured classification" (001), and Theorem 1's right-hand side.
+"""Figures 2, 3 and 5 of Bartlett et al. 2004, and the right-hand side of the paper's Theorem 1.
 
-001 minimises 1/2 |w|^2 + C sum_i loss_i, so its C is 1 / l2 here, and its step eta is the step of 000 divided by C.
-`eta` below is 001's. The figures are for the hinge with sample weights 1; other temperatures are said so.
+The paper is "Large margin methods for structured classification".
+
+It minimises 1/2 |w|^2 + C sum_i loss_i, so its C is 1 / l2 here, and its step eta is the step of Collins et al. 2008
+divided by C. `eta` below is the paper's. The figures are for the hinge with sample weights 1; other temperatures are
+said so.
 """
 
 from __future__ import annotations
@@ -103,7 +106,10 @@ def figure_5_weights(problem: DenseProblem, eta: float, zs: Sequence[Floats]) ->
 
 
 def log_loss_twin(problem: DenseProblem, step: float, n_steps: int) -> list[Floats]:
-    """The primal form for the log loss: part scores A_i z, z <- (1 - step) z + step w. Here `step` is that of 000."""
+    """The primal form for the log loss: part scores A_i z, z <- (1 - step) z + step w.
+
+    Here `step` is that of Collins et al. 2008.
+    """
     zs = [np.zeros(problem.dim)]
     for _ in range(n_steps):
         mu = [

@@ -110,11 +110,11 @@ class DenseProblem:
         return [p for _, _, p in answers], np.array([s for _, s, _ in answers])
 
     def psi(self, i: int) -> Floats:
-        """A_i'(g_i - counts(y)) of every labelling, (N_i, d): the g_{i,y} of 000."""
+        """A_i'(g_i - counts(y)) of every labelling, (N_i, d): the g_{i,y} of Collins et al. 2008."""
         return (self.gold[i] - self.examples[i].counts) @ self.matrices[i]
 
     def label_costs(self, i: int) -> Floats:
-        """kappa * cost of every labelling, (N_i,): the b_{i,y} of 000."""
+        """kappa * cost of every labelling, (N_i,): the b_{i,y} of Collins et al. 2008."""
         return self.cost_scale * (self.examples[i].counts @ self.cost[i])
 
     def direction(self, ps: Sequence[Floats], mass: Floats | None = None) -> Floats:
@@ -139,7 +139,7 @@ class DenseProblem:
         return self.linear_part(ps, mass) - float(u @ u) / (2.0 * self.l2)
 
     def a_max(self) -> float:
-        """|A|_inf of 000: the largest |psi|^2 / l2 (the largest entry of a Gram matrix is on its diagonal)."""
+        """|A|_inf of Collins et al. 2008: the largest |psi|^2 / l2 (a Gram matrix is largest on its diagonal)."""
         return max(float((self.psi(i) ** 2).sum(axis=1).max()) for i in range(self.n)) / self.l2
 
     def slots(self, ps: Sequence[Floats], mass: Floats | None = None) -> Floats:

@@ -1,6 +1,7 @@
-"""Online methods over enumerated labellings: averaged perceptron, MIRA with hard constraints, SGD of 000 and 004.
+"""Online methods over enumerated labellings: averaged perceptron, MIRA with hard constraints, SGD.
 
-Each gives the weights after every visit; averages are taken naively by whoever asks for them.
+SGD is that of Collins et al. 2008 and of Chang and Yih 2013. Each method gives the weights after every visit;
+averages are taken naively by whoever asks for them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def smallest_step(psi: Floats, need: Floats) -> Floats | None:
 
 
 def mira(problem: DenseProblem, w: Floats, order: Iterable[int], k: int) -> Iterator[Floats]:
-    """004, section 2.1."""
+    """Chang and Yih 2013, section 2.1."""
     for i in order:
         scores = problem.examples[i].counts @ (problem.matrices[i] @ w)
         best = np.argsort(-scores, kind="stable")[:k]
@@ -50,12 +51,12 @@ def mira(problem: DenseProblem, w: Floats, order: Iterable[int], k: int) -> Iter
 
 
 def reciprocal(eta0: float, n: int, l2: float) -> Callable[[int], float]:
-    """000, section 7.1.3."""
+    """Collins et al. 2008, section 7.1.3."""
     return lambda k: eta0 / (1 + k / n)
 
 
 def power(eta0: float, n: int, l2: float) -> Callable[[int], float]:
-    """004, section 4.3; C = 1 / l2."""
+    """Chang and Yih 2013, section 4.3; C = 1 / l2."""
     return lambda k: eta0 / (1 + eta0 * k * l2) ** 0.75
 
 
@@ -67,7 +68,7 @@ def bottou(eta0: float, n: int, l2: float) -> Callable[[int], float]:
 def sgd(
     problem: DenseProblem, w: Floats, order: Iterable[int], eta: Callable[[int], float], n: int
 ) -> Iterator[Floats]:
-    """000, section 7.1.3, with C = l2."""
+    """Collins et al. 2008, section 7.1.3, with C = l2."""
     for k, i in enumerate(order):
         _, _, p = problem.oracle(i, w)
         gradient = -problem.sample_weight[i] * (p @ problem.psi(i)) + problem.l2 / n * w

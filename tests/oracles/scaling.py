@@ -1,4 +1,6 @@
-"""Algorithms 1 to 3 and Table 1 of "Iterative Scaling and Coordinate Descent Methods for Maximum Entropy Models" (003).
+"""Algorithms 1 to 3 and Table 1 of Huang et al. 2010.
+
+The paper is "Iterative Scaling and Coordinate Descent Methods for Maximum Entropy Models".
 
 On enumerated labellings: f[i] is the matrix of f_t(x_i, y), one row per labelling. ~P(x) is omega_i, 1 / sigma^2 is l2,
 and z becomes z / tau inside the exponentials (tau = 1 in the paper). Names: "gis", "iis", "scgis", "cd" and "log", the

@@ -3,8 +3,9 @@
 gains v_y = kappa cost_y - <w, psi_y>; y = argmax v, z = argmin v over the support of p_i,
 gamma = min(l2 (v_y - v_z) / (omega_i |psi_z - psi_y|^2), what z can give), w += gamma omega_i / l2 (psi_y - psi_z).
 
-Factored (Taskar, Guestrin, Koller 2003, in 001): p_i is known by its clique marginals q_i, the support is every
-labelling with positive entries, and z can give its smallest entry that y does not use. Otherwise p_i is known itself.
+Factored (Taskar, Guestrin and Koller 2003, as told in Bartlett et al. 2004): p_i is known by its clique marginals q_i,
+the support is every labelling with positive entries, and z can give its smallest entry that y does not use. Otherwise
+p_i is known itself.
 """
 
 from __future__ import annotations

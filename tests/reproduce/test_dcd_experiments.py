@@ -1,4 +1,4 @@
-"""The comparison of 004: its runs on made-up sentences, and claims from made-up records."""
+"""The comparison of Chang and Yih 2013: its runs on made-up sentences, and claims from made-up records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The experiments of 003: contexts against a plain transcription, beam search against enumeration, runs and claims."""
+"""The experiments of Huang et al. 2010.
+
+Contexts are compared with a plain transcription and beam search with enumeration; runs and claims are checked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The compiled batch EG, in both forms, against the figures of 000 and 001 (theorems: `test_theorems`)."""
+"""The compiled batch EG, in both forms, against figures of two papers (theorems: `test_theorems`).
+
+The papers are Collins et al. 2008 and Bartlett et al. 2004.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def walk(small: Small, solver, n_steps: int):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 class TestFigures:
-    def test_figure_1_of_000(self, kind, loss):
+    def test_figure_1_of_collins_2008(self, kind, loss):
         small = Small(kind, loss, l2=2.0, plain=True)
         solver = EGBatch(step_size="theorem", start="uniform")
         step, _ = solver.step_sizes(small.problem)
@@ -67,8 +70,8 @@ class TestFigures:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-class TestFiguresOf001:
-    """001's C is 1 / l2 and its step times C is the solvers'; sample weights are 1."""
+class TestFiguresOfBartlett2004:
+    """The paper's C is 1 / l2 and its step times C is the solvers'; sample weights are 1."""
 
     def test_figure_3(self, kind):
         small = Small(kind, "hinge", l2=2.0, weighted=False, plain=True)

@@ -1,4 +1,4 @@
-"""The compiled online EG against the figures and lemmas of 000 (theorems: `test_theorems`)."""
+"""The compiled online EG against the figures and lemmas of Collins et al. 2008 (theorems: `test_theorems`)."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_warm_start_on_weightless_columns_goes_back_to_zero(solver):
 @pytest.mark.parametrize("start", [10.0, -10.0])
 @pytest.mark.parametrize("solver", [CD, CDExact])
 def test_any_beta_converges(solver, start, bound, beta, rng):
-    """003, Theorems 4 and 5. The start is flat, so that Newton's step is many times too long."""
+    """Huang et al. 2010, Theorems 4 and 5. The start is flat, so that Newton's step is many times too long."""
     x = np.stack([np.ones(60), rng.random(60) < 0.5], axis=1)
     labels = (rng.random(60) < 0.3).astype(np.int64)
     structure = Multiclass(60, 2)

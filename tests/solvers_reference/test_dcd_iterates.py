@@ -1,4 +1,7 @@
-"""dcd, dcd-light and cpd against the transcription of 004's algorithms: same seed, same iterates; objective (4)."""
+"""dcd, dcd-light and cpd against the transcribed algorithms of Chang and Yih 2013.
+
+The same seed gives the same iterates; objective (4) is checked too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core's EG epochs against the transcriptions of Figures 2 and 3 of 000: same order, same iterates."""
+"""The core's EG epochs against transcriptions of Collins et al. 2008, Figures 2 and 3: same order, same iterates."""
 
 from __future__ import annotations
 

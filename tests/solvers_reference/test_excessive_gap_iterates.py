@@ -1,4 +1,7 @@
-"""excessive-gap against transcriptions of 002's Algorithms 1 and 2: the same iterates, and what 002 proves of them."""
+"""excessive-gap against transcriptions of Algorithms 1 and 2 of Zhang et al. 2011.
+
+The iterates are the same, and what the paper proves of them holds.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def gaps(request):
 
 
 class TestRates:
-    """Our own test, as 002 has no experiments: the uniform start and both theorems' steps."""
+    """Our own test, as Zhang et al. 2011 has no experiments: the uniform start and both theorems' steps."""
 
     def test_the_gap_falls_like_one_over_k_squared(self, gaps):
         k = np.arange(1, 501)

@@ -1,7 +1,8 @@
-"""What 000 proves of the dual on any two points, checked on the library's dual values, gradients, steps and updates.
+"""What Collins et al. 2008 proves of the dual on any two points.
 
-What it proves of the methods' iterates is in `solvers/test_theorems`. With sample weights the divergence is
-sum_i omega_i D[p_i || q_i]; with omega = 1 it is the paper's.
+The inequalities are checked on the library's dual values, gradients, steps and updates. What the paper proves of the
+methods' iterates is in `solvers/test_theorems`. With sample weights the divergence is sum_i omega_i D[p_i || q_i];
+with omega = 1 the divergence is the paper's.
 """
 
 from __future__ import annotations

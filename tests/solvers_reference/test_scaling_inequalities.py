@@ -1,4 +1,4 @@
-"""What 003 proves of the approximate functions and of the methods' steps, checked step by step."""
+"""What Huang et al. 2010 proves of the approximate functions and of the methods' steps, checked step by step."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_steps_without_a_penalty_are_exact(name, loss, form):
 
 @pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
 def test_near_the_optimum_the_line_search_tries_one_step(form):
-    """003, Theorem 6, by the number of trials."""
+    """Huang et al. 2010, Theorem 6, by the number of trials."""
     case = maxent_case(14, form=form)
     start = np.zeros(case.features.num_weights)
     state, problem = begin(case, l2=0.05), case.dense("log", 0.05)

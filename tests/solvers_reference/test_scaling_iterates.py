@@ -1,4 +1,7 @@
-"""The core's passes of iterative scaling and coordinate descent against the transcriptions of 003: same iterates."""
+"""The core's passes of iterative scaling and coordinate descent against transcriptions of Huang et al. 2010.
+
+The iterates are the same.
+"""
 
 from __future__ import annotations
 

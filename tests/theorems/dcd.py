@@ -1,4 +1,4 @@
-"""004: dual coordinate descent."""
+"""Theorems of Chang and Yih 2013: dual coordinate descent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from partwise.solvers.working_sets import active_set
 from .checks import Broken, Named, Theorem, a_small, at_most, contracts, grows_at_most, of
 
 
-def theorem_1_of_004(small: Small, factor: float) -> None:
-    """004, Theorem 1: a violation of delta or more is met no more often than the bound says, in 60 passes."""
+def theorem_1(small: Small, factor: float) -> None:
+    """Theorem 1: a violation of delta or more is met no more often than the bound says, in 60 passes."""
     problem, n = small.problem, small.dense.n
     delta = 0.4 * float(np.max([small.dense.label_costs(i).max() for i in range(n)]))
     sets, weights, met = _core.WorkingSets(n), np.zeros(problem.n_weights), 0
@@ -38,8 +38,8 @@ def theorem_1_of_004(small: Small, factor: float) -> None:
     at_most(met, dcd_additions(problem, delta), "Theorem 1")
 
 
-def theorem_2_of_004(small: Small, factor: float) -> None:
-    """004, Theorem 2: on fixed working sets F_S falls linearly, to its minimum."""
+def theorem_2(small: Small, factor: float) -> None:
+    """Theorem 2: on fixed working sets F_S falls linearly, to its minimum."""
     problem = small.problem
     solver = DCD(rounds=0)
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -65,8 +65,8 @@ def theorem_2_of_004(small: Small, factor: float) -> None:
     contracts(distances, 0.9, "Theorem 2")
 
 
-def theorem_3_of_004(small: Small, factor: float) -> None:
-    """004, Theorem 3: passes to an accuracy of eps grow no faster than log(1 / eps) / eps^2, from goal to goal."""
+def theorem_3(small: Small, factor: float) -> None:
+    """Theorem 3: passes to an accuracy of eps grow no faster than log(1 / eps) / eps^2, from goal to goal."""
     problem, solver = small.problem, DCD(delta=1e-9)
     state = solver.init_state(problem, np.random.default_rng(0), None)
     best = solve(problem, "dcd", tol=1e-10, max_passes=20_000, random_state=0).primal
@@ -90,6 +90,6 @@ def bound_of_theorem_3(eps: float) -> float:
 def theorems() -> Named:
     for kind in ("multiclass", "chain-tied"):
         strong, weak = (a_small(kind, "squared-hinge", l2, 7) for l2 in (40.0, 1.0))
-        yield f"004 Theorem 1: {kind}", Theorem(of(theorem_1_of_004, strong), (-3.0,))
-        yield f"004 Theorem 2: {kind}", Theorem(of(theorem_2_of_004, weak), (-1.0, 3.0))
-        yield f"004 Theorem 3: {kind}", Theorem(of(theorem_3_of_004, weak), (-1.0, 3.0))
+        yield f"Chang and Yih 2013, Theorem 1: {kind}", Theorem(of(theorem_1, strong), (-3.0,))
+        yield f"Chang and Yih 2013, Theorem 2: {kind}", Theorem(of(theorem_2, weak), (-1.0, 3.0))
+        yield f"Chang and Yih 2013, Theorem 3: {kind}", Theorem(of(theorem_3, weak), (-1.0, 3.0))

@@ -1,4 +1,4 @@
-"""000 and 001: exponentiated gradient."""
+"""Theorems of Collins et al. 2008 and Bartlett et al. 2004: exponentiated gradient."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Batch:
 
 
 def progress_of_batches(solver: Any, small: Small, factor: float) -> None:
-    """000, (12) with Corollary 1: eta (Q(u') - Q(z)) <= D[z || u] - D[z || u'] at every step, eta the step made."""
+    """Collins et al. 2008, (12) with Corollary 1: eta (Q(u') - Q(z)) <= D[z || u] - D[z || u'] at every step.
+
+    Here eta is the step made.
+    """
     method, omega, (z, _) = Batch(solver, small), small.dense.sample_weight, best_point(small)
     x = method.first()
     for _ in range(25):
@@ -55,8 +58,8 @@ def progress_of_batches(solver: Any, small: Small, factor: float) -> None:
         at_most(eta * (small.dense.dual(z) - small.dense.dual(new)), gain, "Corollary 1 in (12)")
 
 
-def theorem_1_of_000(solver: Any, small: Small, linear: bool, factor: float) -> None:
-    """000, Theorem 1 after T steps, with T so large that the start would break it."""
+def theorem_1_of_collins_2008(solver: Any, small: Small, linear: bool, factor: float) -> None:
+    """Collins et al. 2008, Theorem 1 after T steps, with T so large that the start would break it."""
     method, omega, (z, _) = Batch(solver, small), small.dense.sample_weight, best_point(small)
     tau, T, x = small.loss.temperature, 60, method.first()
     start, first = kl(z, method.distributions(x), omega), small.dense.dual(method.distributions(x))
@@ -81,7 +84,10 @@ def visited(small: Small, scores: np.ndarray, k: int, eta: float, factor: float)
 
 
 def progress_of_visits(small: Small, factor: float) -> None:
-    """000, (20): Q(u) <= Q(z) + sum_i (D[z || u] - D[z || r(u, i)]) / eta + sum_i (Q(u) - Q(r(u, i)))."""
+    """Collins et al. 2008, (20).
+
+    Q(u) <= Q(z) + sum_i (D[z || u] - D[z || r(u, i)]) / eta + sum_i (Q(u) - Q(r(u, i))).
+    """
     n, eta, (z, _) = small.dense.n, float(EG(step_size="theorem").step_sizes(small.problem).min()), best_point(small)
     rng, scores = np.random.default_rng(0), np.zeros(small.problem.n_slots)
     for k in rng.integers(0, n, 12):
@@ -93,8 +99,8 @@ def progress_of_visits(small: Small, factor: float) -> None:
         scores = visited(small, scores, int(k), eta, factor)
 
 
-def theorem_2_of_000(small: Small, linear: bool, factor: float) -> None:
-    """000, Theorem 2: the mean over all n^T sequences of visits, uniform with replacement."""
+def theorem_2_of_collins_2008(small: Small, linear: bool, factor: float) -> None:
+    """Collins et al. 2008, Theorem 2: the mean over all n^T sequences of visits, uniform with replacement."""
     n, T, (z, _) = small.dense.n, 8, best_point(small)
     eta = float(EG(step_size="theorem").step_sizes(small.problem).min())
     level = [np.zeros(small.problem.n_slots)]
@@ -109,8 +115,11 @@ def theorem_2_of_000(small: Small, linear: bool, factor: float) -> None:
     at_most(small.dense.dual(z) - mean, bound, "Theorem 2")
 
 
-def theorem_1_of_001(seed: int, factor: float) -> None:
-    """001, Theorem 1 with the step 0.4 / (B + lambda), after so many steps that standing still breaks it."""
+def theorem_1_of_bartlett_2004(seed: int, factor: float) -> None:
+    """Bartlett et al. 2004, Theorem 1 with the step 0.4 / (B + lambda).
+
+    The check makes so many steps that standing still breaks it.
+    """
     rng = np.random.default_rng(seed)
     sizes = np.array([3, 2, 4])
     matrix = rng.normal(size=(9, 4))
@@ -148,15 +157,24 @@ def theorems() -> Named:
         weak, firm = (a_small(kind, loss, l2, seed, weighted) for l2 in (0.2, 50.0))
         for cls in (EGBatch, EGPrimal):
             name = f"{cls.name}, {kind}, {loss}"
-            yield f"000 Corollary 1: {name}", Theorem(of(progress_of_batches, cls, weak), far)
-            yield f"000 Theorem 1: {name}", Theorem(of(theorem_1_of_000, cls, firm, False), (-1.0, 0.005))
+            yield f"Collins et al. 2008, Corollary 1: {name}", Theorem(of(progress_of_batches, cls, weak), far)
+            yield (
+                f"Collins et al. 2008, Theorem 1: {name}",
+                Theorem(of(theorem_1_of_collins_2008, cls, firm, False), (-1.0, 0.005)),
+            )
             if loss != "hinge":
-                yield f"000 Theorem 1, linear: {name}", Theorem(of(theorem_1_of_000, cls, firm, True), (-1.0, 0.005))
+                yield (
+                    f"Collins et al. 2008, Theorem 1, linear: {name}",
+                    Theorem(of(theorem_1_of_collins_2008, cls, firm, True), (-1.0, 0.005)),
+                )
     for loss in ("log", "hinge"):
         three, two = a_small("chain-tied", loss, 3.0, 5, False, 3), a_small("chain-tied", loss, 100.0, 5, False, 2)
-        yield f"000 equation 20: {loss}", Theorem(of(progress_of_visits, three), far)
-        yield f"000 Theorem 2: {loss}", Theorem(of(theorem_2_of_000, two, False), (-1.0,))
+        yield f"Collins et al. 2008, equation 20: {loss}", Theorem(of(progress_of_visits, three), far)
+        yield f"Collins et al. 2008, Theorem 2: {loss}", Theorem(of(theorem_2_of_collins_2008, two, False), (-1.0,))
         if loss == "log":
-            yield f"000 Theorem 2, linear: {loss}", Theorem(of(theorem_2_of_000, two, True), (-1.0,))
+            yield (
+                f"Collins et al. 2008, Theorem 2, linear: {loss}",
+                Theorem(of(theorem_2_of_collins_2008, two, True), (-1.0,)),
+            )
     for seed in range(3):
-        yield f"001 Theorem 1: {seed}", Theorem(of(theorem_1_of_001, seed), (-1.0, 0.05))
+        yield f"Bartlett et al. 2004, Theorem 1: {seed}", Theorem(of(theorem_1_of_bartlett_2004, seed), (-1.0, 0.05))

@@ -1,4 +1,4 @@
-"""002: excessive gap; and extragradient, its rival."""
+"""Theorems of Zhang et al. 2011: excessive gap; and the bound of extragradient, its rival."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def excessive(small: Small, steps: int, factor: float) -> Iterator[tuple[int, np
         solver.step(problem, state)
 
 
-def theorem_4_of_002(small: Small, factor: float) -> None:
-    """002, Theorem 4: J(w_k) - D(alpha_k) <= 6 L D / (sigma (k + 1) (k + 2))."""
+def theorem_4(small: Small, factor: float) -> None:
+    """Theorem 4: J(w_k) - D(alpha_k) <= 6 L D / (sigma (k + 1) (k + 2))."""
     first = None
     for k, w, dual, mu in excessive(small, 80, factor):
         first = mu if first is None else first
@@ -36,14 +36,14 @@ def theorem_4_of_002(small: Small, factor: float) -> None:
         at_most(gap, bound, "Theorem 4")
 
 
-def theorem_5_of_002(small: Small, factor: float) -> None:
-    """002, Theorem 5: J_mu(w_k) <= D(alpha_k)."""
+def theorem_5(small: Small, factor: float) -> None:
+    """Theorem 5: J_mu(w_k) <= D(alpha_k)."""
     for _, w, dual, mu in excessive(small, 80, factor):
         at_most(smoothed(small.dense, w, mu), dual, "(11)")
 
 
-def corollary_7_of_002(small: Small, factor: float) -> None:
-    """002, Corollary 7: max D - D(alpha_k) <= 6 L d(alpha*) / (sigma (k + 1) (k + 2))."""
+def corollary_7(small: Small, factor: float) -> None:
+    """Corollary 7: max D - D(alpha_k) <= 6 L d(alpha*) / (sigma (k + 1) (k + 2))."""
     z, _ = best_point(small)
     uniform = [np.full(len(p), 1.0 / len(p)) for p in z]
     first, best, distance = None, small.dense.dual(z), kl(z, uniform, small.dense.sample_weight)
@@ -73,9 +73,9 @@ def theorems() -> Named:
     for kind, l2 in (("multiclass", 0.3), ("chain-tied", 4.0), ("chain-masked", 1.0)):
         hinge = a_small(kind, "hinge", l2, 6)
         for name, check in (
-            ("002 Theorem 4", theorem_4_of_002),
-            ("002 Theorem 5", theorem_5_of_002),
-            ("002 Corollary 7", corollary_7_of_002),
+            ("Zhang et al. 2011, Theorem 4", theorem_4),
+            ("Zhang et al. 2011, Theorem 5", theorem_5),
+            ("Zhang et al. 2011, Corollary 7", corollary_7),
             ("extragradient", bound_of_extragradient),
         ):
             yield f"{name}: {kind}", Theorem(of(check, hinge), (-1.0, 3.0))

@@ -1,4 +1,4 @@
-"""003: iterative scaling and coordinate descent."""
+"""Theorems of Huang et al. 2010: iterative scaling and coordinate descent."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Scaling:
             w = new
 
 
-def theorem_3_of_003(name: str, form: str, parallel: bool, factor: float) -> None:
-    """003, Theorem 3: (23), or (59), and (24), or (60), with the constants of its proof.
+def theorem_3(name: str, form: str, parallel: bool, factor: float) -> None:
+    """Theorem 3: (23), or (59), and (24), or (60), with the constants of its proof.
 
     A_t'(0) = A_t''(h) z for an h between 0 and the step z, and A_t'' is monotone for the bounds of iterative scaling.
     """
@@ -72,8 +72,8 @@ def theorem_3_of_003(name: str, form: str, parallel: bool, factor: float) -> Non
             w = after
 
 
-def linear_of_003(name: str, form: str, parallel: bool, factor: float) -> None:
-    """003, Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*); mu is some constant, here at least 1e-3."""
+def linear_rate(name: str, form: str, parallel: bool, factor: float) -> None:
+    """Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*); mu is some constant, here at least 1e-3."""
     method = Scaling(name, form, parallel)
     least, w = method.problem.primal(method.best()), np.zeros(method.case.features.num_weights)
     distances = []
@@ -83,8 +83,8 @@ def linear_of_003(name: str, form: str, parallel: bool, factor: float) -> None:
     contracts(distances, 1.0 - 1e-3, "Theorem 2")
 
 
-def theorem_4_of_003(form: str, factor: float) -> None:
-    """003, Theorem 4 and (67), (35): Algorithm 3 finds a step, not below what the proof says, that decreases enough."""
+def theorem_4(form: str, factor: float) -> None:
+    """Theorem 4 and (67), (35): Algorithm 3 finds a step, not below what the proof says, that decreases enough."""
     gamma, beta = 0.3, 0.5
     method = Scaling("cd", form, False, l2=0.05, gamma=gamma, beta=beta)
     w = np.zeros(method.case.features.num_weights)
@@ -100,8 +100,8 @@ def theorem_4_of_003(form: str, factor: float) -> None:
         w = new
 
 
-def theorem_6_of_003(form: str, factor: float) -> None:
-    """003, Theorem 6: near the optimum Newton's step is taken as it is."""
+def theorem_6(form: str, factor: float) -> None:
+    """Theorem 6: near the optimum Newton's step is taken as it is."""
     method = Scaling("cd", form, False, l2=0.05, gamma=0.4)
     w = method.best()
     w[method.columns] += 1e-4 * np.sin(np.arange(len(method.columns)) + 1.0)
@@ -112,8 +112,8 @@ def theorem_6_of_003(form: str, factor: float) -> None:
         w = new
 
 
-def theorem_7_of_003(form: str, factor: float) -> None:
-    """003, Theorem 7: near the optimum one Newton step goes further down than the minimum of any other function."""
+def theorem_7(form: str, factor: float) -> None:
+    """Theorem 7: near the optimum one Newton step goes further down than the minimum of any other function."""
     methods = {name: Scaling(name, form, False, l2=0.1) for name in ("cd", "gis", "iis", "scgis")}
     optimum = methods["cd"].best()
     rng, columns = np.random.default_rng(0), methods["cd"].columns
@@ -136,9 +136,9 @@ def theorems() -> Named:
     for form in ("binary", "real", "matrix"):
         for name, parallel in (("gis", True), ("iis", True), ("gis", False), ("iis", False), ("scgis", False)):
             label = f"{name}, {'parallel' if parallel else 'sequential'}, {form}"
-            yield f"003 Theorem 3: {label}", Theorem(of(theorem_3_of_003, name, form, parallel), (-1.0, 0.5))
-            yield f"003 Theorem 2: {label}", Theorem(of(linear_of_003, name, form, parallel), (-1.0,))
-        yield f"003 Theorem 4: {form}", Theorem(of(theorem_4_of_003, form), (-1.0, 0.01))
-        yield f"003 Theorem 5: {form}", Theorem(of(linear_of_003, "cd", form, False), (-1.0, 3.0))
-        yield f"003 Theorem 6: {form}", Theorem(of(theorem_6_of_003, form), (-1.0, 0.9))
-        yield f"003 Theorem 7: {form}", Theorem(of(theorem_7_of_003, form), (-1.0, 3.0))
+            yield f"Huang et al. 2010, Theorem 3: {label}", Theorem(of(theorem_3, name, form, parallel), (-1.0, 0.5))
+            yield f"Huang et al. 2010, Theorem 2: {label}", Theorem(of(linear_rate, name, form, parallel), (-1.0,))
+        yield f"Huang et al. 2010, Theorem 4: {form}", Theorem(of(theorem_4, form), (-1.0, 0.01))
+        yield f"Huang et al. 2010, Theorem 5: {form}", Theorem(of(linear_rate, "cd", form, False), (-1.0, 3.0))
+        yield f"Huang et al. 2010, Theorem 6: {form}", Theorem(of(theorem_6, form), (-1.0, 0.9))
+        yield f"Huang et al. 2010, Theorem 7: {form}", Theorem(of(theorem_7, form), (-1.0, 3.0))
