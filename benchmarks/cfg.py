@@ -76,8 +76,8 @@ def run(
     from partwise import ConstituencyParser
     from partwise.datasets.trees import treebank_sample
     from partwise.metrics import parseval
-    from partwise.trees import TreeTransform, words_of
-    from partwise.trees.relative_frequency import RelativeFrequencyParser
+    from partwise.models.constituents.treebank import TreeTransform, words_of
+    from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
 
     transform = TreeTransform(horizontal, vertical)
     trees = [tree for tree in map(transform.cleaned, treebank_sample(data)) if len(words_of(tree)) <= LONGEST]

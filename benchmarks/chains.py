@@ -88,7 +88,7 @@ class Task:
     def __init__(self, chains: Chains, loss: str, l2: float, n_jobs: int) -> None:
         from partwise import Problem
         from partwise.features import Attributes, RowLayout, chain_map
-        from partwise.losses import get_loss
+        from partwise.problem.losses import get_loss
         from partwise.structures import Chain
 
         self.chains, self.l2 = chains, l2

@@ -2,7 +2,7 @@
 
 Text: a position with its words, spelling and the two (gold) tags before it, 0/1 features; a feature ties an attribute
 to one label, and is kept if the two meet at least `CUTOFF` times in the training data. (OpenNLP counts attributes, not
-pairs, and has others for chunks: `partwise.reproduce.maxent_contexts` has the features of the paper's Table 3.) Labels
+pairs, and has others for chunks: `papers.maxent_contexts` has the features of the paper's Table 3.) Labels
 are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
 Documents: 20news counts, rows of length 1, a feature for every (word, label).
 """
@@ -126,7 +126,7 @@ DATASETS: dict[str, tuple[Callable[[str | None, int | None], Contexts], float, b
 
 
 def _word_and_tag(token: str) -> tuple[str, str]:
-    from partwise.reproduce.maxent_contexts import plain_tag
+    from papers.maxent_contexts import plain_tag
 
     word, _, tag = token.rpartition("/")
     return word, plain_tag(tag)

@@ -116,8 +116,8 @@ def train_and_parse(
     from partwise import Problem, solve
     from partwise._core import decode
     from partwise.features.arcs import ARC_TEMPLATES, ArcTable
-    from partwise.models.tree.projective import not_in_structure
-    from partwise.models.tree.words import read_words
+    from partwise.models.dependencies.projective import not_in_structure
+    from partwise.models.dependencies.words import read_words
     from partwise.structures import ProjectiveTree
 
     train, dev = load(data, bank, limit)

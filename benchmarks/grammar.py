@@ -44,7 +44,7 @@ def command(json_file: str | None, sentences: int) -> None:
 
 def compare(name: str, sentences: int) -> Record:
     """Both parsers on one grammar's sentences."""
-    from partwise.trees.relative_frequency import RelativeFrequencyParser
+    from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
 
     if name == "toy":
         pcfg, some = toy_grammar(), [text.split() for text in TOY_SENTENCES]
@@ -93,8 +93,8 @@ def read_off_grammar(n: int) -> tuple[Any, list[list[str]]]:
     import nltk
 
     from partwise.datasets.treebank import make_treebank
-    from partwise.trees import TreeTransform, words_of
-    from partwise.trees.nodes import postorder
+    from partwise.models.constituents.treebank import TreeTransform, words_of
+    from partwise.models.constituents.treebank.nodes import postorder
 
     transform = TreeTransform(horizontal=1)
     trees = [transform.binary(tree) for tree in make_treebank(_TREES, seed=3).trees]
@@ -118,7 +118,7 @@ def _pcfg(nltk: Any, start: Any, rules: dict[Any, float]) -> Any:
 
 def ours(pcfg: Any) -> Any:
     """The same grammar for partwise."""
-    from partwise.trees.grammar import numbered_grammar
+    from partwise.models.constituents.treebank.grammar import numbered_grammar
 
     binary: dict[tuple[str, str, str], float] = {}
     lexical: dict[tuple[str, str, bool], float] = {}
@@ -155,7 +155,7 @@ def _ties(tree: Any, expected: Any) -> bool:
     """Two trees with the same rules are equally probable under any weights of rules."""
     from collections import Counter
 
-    from partwise.trees.nodes import postorder
+    from partwise.models.constituents.treebank.nodes import postorder
 
     def rules(nodes: Any) -> Any:
         return Counter((node[0], *(c if isinstance(c, str) else c[0] for c in node[1:])) for node in nodes)

@@ -5,7 +5,7 @@ Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus
 losses; for their mean, as (3) is written, it would be l2 = n / 10, with which no good model comes out. sigma^2 = 8 l of
 section 5.2 is for the mean, l2 = 1/8. Features are fewer than in Table 3 (168,674 and 273,680 on CoNLL-2000): here a
 pair of attribute and label has to occur five times, there an attribute, and chunks have CRFsuite's attributes in place
-of OpenNLP's. `partwise reproduce huang2010` runs the paper's methods on those of the table. Every method minimises l2/2
+of OpenNLP's. `python -m papers huang2010` runs the paper's methods on those of the table. Every method minimises l2/2
 |w|^2 + sum of log losses from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown:
 cd) with twice the cap. A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the
 reference's dual, or after --cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy

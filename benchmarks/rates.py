@@ -145,7 +145,7 @@ def problems(chains: Chains) -> dict[str, Any]:
     """Problems by their headings."""
     from partwise import Problem
     from partwise.features import Attributes, RowLayout, maxent_map
-    from partwise.penalties import ElasticNet
+    from partwise.problem.penalties import ElasticNet
     from partwise.structures import Multiclass
 
     rows = Attributes(
@@ -168,7 +168,7 @@ def problems(chains: Chains) -> dict[str, Any]:
 def run_all(heading: str, problem: Any, cap: int, seconds: float) -> Iterator[Curve]:
     """Every solver that fits and has certificates; on maximum entropy those that are not on chains as well."""
     from partwise.solvers import suitable_solvers
-    from partwise.solvers.registry import SOLVERS, get_solver
+    from partwise.solvers.engine.registry import SOLVERS, get_solver
 
     shown = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if heading == "maximum entropy":

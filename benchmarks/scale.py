@@ -31,7 +31,8 @@ def write_partition(data: str, folder: str, tokens: int, batch: str) -> dict[str
     """The training data, repeated until there are this many tokens, as a partition."""
     import numpy as np
 
-    from partwise import SequenceTagger, io, partitions
+    from partwise import SequenceTagger, io
+    from partwise.out_of_core import partitions
 
     table = io.read_columns(Path(data) / "conll2000" / "train.txt.gz")
     X, y, n = table.without(-1), table.column(-1), table.n_tokens
@@ -49,7 +50,7 @@ def write_partition(data: str, folder: str, tokens: int, batch: str) -> dict[str
 
 def train(folder: str, l2: float, tol: float, memory: str | None, solver: str) -> dict[str, Any]:
     """In this process."""
-    from partwise import partitions
+    from partwise.out_of_core import partitions
 
     _imported()
     found, parts = partitions.open(folder, memory), Parts()
@@ -63,7 +64,7 @@ def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: s
     """On a local cluster."""
     from dask.distributed import Client, LocalCluster
 
-    from partwise import distributed
+    from partwise.out_of_core import cluster as distributed
 
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
@@ -79,7 +80,7 @@ def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: s
 
 def _imported() -> None:
     """Here and in workers: what a run imports."""
-    for name in ("partwise.solvers", "partwise.estimators", "partwise.partitions"):
+    for name in ("partwise.solvers", "partwise.estimators", "partwise.out_of_core.partitions"):
         importlib.import_module(name)
 
 

@@ -2,8 +2,8 @@
 
 Each runs in a process of its own. In memory: `predict` of lists of words that are there already, as many at a time as
 `predict_file` labels at a time, or five times as many, whichever is faster. From file to file:
-`partwise.scoring.predict_file`, reading and writing included. Memory is flat if its peak at the full size is that at a
-tenth of it.
+`partwise.tables.files.predict_file`, reading and writing included. Memory is flat if its peak at the full size is that
+at a tenth of it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     import partwise
-    from partwise.scoring.arrays import word_lists
+    from partwise.tables.files.arrays import word_lists
 
     model = partwise.load(os.path.join(folder, "model.pw"))
     model.n_jobs = jobs
@@ -101,7 +101,7 @@ def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
 def by_file(folder: str, name: str, jobs: int, by_word: bool) -> dict[str, Any]:
     """From file to file."""
     import partwise
-    from partwise import scoring
+    from partwise.tables import files as scoring
 
     out = Path(folder) / "out.parquet"
     model = partwise.load(os.path.join(folder, "model.pw"))  # as in memory, where loading and imports do not count
@@ -135,7 +135,7 @@ class Runs:
 
     def compare(self, file: dict[str, Any], jobs: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """In memory and from file to file, in turn; medians."""
-        from partwise.scoring.scorer import ROWS
+        from partwise.tables.files.scorer import ROWS
 
         memory: dict[int, list[dict[str, Any]]] = {ROWS: [], 5 * ROWS: []}
         files = []

@@ -76,7 +76,7 @@ def command(
     quick: bool,
 ) -> None:
     from benchmarks.plots import draw
-    from partwise.losses import LOSSES
+    from partwise.problem.losses import LOSSES
 
     said = f"python -m benchmarks solvers --cap {cap:g} --repeat {repeat} --threads {threads} --l2 {l2:g}"
     chosen = {"datasets": datasets, "losses": losses, "systems": systems}
@@ -140,9 +140,9 @@ def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple
     """(shown name, solver, options) of what is to run on this loss: the registry's solvers that fit in
     their forms, "auto", then variants.
     """
-    from partwise.losses import LOSSES
-    from partwise.solvers.compatibility import fitting_solvers
-    from partwise.solvers.registry import SOLVERS
+    from partwise.problem.losses import LOSSES
+    from partwise.solvers.engine.compatibility import fitting_solvers
+    from partwise.solvers.engine.registry import SOLVERS
 
     fitting = fitting_solvers(LOSSES[loss])
     found: list[tuple[str, str, dict[str, Any]]] = []
@@ -183,8 +183,8 @@ def run_cell(
     targets: list[float],
 ) -> Record:
     """Run one solver on one problem and note when it reaches each target."""
+    from papers import follow
     from partwise import get_solver
-    from partwise.reproduce import follow
 
     task = Task(Chains.load(arrays), loss, l2, n_jobs)
     before = peak_mb()

@@ -152,7 +152,7 @@ def fit_partwise(
 def _under(l1: float, l2: float, tol: float, target: float | None) -> Iterator[None]:
     """The next fit has this elastic net, and stops at the tolerance and at an objective no higher than the target."""
     from partwise.estimators import training
-    from partwise.penalties import L2, ElasticNet
+    from partwise.problem.penalties import L2, ElasticNet
 
     solve = training.solve
 

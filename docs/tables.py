@@ -11,13 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from partwise.capabilities import Capability
 from partwise.datasets import DATA_SETS
-from partwise.losses import LOSSES
 from partwise.models import Ability
+from partwise.problem.capabilities import Capability
+from partwise.problem.losses import LOSSES
 from partwise.solvers import Solver, compatibility_table
-from partwise.solvers.compatibility import fitting_solvers
-from partwise.solvers.registry import SOLVERS
+from partwise.solvers.engine.compatibility import fitting_solvers
+from partwise.solvers.engine.registry import SOLVERS
 from partwise.structures.capabilities import structure_capabilities
 
 DOCS = Path(__file__).resolve().parent

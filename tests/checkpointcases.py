@@ -12,7 +12,7 @@ from smallproblems import Small, kind_for, loss_for, penalty_for
 
 from partwise import CheckpointError, ConvergenceWarning, DivergenceError, Problem, solve
 from partwise.model_files import container
-from partwise.solvers import checkpoint as files
+from partwise.solvers.engine import checkpoint as files
 
 
 def problem_for(solver: str) -> Problem:

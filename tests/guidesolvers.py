@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise import Solver
-from partwise.solvers.registry import PLACES, SOLVERS
+from partwise.solvers.engine.registry import PLACES, SOLVERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -7,11 +7,11 @@ from itertools import permutations
 import numpy as np
 
 from partwise import Model, Structure, StructuredEstimator, model_files
-from partwise.checks import check_sample_weight
 from partwise.features import slot_map
 from partwise.models import ConstraintError, Labellings, Learnt, Reading
 from partwise.models.inspection import Contribution, TopFeatures, choose_kept, counts_of, explanation, largest
 from partwise.problem import Batch, LabelledBatch
+from partwise.support.checks import check_sample_weight
 
 N_NUMBERS = 3
 

@@ -12,9 +12,9 @@ from oracles.listed import Listed
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
 from partwise import Problem, Solver, get_solver
-from partwise.losses import Loss
-from partwise.penalties import L2, ElasticNet
-from partwise.solvers.registry import SOLVERS
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, ElasticNet
+from partwise.solvers.engine.registry import SOLVERS
 
 #: For tests that meet the columns without data that every generator makes, of which iterative scaling warns.
 BARE_COLUMNS = pytest.mark.filterwarnings("ignore:feature .* is 0 in every example:partwise.FeatureWarning")

@@ -11,8 +11,8 @@ import pytest
 from guidesolvers import guide_solvers
 
 from partwise import Problem, available_solvers, get_solver, load, model_files, solve, structures
-from partwise.losses import Loss, get_loss
 from partwise.models import ConstraintError, NotAvailable
+from partwise.problem.losses import Loss, get_loss
 from partwise.problem.tasks import TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -386,7 +386,7 @@ def test_the_first_page_runs(run_page):
 
 
 def test_every_experiment_is_on_its_page():
-    from partwise.reproduce import EXPERIMENTS
+    from papers import EXPERIMENTS
 
     page = text_of("reproduce.md")
     for name in EXPERIMENTS:

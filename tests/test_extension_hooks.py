@@ -14,8 +14,8 @@ from smallproblems import Small
 from oracles.objective import LOSSES
 from partwise import Problem, solve
 from partwise.features import SlotRows, chain_map, label_features, multiclass_map, slot_map
-from partwise.losses import Loss
 from partwise.problem import register_task
+from partwise.problem.losses import Loss
 from partwise.problem.tasks import TASKS
 from partwise.structures import Chain, Multiclass
 

@@ -17,10 +17,10 @@ from partwise import (
     MaxentClassifier,
     SegmentTagger,
     SequenceTagger,
-    memory,
 )
 from partwise.cli.errors import message_of
-from partwise.memory import TooLarge, available, check_room
+from partwise.support import memory
+from partwise.support.memory import TooLarge, available, check_room
 
 
 def many_labels(n: int, **options):

@@ -16,7 +16,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import partwise
-from partwise import _core, _native
+from partwise import _core
+from partwise.support import native as _native
 
 ROOT = Path(__file__).parents[1]
 REQUIRED = object()

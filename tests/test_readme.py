@@ -42,7 +42,7 @@ def test_linked_files_exist():
 
 def test_tables_list_the_losses_and_solvers_there_are():
     from partwise import available_solvers
-    from partwise.losses import LOSSES
+    from partwise.problem.losses import LOSSES
 
     def rows(header: str) -> list[str]:
         table = README.read_text(encoding="utf-8").split(f"| {header} |", 1)[1].split("\n\n", 1)[0]

@@ -70,7 +70,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
         } catch (const InputError& e) {
             PyErr_SetString(PyExc_ValueError, e.what());
         } catch (const NumberError& e) {
-            PyErr_SetString(nb::module_::import_("partwise.result").attr("DivergenceError").ptr(), e.what());
+            PyErr_SetString(nb::module_::import_("partwise.problem.result").attr("DivergenceError").ptr(), e.what());
         } catch (const Interrupted&) {
             // The signal handler that ran inside the poll has usually set its exception already.
             if (PyErr_Occurred()) return;

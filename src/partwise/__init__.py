@@ -12,65 +12,12 @@ What most programs need is here; solvers are in `partwise.solvers`, feature maps
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._native import check_processor
+from partwise.support.native import check_processor
 
 check_processor()
 
-if TYPE_CHECKING:
-    from . import callbacks as callbacks
-    from . import conllu as conllu
-    from . import datasets as datasets
-    from . import distributed as distributed
-    from . import dual as dual
-    from . import features as features
-    from . import io as io
-    from . import kernels as kernels
-    from . import losses as losses
-    from . import methods as methods
-    from . import metrics as metrics
-    from . import model_files as model_files
-    from . import models as models
-    from . import partitions as partitions
-    from . import penalties as penalties
-    from . import problem as problem
-    from . import report as report
-    from . import result as result
-    from . import solvers as solvers
-    from . import structures as structures
-    from . import testing as testing
-    from .comparison import compare as compare
-    from .estimators import ConstituencyParser as ConstituencyParser
-    from .estimators import DependencyParser as DependencyParser
-    from .estimators import GraphLabeler as GraphLabeler
-    from .estimators import MaxentClassifier as MaxentClassifier
-    from .estimators import RegularizationPathCV as RegularizationPathCV
-    from .estimators import SegmentTagger as SegmentTagger
-    from .estimators import SequenceTagger as SequenceTagger
-    from .estimators import StructuredEstimator as StructuredEstimator
-    from .losses import register_loss as register_loss
-    from .model_files import ModelFormatError as ModelFormatError
-    from .model_files import load as load
-    from .models import ConstraintError as ConstraintError
-    from .models import Model as Model
-    from .partitions import PartitionError as PartitionError
-    from .problem import Problem as Problem
-    from .result import CertificateError as CertificateError
-    from .result import ConvergenceWarning as ConvergenceWarning
-    from .result import DivergenceError as DivergenceError
-    from .result import FeatureWarning as FeatureWarning
-    from .result import Result as Result
-    from .solvers import CheckpointError as CheckpointError
-    from .solvers import Solver as Solver
-    from .solvers import available_solvers as available_solvers
-    from .solvers import get_solver as get_solver
-    from .solvers import register_solver as register_solver
-    from .solvers import solve as solve
-    from .structures import Structure as Structure
-
-    __version__: str
-
-_MODULES = {
-    "comparison": ("compare",),
+#: Public names, by the package in which each is defined.
+_HOMES = {
     "estimators": (
         "ConstituencyParser",
         "DependencyParser",
@@ -81,42 +28,102 @@ _MODULES = {
         "SequenceTagger",
         "StructuredEstimator",
     ),
-    "losses": ("register_loss",),
     "model_files": ("ModelFormatError", "load"),
     "models": ("ConstraintError", "Model"),
-    "partitions": ("PartitionError",),
-    "problem": ("Problem",),
-    "result": ("CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
-    "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "register_solver", "solve"),
+    "out_of_core": ("PartitionError",),
+    "problem": (
+        "CertificateError",
+        "ConvergenceWarning",
+        "DivergenceError",
+        "FeatureWarning",
+        "Problem",
+        "Result",
+        "register_loss",
+    ),
+    "report": ("compare",),
+    "solvers": (
+        "CheckpointError",
+        "Solver",
+        "available_solvers",
+        "get_solver",
+        "register_solver",
+        "solve",
+    ),
     "structures": ("Structure",),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_HOME = {name: package for package, names in _HOMES.items() for name in names}
 
-#: Modules that `import partwise` makes reachable, imported when they are first used.
-_PACKAGES = (
-    "callbacks",
-    "conllu",
-    "datasets",
-    "distributed",
-    "dual",
-    "estimators",
-    "features",
-    "io",
-    "kernels",
-    "losses",
-    "methods",
-    "metrics",
-    "model_files",
-    "models",
-    "partitions",
-    "penalties",
-    "problem",
-    "report",
-    "result",
-    "solvers",
-    "structures",
-    "testing",
+#: Packages that `import partwise` makes reachable, imported when they are first used.
+_PACKAGES = frozenset(
+    (
+        "bounds",
+        "callbacks",
+        "conllu",
+        "datasets",
+        "estimators",
+        "features",
+        "io",
+        "methods",
+        "metrics",
+        "model_files",
+        "models",
+        "out_of_core",
+        "problem",
+        "report",
+        "solvers",
+        "structures",
+        "tables",
+    )
 )
+
+if TYPE_CHECKING:
+    from partwise import bounds as bounds
+    from partwise import callbacks as callbacks
+    from partwise import conllu as conllu
+    from partwise import datasets as datasets
+    from partwise import estimators as estimators
+    from partwise import features as features
+    from partwise import io as io
+    from partwise import methods as methods
+    from partwise import metrics as metrics
+    from partwise import model_files as model_files
+    from partwise import models as models
+    from partwise import out_of_core as out_of_core
+    from partwise import problem as problem
+    from partwise import report as report
+    from partwise import solvers as solvers
+    from partwise import structures as structures
+    from partwise import tables as tables
+    from partwise.estimators import ConstituencyParser as ConstituencyParser
+    from partwise.estimators import DependencyParser as DependencyParser
+    from partwise.estimators import GraphLabeler as GraphLabeler
+    from partwise.estimators import MaxentClassifier as MaxentClassifier
+    from partwise.estimators import RegularizationPathCV as RegularizationPathCV
+    from partwise.estimators import SegmentTagger as SegmentTagger
+    from partwise.estimators import SequenceTagger as SequenceTagger
+    from partwise.estimators import StructuredEstimator as StructuredEstimator
+    from partwise.model_files import ModelFormatError as ModelFormatError
+    from partwise.model_files import load as load
+    from partwise.models import ConstraintError as ConstraintError
+    from partwise.models import Model as Model
+    from partwise.out_of_core import PartitionError as PartitionError
+    from partwise.problem import CertificateError as CertificateError
+    from partwise.problem import ConvergenceWarning as ConvergenceWarning
+    from partwise.problem import DivergenceError as DivergenceError
+    from partwise.problem import FeatureWarning as FeatureWarning
+    from partwise.problem import Problem as Problem
+    from partwise.problem import Result as Result
+    from partwise.problem import register_loss as register_loss
+    from partwise.report import compare as compare
+    from partwise.solvers import CheckpointError as CheckpointError
+    from partwise.solvers import Solver as Solver
+    from partwise.solvers import available_solvers as available_solvers
+    from partwise.solvers import get_solver as get_solver
+    from partwise.solvers import register_solver as register_solver
+    from partwise.solvers import solve as solve
+    from partwise.structures import Structure as Structure
+
+    __version__: str
 
 __all__ = sorted(_HOME)
 
@@ -130,9 +137,9 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # imported from a source tree that is not installed
             value = "0+unknown"
     elif name in _PACKAGES:
-        value = importlib.import_module(f".{name}", __name__)
+        value = importlib.import_module(f"partwise.{name}")
     elif name in _HOME:
-        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        value = getattr(importlib.import_module(f"partwise.{_HOME[name]}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

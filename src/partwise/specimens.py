@@ -14,14 +14,14 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .losses import Loss
-from .penalties import L2, Penalty
-from .problem import LabelledBatch, Problem
+from partwise.problem import LabelledBatch, Problem
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, Penalty
 
 Maker = Callable[[], LabelledBatch]
 
 #: Packages whose modules may register specimens, in the order of the table.
-PACKAGES = ("partwise.structures", "partwise.kernels", "partwise.features")
+PACKAGES = ("partwise.structures", "partwise.features.kernels", "partwise.features")
 #: The penalty of specimens that are not about penalties.
 USUAL = L2(1.0)
 

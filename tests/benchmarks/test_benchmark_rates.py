@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.rates import MEASURED, ORDERS, STATED, Curve
 from partwise import available_solvers
-from partwise.solvers.base import RATES
+from partwise.solvers.engine.base import RATES
 
 
 def curve(rate: str, errors, passes=None) -> Curve:

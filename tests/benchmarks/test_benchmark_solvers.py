@@ -12,11 +12,11 @@ from benchmarks import chains, ranking, solvers
 from benchmarks.__main__ import main
 from benchmarks.chains import Chains, Task
 from benchmarks.measure import SystemFailed
-from partwise.losses import LOSSES
-from partwise.result import Certificate
+from partwise.problem.losses import LOSSES
+from partwise.problem.result import Certificate
 from partwise.solvers import LBFGS
-from partwise.solvers.compatibility import fitting_solvers
-from partwise.solvers.registry import SOLVERS
+from partwise.solvers.engine.compatibility import fitting_solvers
+from partwise.solvers.engine.registry import SOLVERS
 
 
 def made_up(observed: bool, n_inputs: int = 8, density: float = 0.2) -> Chains:

@@ -25,8 +25,8 @@ from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, Train
 from partwise.callbacks.progress import time_left
 from partwise.datasets import make_treebank
 from partwise.metrics import attachment_scores
-from partwise.result import Certificate
-from partwise.solvers.base import Progress
+from partwise.problem.result import Certificate
+from partwise.solvers.engine.base import Progress
 
 LABELS = ["B-x", "I-x", "O"]
 

@@ -12,7 +12,7 @@ from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import FormatError, format_tree, parse_trees, read_trees, write_trees
 from partwise.io.blocks import after_trees
 from partwise.metrics import parseval
-from partwise.trees import RelativeFrequencyParser, TreeTransform, is_parsed, words_of
+from partwise.models.constituents.treebank import RelativeFrequencyParser, TreeTransform, is_parsed, words_of
 
 FLAGS = ("--C", "0.3", "--tol", "0.05")
 

@@ -63,7 +63,7 @@ def test_refused(files, tmp_path, cli):
 
 
 def test_by_passes(tmp_path, monkeypatch):
-    from partwise.solvers import checkpoint as files
+    from partwise.solvers.engine import checkpoint as files
 
     seen = []
     keep = files.write

@@ -7,7 +7,7 @@ import partwise
 from partwise.cli.tasks import TASKS, get_task
 from partwise.cli.train import make_command
 from partwise.io import FormatError, read_costs
-from partwise.losses import LOSSES, get_loss
+from partwise.problem.losses import LOSSES, get_loss
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

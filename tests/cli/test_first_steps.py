@@ -112,7 +112,7 @@ def test_a_label_that_switches_legality_off_is_named(cls):
 def test_partitions_name_it_too(tmp_path):
     wrong = [*CHUNKS[:5], ["O", "O", "I-X"], *CHUNKS[6:]]
     with pytest.warns(UserWarning, match="sequence 5, position 2: the label 'I-X'"):
-        partwise.partitions.write(tmp_path / "p", SequenceTagger(), [(WORDS, wrong)])
+        partwise.out_of_core.partitions.write(tmp_path / "p", SequenceTagger(), [(WORDS, wrong)])
 
 
 def test_segments_need_no_rule():

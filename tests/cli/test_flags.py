@@ -11,7 +11,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import TRAINING, estimator_options, parameter_docs, solver_options
 from partwise.cli.tasks import TASKS, get_task
 from partwise.cli.train import make_command
-from partwise.solvers.registry import SOLVERS
+from partwise.solvers.engine.registry import SOLVERS
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

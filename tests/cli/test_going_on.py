@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import partwise
 from partwise.cli import main
 from partwise.datasets import make_treebank
-from partwise.result import ConvergenceWarning
+from partwise.problem.result import ConvergenceWarning
 
 BANK = make_treebank(60)
 

@@ -16,8 +16,8 @@ from partwise import ConstituencyParser, ModelFormatError, Problem, load
 from partwise.datasets import make_treebank
 from partwise.io import format_tree
 from partwise.models import ConstraintError
-from partwise.trees import is_parsed, words_of
-from partwise.trees.nodes import is_leaf
+from partwise.models.constituents.treebank import is_parsed, words_of
+from partwise.models.constituents.treebank.nodes import is_leaf
 
 MANY = 3000
 TREES = make_treebank(60, 0).trees
@@ -380,8 +380,8 @@ def test_the_treebank_sample(data_dir):
     """Part of the sample: far above relative frequencies of the same grammar."""
     from partwise.datasets.trees import treebank_sample
     from partwise.metrics import parseval
-    from partwise.trees import TreeTransform
-    from partwise.trees.relative_frequency import RelativeFrequencyParser
+    from partwise.models.constituents.treebank import TreeTransform
+    from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
 
     transform = TreeTransform(1)
     trees = [tree for tree in map(transform.cleaned, treebank_sample(data_dir)) if len(words_of(tree)) <= 25]

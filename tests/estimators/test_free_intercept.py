@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 
 import partwise
 from partwise import ConvergenceWarning, MaxentClassifier, solve
-from partwise.losses import Loss
 from partwise.models.errors import NotAvailable
-from partwise.penalties import L2, ElasticNet, Free
 from partwise.problem.free_weights import balanced
-from partwise.result import CertificateError
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, ElasticNet, Free
+from partwise.problem.result import CertificateError
 from partwise.solvers import CheckpointError, regularization_path
 
 RNG = np.random.default_rng(5)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from partwise import MaxentClassifier, SequenceTagger
-from partwise.losses import get_loss
 from partwise.models import NotAvailable
+from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver, solve
-from partwise.solvers.compatibility import fitting_solvers
-from partwise.solvers.extending import extended
-from partwise.solvers.registry import SOLVERS
+from partwise.solvers.engine.compatibility import fitting_solvers
+from partwise.solvers.engine.extended_points import extended
+from partwise.solvers.engine.registry import SOLVERS
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"], ["a", "cat", "ran"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]

@@ -277,7 +277,7 @@ def test_warm_start_carries_weights_over():
     new = again._make_model()
     from partwise.models import Training
 
-    training = Training(partwise.losses.get_loss("log"), 1.0, "lbfgs", 1e-3, 1, lambda: 0)
+    training = Training(partwise.problem.losses.get_loss("log"), 1.0, "lbfgs", 1e-3, 1, lambda: 0)
     new.learn(more, [[*own, "z"] for own in y[:5]], None, training)
     carried = new.with_weights(new.carried(model._model)).tables()
     old = {model._model.node_name(k): k for k in range(4)}

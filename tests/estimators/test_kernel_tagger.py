@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from partwise import RegularizationPathCV, SequenceTagger, load
-from partwise.kernels import RBF, Polynomial
+from partwise.features.kernels import RBF, Polynomial
 from partwise.solvers import ExcessiveGap
 
 

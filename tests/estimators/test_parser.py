@@ -16,7 +16,7 @@ from partwise._core import ArcIndex
 from partwise.datasets import make_treebank
 from partwise.io import make_sentence, read_conllu
 from partwise.metrics import attachment_scores
-from partwise.models.tree.projective import lift
+from partwise.models.dependencies.projective import lift
 from partwise.structures import ProjectiveTree
 
 
@@ -138,7 +138,7 @@ def test_predictions_are_those_of_all_trees(parser):
 
 
 def _tokens(sentences):
-    from partwise.models.tree.words import read_words
+    from partwise.models.dependencies.words import read_words
 
     return read_words(sentences, range(len(sentences)), 100).tokens()
 

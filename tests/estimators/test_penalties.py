@@ -17,8 +17,8 @@ from partwise import (
     SequenceTagger,
 )
 from partwise.datasets import make_treebank
-from partwise.losses import get_loss
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.losses import get_loss
+from partwise.problem.penalties import L2, ElasticNet
 
 WORDS = [[["a", "b"], ["c"]], [["c"], ["a", "d"]], [["b"]]]
 BANK = make_treebank(12, 0)
@@ -114,7 +114,7 @@ def test_zeros_of_a_maxent_tagger():
 
 
 def test_names_of_arcs_have_the_same_shares():
-    from partwise.models.tree.model import TreeModel
+    from partwise.models.dependencies.model import TreeModel
 
     parser = DependencyParser(C=0.5, label_C=0.25, penalty="elasticnet", l1_ratio=0.5)
     model = parser._make_model()

@@ -72,9 +72,9 @@ def test_what_is_refused(tmp_path):
         tags = {tag for tags in BANK.tags for tag in tags}
         SequenceTagger(class_weight="balanced").partial_fit(X, BANK.tags, classes=sorted(tags))
     with pytest.raises(NotAvailable, match="class_weight of taggers"):
-        partwise.partitions.write(tmp_path / "p", SequenceTagger(class_weight="balanced"), [(X, BANK.tags)])
+        partwise.out_of_core.partitions.write(tmp_path / "p", SequenceTagger(class_weight="balanced"), [(X, BANK.tags)])
     with pytest.raises(NotAvailable, match="class_weight of taggers"):
-        parts = partwise.partitions.write(tmp_path / "q", SequenceTagger(), [(X, BANK.tags)])
+        parts = partwise.out_of_core.partitions.write(tmp_path / "q", SequenceTagger(), [(X, BANK.tags)])
         SequenceTagger(class_weight="balanced").fit(parts)
 
 

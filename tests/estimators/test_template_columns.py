@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise import SegmentTagger, SequenceTagger, frames
+from partwise import SegmentTagger, SequenceTagger
 from partwise.cli.tasks.tagfeatures import choose_features
 from partwise.cli.tasks.tagfiles import read_tagged
 from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import parse_conllu
+from partwise.tables import tokens as frames
 
 X = [[(f"w{7 * i + k}", "NP" if k % 3 else "VB", f"l{i}-{k}") for k in range(5)] for i in range(40)]
 Y = [["B-X" if tag == "NP" else "O" for _, tag, _ in x] for x in X]
@@ -86,7 +87,7 @@ def test_columns_of_conllu():
 
 
 def test_partitions(tmp_path):
-    made = partwise.partitions.write(
+    made = partwise.out_of_core.partitions.write(
         tmp_path / "p", SequenceTagger(template="ner"), [(TWO[:20], Y[:20]), (TWO[20:], Y[20:])]
     )
     tagger = SequenceTagger(template="ner").fit(made)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from partwise.threads import available_processors
+from partwise.support.threads import available_processors
 
 from . import digest, page, runner
 from .kept import Kept, mend, read

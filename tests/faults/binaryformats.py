@@ -20,14 +20,15 @@ from checkpointcases import problem_for
 from modelmutants import mutate_array, mutate_settings
 
 import partwise
-from partwise import ModelFormatError, SequenceTagger, partitions
+from partwise import ModelFormatError, SequenceTagger
 from partwise.datasets.images import read_idx
 from partwise.features.patterns import Patterns
 from partwise.io import FormatError, read_text
 from partwise.model_files import container, source
 from partwise.model_files.errors import PartitionError
+from partwise.out_of_core import partitions
+from partwise.out_of_core.block_files import Block, read_block, write_block
 from partwise.solvers import get_solver
-from partwise.solvers.block_files import Block, read_block, write_block
 
 PATTERNS = ["u:w=%x[ 0,0]", "u:low=%X[-1,0]", 'u:up=%t[0,0,"^\\u"]', 'u:suf=%M[0,0,".?.?$"]', "b", "*:p=%x[-1,1]"]
 SENTENCES = [[("the", "D"), ("Cat", "N")], [("x", "?")]]

@@ -13,10 +13,10 @@ import numpy as np
 from oracles.drawn import KINDS, Drawn, drawn
 from oracles.optimum import EXTENDED, LONG, Optimum, optimum
 from partwise import Result, get_solver, solve
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import suitable_solvers
-from partwise.solvers.base import ROUNDING_FLOOR
-from partwise.solvers.registry import SOLVERS
+from partwise.solvers.engine.base import ROUNDING_FLOOR
+from partwise.solvers.engine.registry import SOLVERS
 
 from .rows import Row
 

@@ -13,8 +13,8 @@ import numpy as np
 from checkpointcases import ODD, changed, forge, parts, places, run, saved_run
 
 from partwise import CheckpointError, DivergenceError, available_solvers, solve
-from partwise.solvers.registry import SOLVERS as REGISTERED
-from partwise.solvers.registry import suitable_solvers
+from partwise.solvers.engine.registry import SOLVERS as REGISTERED
+from partwise.solvers.engine.registry import suitable_solvers
 
 from .names import NAMES, watched
 from .rows import Row

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 from partitioncases import TEMPLATE, words
 
-from partwise import SequenceTagger, distributed, partitions
+from partwise import SequenceTagger
 from partwise.features import Template
+from partwise.out_of_core import cluster as distributed
+from partwise.out_of_core import partitions
 from partwise.solvers import BlockDual, Checkpoint
 
 from .rows import Row

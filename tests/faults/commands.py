@@ -23,11 +23,11 @@ import click
 from click.testing import CliRunner
 
 import partwise
-from partwise import partitions
 from partwise.cli import main
 from partwise.cli.errors import run_safely
 from partwise.datasets.builtin import write_built_in
-from partwise.solvers import checkpoint
+from partwise.out_of_core import partitions
+from partwise.solvers.engine import checkpoint
 
 from .rows import TESTS, Ended, Row, apart, contents
 
@@ -69,7 +69,6 @@ CALLS: dict[str, str] = {
     "data check": "data check treebank --data .",
     "data fetch": "data fetch treebank --data out.data",
     "demo": "demo --strings 30 --sentences 60 --report out.html",
-    "reproduce": "reproduce smo --quick -o out.pages" if DATA.is_dir() else "reproduce --list",
     "solvers": "solvers",
 }
 #: Packages without which a call is left out.

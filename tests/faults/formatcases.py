@@ -34,7 +34,7 @@ from partwise.io import (
     write_svmlight,
     write_trees,
 )
-from partwise.trees import read_rules
+from partwise.models.constituents.treebank import read_rules
 
 from . import binaryformats
 

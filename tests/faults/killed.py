@@ -22,7 +22,7 @@ from partwise import solve
 from partwise.cli import main
 from partwise.io import files
 from partwise.solvers import Checkpoint
-from partwise.solvers.loop import Run
+from partwise.solvers.engine.loop import Run
 
 from .commands import lay_out
 from .rows import Row, apart

@@ -13,9 +13,10 @@ from typing import Any
 from modelcases import as_names, sequences
 
 import partwise
-from partwise import MaxentClassifier, SequenceTagger, threads
+from partwise import MaxentClassifier, SequenceTagger
 from partwise.cli import main
 from partwise.cli.errors import UserError
+from partwise.support import threads
 
 from .inputs import ANSWERS, KINDS, answers_of, data, estimator, fitted, through_a_file
 from .rows import Row, apart

@@ -16,7 +16,7 @@ from partwise.cli import main
 from partwise.cli.errors import UserError, message_of
 from partwise.features import Template
 from partwise.io import read_columns, read_conllu, read_items, read_svmlight, read_trees
-from partwise.memory import TooLarge
+from partwise.support.memory import TooLarge
 
 from .inputs import fitted, through_a_file
 from .rows import Row, apart, peak

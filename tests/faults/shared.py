@@ -17,9 +17,10 @@ from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_label
 from smallproblems import Small, loss_for
 
 import partwise
-from partwise import ConstituencyParser, MaxentClassifier, SegmentTagger, SequenceTagger, solve, threads
+from partwise import ConstituencyParser, MaxentClassifier, SegmentTagger, SequenceTagger, solve
 from partwise.datasets.treebank import make_treebank
 from partwise.io import parse_trees
+from partwise.support import threads
 
 from .rows import Row, apart
 

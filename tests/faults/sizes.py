@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partwise import GraphLabeler, MaxentClassifier, SegmentTagger
-from partwise.memory import TooLarge
+from partwise.support.memory import TooLarge
 
 from . import made_large
 from .inputs import ANSWERS, KINDS, answers_of, data, estimator, fitted, through_a_file

@@ -16,14 +16,16 @@ from modelcases import as_names, fitted_tagger, sequences
 from partitioncases import CASES
 
 import partwise
-from partwise import SequenceTagger, io, partitions
+from partwise import SequenceTagger, io
 from partwise.cli.output import json_line
 from partwise.compat import pycrfsuite
 from partwise.datasets.treebank import make_treebank
 from partwise.model_files import crfsuite
+from partwise.out_of_core import partitions
 from partwise.report import write_report
-from partwise.scoring import predict_file
-from partwise.solvers import BlockDual, checkpoint
+from partwise.solvers import BlockDual
+from partwise.solvers.engine import checkpoint
+from partwise.tables.files import predict_file
 
 LABELS = ["B", "I", "O"]
 #: Whether there is PyArrow, which Parquet and Arrow files are written with.

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from partwise import MaxentClassifier, Problem, SequenceTagger
-from partwise.dual import DualPoint
 from partwise.features import DenseSegment, LinearMap, chain_map, multiclass_map
-from partwise.losses import get_loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.encoded import EncodedRows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences
-from partwise.penalties import L2
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.losses import get_loss
+from partwise.problem.penalties import L2
 from partwise.structures import Chain, Multiclass, padded_width
 
 # Sequences and rows longer than the core's blocks, and not; labels with and without a kernel of their width.

@@ -11,7 +11,7 @@ from oracles.excessive_gap import spread
 from partwise import Problem, solve
 from partwise.features import multiclass_map
 from partwise.methods import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
-from partwise.penalties import ElasticNet
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import EG, EGBatch, ExcessiveGap
 
 

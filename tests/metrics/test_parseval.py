@@ -6,7 +6,7 @@ from oracles import parseval as oracle
 from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import parse_trees
 from partwise.metrics import ParsevalScores, parseval
-from partwise.trees import flat_tree, leaves
+from partwise.models.constituents.treebank import flat_tree, leaves
 
 
 def trees(text):
@@ -195,7 +195,7 @@ def test_sums_over_sentences(rng):
 
 def test_treebank_sample(data_dir):
     """Gold with traces and functions against itself without: everything is right."""
-    from partwise.trees import clean_tree
+    from partwise.models.constituents.treebank import clean_tree
 
     gold = treebank_sample(data_dir)[:300]
     scores = parseval(gold, [clean_tree(tree) for tree in gold])

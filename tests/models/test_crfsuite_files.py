@@ -9,9 +9,9 @@ from click.testing import CliRunner
 import partwise
 from partwise import ModelFormatError, SequenceTagger
 from partwise.cli import main
-from partwise.losses import get_loss
 from partwise.model_files.crfsuite import hash_names
 from partwise.model_files.linear_chain import names_of
+from partwise.problem.losses import get_loss
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
 

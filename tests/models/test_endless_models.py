@@ -13,9 +13,9 @@ import pytest
 import partwise
 from partwise import ModelFormatError
 from partwise.compat import pycrfsuite
-from partwise.memory import TooLarge
 from partwise.model_files import container
-from partwise.solvers import checkpoint
+from partwise.solvers.engine import checkpoint
+from partwise.support.memory import TooLarge
 
 
 class Endless(io.RawIOBase):

@@ -13,8 +13,8 @@ import pytest
 import partwise
 from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SegmentTagger, SequenceTagger
 from partwise.datasets import make_treebank
-from partwise.losses import get_loss
 from partwise.models import Ability, ConstraintError, NotAvailable
+from partwise.problem.losses import get_loss
 
 MANY = 1000  # more answers than any example here has
 

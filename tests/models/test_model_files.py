@@ -15,8 +15,8 @@ from modelcases import TAGGERS, as_names, fitted_classifier, fitted_tagger, kern
 import partwise
 from partwise import DependencyParser, MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise.io import read_conllu
-from partwise.losses import Loss
 from partwise.model_files.values import decode_labels
+from partwise.problem.losses import Loss
 from partwise.solvers import EG
 
 HERE = Path(__file__).resolve().parent

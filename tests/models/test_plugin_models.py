@@ -15,10 +15,10 @@ from guidesolvers import guide_solvers, solver_blocks
 import partwise
 from partwise import MaxentClassifier, get_solver, register_loss
 from partwise.cli import main
-from partwise.losses import LOSSES, Loss
 from partwise.model_files.values import decode
+from partwise.problem.losses import LOSSES, Loss
 from partwise.solvers import LBFGS
-from partwise.solvers.registry import PLACES, SOLVERS
+from partwise.solvers.engine.registry import PLACES, SOLVERS
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))
@@ -112,9 +112,9 @@ def test_losses_of_files_may_have_fewer_entries():
 def test_a_loss_is_registered_by_its_name(clean_losses):
     loss = Loss("own", temperature=0.5, cost_scale=1.0)
     assert register_loss(loss) is loss
-    assert partwise.losses.get_loss("own") == loss
+    assert partwise.problem.losses.get_loss("own") == loss
     changed = register_loss(Loss("own", temperature=0.7, cost_scale=1.0))
-    assert partwise.losses.get_loss("own") == changed
+    assert partwise.problem.losses.get_loss("own") == changed
     assert register_loss(LOSSES["log"]) == LOSSES["log"]
     with pytest.raises(ValueError, match="'log' is a loss of partwise"):
         register_loss(Loss("log", temperature=2.0, cost_scale=0.0))
@@ -126,7 +126,7 @@ def test_a_loss_is_registered_by_its_name(clean_losses):
 
 def test_commands_need_the_plugin_for_training_alone(tmp_path, clean_losses):
     plugin, model, data = tmp_path / "own.py", tmp_path / "model.pw", tmp_path / "data.txt"
-    loss = 'import partwise\n\npartwise.register_loss(partwise.losses.Loss("half", 0.5, 0.0))\n'
+    loss = 'import partwise\n\npartwise.register_loss(partwise.problem.losses.Loss("half", 0.5, 0.0))\n'
     plugin.write_text(solver_blocks()[0] + loss, encoding="utf-8")
     data.write_text("the DET\ncat NOUN\n\na DET\ndog NOUN\n\n", encoding="utf-8")
 

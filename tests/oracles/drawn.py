@@ -12,8 +12,8 @@ import numpy as np
 
 from partwise import Problem
 from partwise.features import slot_map
-from partwise.losses import Loss
-from partwise.penalties import L2, ElasticNet, Free, Penalty
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, ElasticNet, Free, Penalty
 
 from .listed import Listed
 from .optimum import Enumerated

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.penalties import Penalty
+from partwise.problem.penalties import Penalty
 
 from .objective import DenseProblem
 

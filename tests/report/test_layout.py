@@ -12,12 +12,12 @@ import pytest
 from reportcases import fitted, read, texts_of
 
 from partwise.metrics import calibration
+from partwise.problem.result import Result
 from partwise.report import convergence_plots, draw_arcs, draw_curve, draw_reliability, draw_tree, write_report
 from partwise.report.axes import linear_ticks
 from partwise.report.parts import confusion, contrast
 from partwise.report.svg import colour_of
 from partwise.report.words import in_words
-from partwise.result import Result
 
 WORDS = [f"w{k}-{'x' * (k % 9)}" for k in range(60)]
 NUMBER = re.compile(r"-?\d+\.?\d*")

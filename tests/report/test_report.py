@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from reportcases import HOSTILE, all_parts, fitted, read, texts_of
 
+from partwise.models.constituents.treebank import flat_tree
+from partwise.problem.result import Result
 from partwise.report import (
     Drawing,
     convergence_plots,
@@ -20,8 +22,6 @@ from partwise.report import (
     write_report,
 )
 from partwise.report.axes import log_ticks
-from partwise.result import Result
-from partwise.trees import flat_tree
 
 SECTIONS = ["scores", "summary", "convergence", "confusion", "calibration", "examples", "weights", "settings"]
 TAGS = frozenset(

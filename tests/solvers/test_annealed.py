@@ -8,9 +8,9 @@ from smallproblems import KINDS, Small
 
 from oracles import annealed_reference as reference
 from partwise import _core, solve
-from partwise.dual import ActiveSet, DualPoint
+from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.solvers import Annealed
-from partwise.solvers.state import pack, unpack
+from partwise.solvers.engine.state import pack, unpack
 
 #: Reaches pairwise steps on small problems within a few passes.
 QUICK = {"temperature": 1.0, "settled": 4.0, "last_temperature": 0.2, "labellings": 4, "sharpness": 2.0}

@@ -12,7 +12,7 @@ from oracles.bcfw_reference import bcfw
 from oracles.bcfw_reference import start as reference_start
 from partwise import solve
 from partwise._core import BcfwOptions, BcfwState, bcfw_epoch
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW
 
 

@@ -17,15 +17,16 @@ from smallproblems import Small
 
 from oracles.cocoa_reference import CocoaPlus
 from oracles.objective import LOSSES
-from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, partitions, solve
+from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, solve
 from partwise.features import maxent_map
-from partwise.partitions.sizes import Plan
+from partwise.out_of_core import block_dual, partitions
+from partwise.out_of_core.block_files import Block, read_block, write_block
+from partwise.out_of_core.block_state import FIRST_POWER
+from partwise.out_of_core.block_walks import Past
+from partwise.out_of_core.partitions.sizes import Plan
 from partwise.problem import Batch, LabelledBatch
-from partwise.solvers import BlockDual, Checkpoint, block_dual, get_solver
-from partwise.solvers import checkpoint as checkpoint_files
-from partwise.solvers.block_files import Block, read_block, write_block
-from partwise.solvers.block_state import FIRST_POWER
-from partwise.solvers.block_walks import Past
+from partwise.solvers import BlockDual, Checkpoint, get_solver
+from partwise.solvers.engine import checkpoint as checkpoint_files
 from partwise.structures import Multiclass
 
 #: Inner solvers, with a loss that they are for.
@@ -51,7 +52,7 @@ def folder(request, tmp_path, monkeypatch):
         tmp_path / "dir", case.make(), case.blocks(), batch_size=8000 if request.param == "names-weights" else 4000
     )
     assert found.n_batches == 4
-    monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset({0}), False))
+    monkeypatch.setattr("partwise.out_of_core.partitions.folder.plan", lambda *_: Plan(frozenset({0}), False))
     return found
 
 
@@ -149,7 +150,7 @@ def test_the_dual_never_falls(inner, loss, groups):
 
 def test_without_repetition_the_dual_falls(monkeypatch):
     """What the test above guards against."""
-    monkeypatch.setattr("partwise.solvers.block_dual.ROUNDING", 1e300)
+    monkeypatch.setattr("partwise.out_of_core.block_dual.ROUNDING", 1e300)
     with pytest.raises(AssertionError):
         test_the_dual_never_falls("sdca", "log", 4)
 
@@ -484,7 +485,7 @@ def test_an_inner_solver_that_does_not_fit():
 @pytest.mark.parametrize("groups", [1, 2])
 def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
     """Where there is room blocks stay in memory; a process that lost them makes the same bits of files and weights."""
-    from partwise.solvers import block_walks
+    from partwise.out_of_core import block_walks
 
     monkeypatch.setattr(block_dual, "SECONDS", 0.0)
 

@@ -10,7 +10,7 @@ from smallproblems import Small
 
 from partwise import Problem, _core, solve
 from partwise.features import LinearMap, logistic_map, maxent_map, maxent_matrix_map, multiclass_map
-from partwise.penalties import ElasticNet
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import CDL1, suitable_solvers
 from partwise.structures import Multiclass
 

@@ -19,7 +19,7 @@ from smallproblems import (
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import suitable_solvers
 
 ALL_SOLVERS = [*available_solvers(), *GUIDE_SOLVERS]

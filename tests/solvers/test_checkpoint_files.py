@@ -13,15 +13,15 @@ from smallproblems import BARE_COLUMNS, Small
 
 from partwise import CheckpointError, DivergenceError, Problem, available_solvers, solve
 from partwise.features import maxent_map, multiclass_map
-from partwise.losses import Loss
-from partwise.penalties import ElasticNet
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import Checkpoint
-from partwise.solvers import checkpoint as files
-from partwise.solvers.eg import EGState
-from partwise.solvers.lbfgs import LBFGSState
-from partwise.solvers.loop import Run
-from partwise.solvers.perceptron import Perceptron
-from partwise.solvers.state import BIT_GENERATORS, pack, unpack
+from partwise.solvers.dual.eg import EGState
+from partwise.solvers.engine import checkpoint as files
+from partwise.solvers.engine.loop import Run
+from partwise.solvers.engine.state import BIT_GENERATORS, pack, unpack
+from partwise.solvers.online.perceptron import Perceptron
+from partwise.solvers.primal.lbfgs import LBFGSState
 from partwise.structures import Multiclass
 
 SOLVERS = available_solvers()

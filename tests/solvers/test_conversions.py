@@ -9,9 +9,9 @@ from smallproblems import Small
 
 from oracles.enumerate import entropy
 from partwise import Problem, solve
-from partwise.dual import ActiveSet, DualPoint
+from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.solvers import BCFW, EG, EGBatch, ExcessiveGap
-from partwise.solvers.conversions import clique_marginals, expected_counts, gibbs_scores
+from partwise.solvers.engine.point_conversions import clique_marginals, expected_counts, gibbs_scores
 
 KINDS = (
     "multiclass",

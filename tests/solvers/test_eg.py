@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import ConvergenceWarning, DivergenceError, Problem, SequenceTagger, solve, threads
+from partwise import ConvergenceWarning, DivergenceError, Problem, SequenceTagger, solve
 from partwise._core import eg_epoch
 from partwise.datasets import make_treebank
-from partwise.dual import DualPoint
 from partwise.features import Attributes, chain_map, multiclass_map
-from partwise.penalties import L2, ElasticNet
-from partwise.solvers import EG, eg
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import L2, ElasticNet
+from partwise.solvers import EG
+from partwise.solvers.dual import eg
 from partwise.structures import Chain, Multiclass
+from partwise.support import threads
 
 
 def test_a_constant_step_that_is_too_large_is_an_error():
@@ -44,14 +46,14 @@ def test_numbers_beyond_double_precision_end_a_run():
     code = """
     import warnings
     import numpy as np
-    import partwise.threads
+    import partwise.support.threads
     from partwise import DivergenceError, Problem, solve
     from partwise.features import multiclass_map
     from partwise.solvers import EG
     from partwise.structures import Multiclass
 
     warnings.simplefilter("always")
-    partwise.threads.available_processors = lambda: 2
+    partwise.support.threads.available_processors = lambda: 2
     for feature, weight, single in [(1.0, 1.0, 1e308), (1e149, 1.0, 1.0)]:
         X, w = np.zeros((400, 2)), np.full(400, weight)
         X[::2, 0], w[7] = feature, single

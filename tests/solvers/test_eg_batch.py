@@ -12,9 +12,9 @@ from smallproblems import Small
 
 from oracles.eg_figures import batch_step
 from partwise import DivergenceError, Problem, solve
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG, EGBatch, EGPrimal
-from partwise.solvers.state import pack
+from partwise.solvers.engine.state import pack
 
 BOTH = [EGBatch, EGPrimal]
 LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")

@@ -11,9 +11,9 @@ from smallproblems import Small
 from oracles.eg_figures import part_eg
 from partwise import ConvergenceWarning, Problem, solve
 from partwise._core import EgOptions, EgState, eg_epoch
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG
-from partwise.solvers.calibration import MONOTONE, calibrate, draw_sample, improving_share
+from partwise.solvers.dual.calibration import MONOTONE, calibrate, draw_sample, improving_share
 
 
 def fresh(problem: Problem, **options):

@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from partwise import ConvergenceWarning, get_solver, solve
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EGProx
 
 

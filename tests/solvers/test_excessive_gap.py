@@ -8,11 +8,11 @@ from smallproblems import Small
 
 from oracles.problems import make_case
 from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, SequenceTagger, solve
-from partwise.dual import DualPoint
 from partwise.features import slot_map
-from partwise.losses import Loss
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.losses import Loss
 from partwise.solvers import BCFW, ExcessiveGap
-from partwise.solvers.excessive_gap import steps_to
+from partwise.solvers.dual.excessive_gap import steps_to
 
 
 def passes_to(tol, problem, **options):

@@ -11,12 +11,12 @@ from smallproblems import BARE_COLUMNS
 
 from oracles.objective import LOSSES
 from partwise import Problem, solve
-from partwise.dual import DualPoint
-from partwise.losses import Loss
 from partwise.problem import LabelledBatch, ThreadExecutor, Work
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.losses import Loss
 from partwise.problem.tasks import TASKS, Room
 from partwise.solvers import suitable_solvers
-from partwise.solvers.conversions import ForeignPoint, check_point, expected_counts, gibbs_scores
+from partwise.solvers.engine.point_conversions import ForeignPoint, check_point, expected_counts, gibbs_scores
 
 SIZES = (3, 1, 2)
 

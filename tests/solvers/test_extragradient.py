@@ -58,7 +58,7 @@ def test_adaptive_steps_are_longer():
 
 def test_a_bound_that_is_none_is_found_out(monkeypatch):
     problem = Small("chain-tied", "hinge", l2=0.01).problem
-    monkeypatch.setattr("partwise.solvers.extragradient.psi2_bounds", lambda p: np.full(p.n_examples, 1e-9))
+    monkeypatch.setattr("partwise.solvers.dual.extragradient.psi2_bounds", lambda p: np.full(p.n_examples, 1e-9))
     with pytest.raises(DivergenceError, match="psi2_bound is not a bound"):
         solve(problem, Extragradient(step_rule="theorem", balance=1e-3), tol=1e-3)
 

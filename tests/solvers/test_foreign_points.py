@@ -9,8 +9,8 @@ from smallproblems import Small, penalty_for
 
 from oracles.problems import make_case
 from partwise import CheckpointError, Problem, solve
-from partwise.dual import ActiveSet, DualPoint
-from partwise.solvers.conversions import ForeignPoint, check_point, clique_marginals
+from partwise.problem.dual_points import ActiveSet, DualPoint
+from partwise.solvers.engine.point_conversions import ForeignPoint, check_point, clique_marginals
 
 #: A loss for each solver that starts from a dual point's distributions.
 SOLVERS = {

@@ -9,7 +9,8 @@ import pytest
 
 from partwise import MaxentClassifier, solve
 from partwise.problem.free_weights import balanced, free_part
-from partwise.solvers import SDCA, sdca_blocks
+from partwise.solvers import SDCA
+from partwise.solvers.dual import sdca_blocks
 
 RNG = np.random.default_rng(3)
 

@@ -12,7 +12,7 @@ from smallproblems import Small
 from partwise import ConvergenceWarning, Problem, solve
 from partwise.features import multiclass_map
 from partwise.solvers import LBFGS
-from partwise.solvers.lbfgs import ARMIJO, CURVATURE, _Trial, search
+from partwise.solvers.primal.lbfgs import ARMIJO, CURVATURE, _Trial, search
 from partwise.structures import Multiclass
 
 CURVES = {

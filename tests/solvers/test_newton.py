@@ -8,9 +8,9 @@ from smallproblems import Small
 
 from partwise import ConvergenceWarning, MaxentClassifier, Problem, solve
 from partwise.features import multiclass_map
-from partwise.losses import Loss
+from partwise.problem.losses import Loss
 from partwise.solvers import Newton
-from partwise.solvers.newton import conjugate_gradients, next_radius
+from partwise.solvers.primal.newton import conjugate_gradients, next_radius
 from partwise.structures import Multiclass
 
 

@@ -13,8 +13,8 @@ from oracles import online_reference as reference
 from partwise import DivergenceError, Problem, solve
 from partwise.features import multiclass_map
 from partwise.solvers import MIRA, SGD, Perceptron, choose, suitable_solvers
-from partwise.solvers.sgd import CANDIDATES
-from partwise.solvers.state import pack, unpack
+from partwise.solvers.engine.state import pack, unpack
+from partwise.solvers.online.sgd import CANDIDATES
 from partwise.structures import Multiclass
 
 STRUCTURES = ("multiclass", "chain-tied", "projective", "segments", "graph", "grammar")

@@ -7,10 +7,10 @@ import pytest
 from smallproblems import KINDS, Small
 
 from partwise import ConvergenceWarning, get_solver, solve
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import OWLQN
-from partwise.solvers.owlqn import pseudo_gradient
-from partwise.solvers.pairs import PairsState, no_pairs, remember
+from partwise.solvers.primal.owlqn import pseudo_gradient
+from partwise.solvers.primal.pairs import PairsState, no_pairs, remember
 
 NETS = [ElasticNet(0.2, 0.3), ElasticNet(0.3)]
 

@@ -8,9 +8,9 @@ from smallproblems import Small, certified
 
 from partwise import ConvergenceWarning, Problem, get_solver, solve
 from partwise.features import multiclass_map
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import largest_l1, regularization_path, solve_path, suitable_solvers
-from partwise.solvers.path import penalties
+from partwise.solvers.engine.path import penalties
 from partwise.structures import Multiclass
 
 PATHS = [

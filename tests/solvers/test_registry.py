@@ -20,30 +20,20 @@ import partwise
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve
-from partwise.capabilities import Capability, capabilities
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
-from partwise.kernels import kernel_map
-from partwise.losses import Loss
+from partwise.features.kernels import kernel_map
 from partwise.models import classes
 from partwise.models.classes import classifier_map
 from partwise.models.rows import csr_attributes
-from partwise.penalties import L2, ElasticNet
-from partwise.solvers import (
-    EG,
-    LBFGS,
-    SDCA,
-    EGProx,
-    auto,
-    choose,
-    compatibility_table,
-    register_solver,
-    registry,
-    suitable_solvers,
-)
-from partwise.solvers.base import RATES
-from partwise.solvers.compatibility import KINDS
-from partwise.solvers.look import Look
+from partwise.problem.capabilities import Capability, capabilities
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, ElasticNet
+from partwise.solvers import EG, LBFGS, SDCA, EGProx, choose, compatibility_table, register_solver, suitable_solvers
+from partwise.solvers.engine import auto, registry
+from partwise.solvers.engine.base import RATES
+from partwise.solvers.engine.compatibility import KINDS
+from partwise.solvers.engine.data_sample import Look
 from partwise.specimens import specimen
 from partwise.structures import Chain, Multiclass
 
@@ -399,9 +389,9 @@ def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
     # a copy of the package with one more file; nothing else is touched
     package = Path(partwise.__file__).parent
     shutil.copytree(package, tmp_path / "partwise", ignore=shutil.ignore_patterns("__pycache__"))
-    source = (package / "solvers" / "lbfgs.py").read_text()
+    source = (package / "solvers" / "primal" / "lbfgs.py").read_text()
     source = source.replace('"lbfgs"', '"mine"').replace("@register(place=1)", "@register()")
-    (tmp_path / "partwise" / "solvers" / "mine.py").write_text(source)
+    (tmp_path / "partwise" / "solvers" / "primal" / "mine.py").write_text(source)
     program = "import partwise; names = partwise.available_solvers(); print(names[-1], len(names))"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     output = subprocess.run(
@@ -411,7 +401,7 @@ def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
 
 
 def test_two_solvers_of_one_name_are_refused():
-    with pytest.raises(ValueError, match=r"solver 'lbfgs' is registered already: partwise\.solvers\.lbfgs\.LBFGS"):
+    with pytest.raises(ValueError, match=r"solver 'lbfgs' is registered already: partwise\.solvers\.primal.*LBFGS"):
 
         @register_solver
         class Other(LBFGS):

@@ -25,9 +25,10 @@ from partwise import (
 )
 from partwise.features import maxent_map, multiclass_map
 from partwise.problem.deadline import OutOfTime, deadline
-from partwise.solvers import EG, Checkpoint, loop
-from partwise.solvers.online import OnlineSolver
-from partwise.solvers.state import State
+from partwise.solvers import EG, Checkpoint
+from partwise.solvers.engine import loop
+from partwise.solvers.engine.state import State
+from partwise.solvers.online.base import OnlineSolver
 from partwise.structures import Multiclass
 
 SOLVERS = list(filter(certified, available_solvers()))
@@ -393,7 +394,7 @@ class TestAuto:
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), PermissionError(13, "No")])
 def test_a_checkpoint_that_cannot_be_written_does_not_end_a_run(tmp_path, monkeypatch, error):
     """It is warned of once, and all is as without one."""
-    from partwise.solvers import checkpoint as files
+    from partwise.solvers.engine import checkpoint as files
 
     def fail(*_):
         raise error

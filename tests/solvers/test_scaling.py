@@ -14,8 +14,9 @@ from smallproblems import BARE_COLUMNS
 from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, FeatureWarning, Problem, get_solver, solve
 from partwise.features import logistic_map, maxent_map, maxent_matrix_map
-from partwise.solvers import CD, GIS, IIS, SCGIS, CDExact, checkpoint, suitable_solvers
-from partwise.solvers.scaling import REFRESH
+from partwise.solvers import CD, GIS, IIS, SCGIS, CDExact, suitable_solvers
+from partwise.solvers.columns.base import REFRESH
+from partwise.solvers.engine import checkpoint
 from partwise.structures import Multiclass
 
 ALL = ("cd", "cd-exact", "scgis", "is-bound", "gis", "iis")

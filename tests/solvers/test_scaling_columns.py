@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from partwise import FeatureWarning, MaxentClassifier, Problem, get_solver, solve
 from partwise._core import scaling_constants
 from partwise.features import logistic_map, maxent_map, maxent_matrix_map, multiclass_map
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import CD, GIS, IIS, SCGIS, CDExact, suitable_solvers
 from partwise.structures import Multiclass
 

@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from smallproblems import Small
 
 from partwise import MaxentClassifier, Problem, _core, get_solver, solve
-from partwise.dual import DualPoint
 from partwise.features import LinearMap, multiclass_map
-from partwise.penalties import ElasticNet
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import SDCA, suitable_solvers
-from partwise.solvers.online import drawn_by_gap
-from partwise.solvers.sdca_blocks import BlockState
-from partwise.solvers.sdca_cliques import LineState
+from partwise.solvers.dual.sdca_blocks import BlockState
+from partwise.solvers.dual.sdca_cliques import LineState
+from partwise.solvers.online.base import drawn_by_gap
 from partwise.structures import Multiclass
 
 

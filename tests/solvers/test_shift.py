@@ -8,8 +8,8 @@ from smallproblems import KINDS, TOLERANCE, Small, checked_often, has_option
 
 from oracles.objective import LOSSES, random_dual_point
 from partwise import Problem, available_solvers, get_solver, solve
-from partwise.dual import DualPoint
-from partwise.penalties import ElasticNet
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import suitable_solvers
 
 CLAIMING = [name for name in available_solvers() if get_solver(name).in_blocks() is not None]

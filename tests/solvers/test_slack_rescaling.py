@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from smallproblems import KINDS, Small
 
 from partwise import ConvergenceWarning, Problem, SequenceTagger, available_solvers, solve
-from partwise.dual import DualPoint
-from partwise.losses import Loss, get_loss
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.losses import Loss, get_loss
 from partwise.solvers import choose
 
 

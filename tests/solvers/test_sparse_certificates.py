@@ -7,8 +7,8 @@ import pytest
 from smallproblems import KINDS, Small, checked_often
 
 from partwise import ConvergenceWarning, Problem, available_solvers, solve
-from partwise.penalties import ElasticNet
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import suitable_solvers
 
 NETS = {"net": ElasticNet(0.1, 0.4), "lasso": ElasticNet(0.3)}

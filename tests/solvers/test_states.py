@@ -13,7 +13,7 @@ from smallproblems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 from partwise import ConvergenceWarning, Problem, available_solvers, get_solver, solve
 from partwise.features import maxent_map
 from partwise.solvers import GIS, IIS, Checkpoint
-from partwise.solvers.state import pack
+from partwise.solvers.engine.state import pack
 from partwise.structures import Multiclass
 
 SOLVERS = available_solvers()

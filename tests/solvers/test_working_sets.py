@@ -7,10 +7,10 @@ import pytest
 from smallproblems import Small
 
 from partwise import _core, solve
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW, CPD, DCD, DCDLight
-from partwise.solvers.state import pack, unpack
-from partwise.solvers.working_sets import active_set
+from partwise.solvers.engine.state import pack, unpack
+from partwise.solvers.working_sets.base import active_set
 
 SOLVERS = [DCD(), DCDLight(), CPD()]
 WITH_SETS = [

@@ -8,9 +8,9 @@ from smallproblems import Small
 
 from oracles import bcfw_sets_reference as reference
 from partwise import _core
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW
-from partwise.solvers.working_sets import active_set, start_sets
+from partwise.solvers.working_sets.base import active_set, start_sets
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 FORMS = [

@@ -11,9 +11,9 @@ from smallproblems import Small
 
 from oracles import dcd_reference as reference
 from partwise import _core
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import CPD, DCD, DCDLight
-from partwise.solvers.working_sets import active_set
+from partwise.solvers.working_sets.base import active_set
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 

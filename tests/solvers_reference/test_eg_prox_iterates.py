@@ -10,9 +10,9 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import part_eg, soft
-from partwise.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EGProx
-from partwise.solvers.eg_prox import settled
+from partwise.solvers.dual.eg_prox import settled
 
 
 @pytest.mark.parametrize("penalty", [ElasticNet(0.1), ElasticNet(0.1, 0.05), L2(0.05)], ids=str)

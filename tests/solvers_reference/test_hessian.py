@@ -10,7 +10,7 @@ from smallproblems import Listed
 
 from oracles.problems import make_case
 from partwise import Problem, _core
-from partwise.losses import Loss
+from partwise.problem.losses import Loss
 
 SMOOTH = {
     "log": Loss("log", 1.0, 0.0),

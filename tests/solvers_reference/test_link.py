@@ -7,7 +7,7 @@ import pytest
 
 from oracles.problems import make_case
 from partwise import _core
-from partwise.losses import LOSSES, Link
+from partwise.problem.losses import LOSSES, Link
 
 NAMES = ("identity", "squared")
 GRID = np.linspace(-3.0, 3.0, 121)

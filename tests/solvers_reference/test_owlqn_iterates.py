@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles.owlqn_reference import owlqn
-from partwise.penalties import ElasticNet
+from partwise.problem.penalties import ElasticNet
 from partwise.solvers import OWLQN
 
 STEPS = 8

@@ -12,7 +12,7 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import kl
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG, EGBatch
 
 EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic

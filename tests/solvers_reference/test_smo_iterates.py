@@ -9,9 +9,9 @@ from smallproblems import Small
 from oracles import smo_reference as reference
 from oracles.enumerate import Enumeration
 from partwise import get_solver, solve
-from partwise.dual import DualPoint
-from partwise.solvers.conversions import gibbs_scores
-from partwise.solvers.smo_eg import TOLERANCE
+from partwise.problem.dual_points import DualPoint
+from partwise.solvers.dual.smo_eg import TOLERANCE
+from partwise.solvers.engine.point_conversions import gibbs_scores
 
 WITH_CLIQUES = ("multiclass", "chain-tied", "chain-untied", "graph")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.grammar import TOY_SENTENCES, nltk_parse, ours, read_off_grammar, same_parse, toy_grammar
-from partwise.trees.relative_frequency import RelativeFrequencyParser
+from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
 
 pytest.importorskip("nltk")
 

@@ -8,9 +8,9 @@ from structures.test_python_structure import Enumerated
 
 from oracles.problems import make_case
 from partwise import Problem, Structure, _core, solve
-from partwise.capabilities import Capability
+from partwise.problem.capabilities import Capability
 from partwise.structures.capabilities import structure_capabilities
-from partwise.testing import check_structure
+from partwise.structures.testing import check_structure
 
 
 class Many(Enumerated):

@@ -8,7 +8,7 @@ from structures.test_python_structure import Enumerated, Trouble
 
 from oracles.problems import make_case
 from partwise import Problem, _core, solve
-from partwise.capabilities import Capability
+from partwise.problem.capabilities import Capability
 from partwise.structures.capabilities import structure_capabilities
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from oracles.problems import make_case
 from partwise import Problem, Structure, solve
-from partwise.penalties import L2
+from partwise.problem.penalties import L2
 from partwise.solvers import suitable_solvers
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from smallproblems import Small
 
 from partwise import _core, solve
-from partwise.dual import DualPoint
 from partwise.methods import dcd_additions
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import DCD
-from partwise.solvers.working_sets import active_set
+from partwise.solvers.working_sets.base import active_set
 
 from .checks import Broken, Named, Theorem, a_small, at_most, contracts, grows_at_most, of
 

@@ -10,8 +10,8 @@ from smallproblems import Small
 from oracles.eg_figures import kl
 from oracles.large_margin_figures import divergence, quadratic, theorem_1
 from partwise import _core
-from partwise.dual import DualPoint
 from partwise.methods import eg_qp
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG, EGBatch, EGPrimal
 
 from .checks import Named, Theorem, a_small, at_most, best_point, of

@@ -9,7 +9,7 @@ from smallproblems import Small
 
 from oracles.eg_figures import kl
 from oracles.excessive_gap import smoothed, spread
-from partwise.dual import DualPoint
+from partwise.problem.dual_points import DualPoint
 from partwise.solvers import ExcessiveGap, Extragradient
 
 from .checks import Named, Theorem, a_small, at_most, best_point, of

@@ -6,7 +6,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import InputRows
+from partwise.support.arrays import InputRows
+
 from .support import Bytes, Floats, Ints, UInt64s
 
 class SparseVector:

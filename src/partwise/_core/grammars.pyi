@@ -1,6 +1,7 @@
 """Derivations under a grammar."""
 
-from ..arrays import Floats, Ints
+from partwise.support.arrays import Floats, Ints
+
 from .structures import Structure
 
 class Grammar(Structure):

@@ -12,7 +12,7 @@ class Structure:
 
     Subclass it in Python (docs/how_to_add_a_structure.md), or use one of `partwise.structures`. A Python subclass
     implements `num_slots`, `maximize` or `maximize_many`, `log_partition` and `cost`; the other methods that it
-    implements become capabilities. `partwise.testing.check_structure` checks the answers.
+    implements become capabilities. `partwise.structures.testing.check_structure` checks the answers.
     """
 
     def __init__(self, num_examples: int) -> None: ...

@@ -3,12 +3,12 @@
 See docs/bounds.md for what they say and when they say anything.
 """
 
-from .gibbs import GibbsClassifier
-from .held_out import held_out_bound
-from .kl import kl, kl_inverse
-from .losses import held_out_losses
-from .margins import Margins, NotCovered
-from .pac_bayes import MarginBound, margin_bound
+from partwise.bounds.gibbs import GibbsClassifier
+from partwise.bounds.held_out import held_out_bound
+from partwise.bounds.kl import kl, kl_inverse
+from partwise.bounds.losses import held_out_losses
+from partwise.bounds.margins import Margins, NotCovered
+from partwise.bounds.pac_bayes import MarginBound, margin_bound
 
 __all__ = [
     "GibbsClassifier",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
-from .pac_bayes import MarginBound
+from partwise.bounds.pac_bayes import MarginBound
+from partwise.support.arrays import Floats
 
 
 class GibbsClassifier:

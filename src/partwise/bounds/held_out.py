@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from ..arrays import Floats
-from .kl import kl_inverse
+from partwise.bounds.kl import kl_inverse
+from partwise.support.arrays import Floats
 
 
 def held_out_bound(losses: Any, delta: float = 0.05) -> float:

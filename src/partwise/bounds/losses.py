@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..arrays import Floats, Ints
-from ..problem import LabelledBatch
-from ..problem.batch import structure_costs
-from ..problem.inference import SlotScores, best_labellings
+from partwise.problem import LabelledBatch
+from partwise.problem.batch import structure_costs
+from partwise.problem.inference import SlotScores, best_labellings
+from partwise.support.arrays import Floats, Ints
 
 Loss = Literal["cost", "zero-one"]
 

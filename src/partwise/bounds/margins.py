@@ -35,12 +35,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..arrays import Floats, Ints
-from ..capabilities import Capability
-from ..problem import LabelledBatch
-from ..problem.inference import SlotScores, slot_norms, slot_scores
-from ..structures.capabilities import structure_capabilities
-from .losses import Found, Loss, Losses
+from partwise.bounds.losses import Found, Loss, Losses
+from partwise.problem import LabelledBatch
+from partwise.problem.capabilities import Capability
+from partwise.problem.inference import SlotScores, slot_norms, slot_scores
+from partwise.structures.capabilities import structure_capabilities
+from partwise.support.arrays import Floats, Ints
 
 #: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
 _CALLS = 20

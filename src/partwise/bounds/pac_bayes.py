@@ -27,12 +27,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
-from ..problem import LabelledBatch
-from .held_out import check_delta
-from .kl import kl_inverse
-from .losses import Loss
-from .margins import Margins
+from partwise.bounds.held_out import check_delta
+from partwise.bounds.kl import kl_inverse
+from partwise.bounds.losses import Loss
+from partwise.bounds.margins import Margins
+from partwise.problem import LabelledBatch
+from partwise.support.arrays import Floats
 
 
 @dataclass(frozen=True)

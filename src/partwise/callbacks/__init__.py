@@ -8,10 +8,10 @@ those before them in `Progress.scores`, and what was found before this step in `
 take is not counted as the solver's.
 """
 
-from .base import Session, TrainingCallback
-from .each_pass import EachPass
-from .early_stopping import EarlyStopping
-from .history import HistoryWriter
-from .progress import ProgressLine
+from partwise.callbacks.base import Session, TrainingCallback
+from partwise.callbacks.each_pass import EachPass
+from partwise.callbacks.early_stopping import EarlyStopping
+from partwise.callbacks.history import HistoryWriter
+from partwise.callbacks.progress import ProgressLine
 
 __all__ = ["EachPass", "EarlyStopping", "HistoryWriter", "ProgressLine", "Session", "TrainingCallback"]

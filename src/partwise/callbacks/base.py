@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..problem import Problem
-from ..result import Result
-from ..solvers.base import Progress
+from partwise.problem import Problem
+from partwise.problem.result import Result
+from partwise.solvers.engine.base import Progress
+from partwise.support.arrays import Floats
 
 
 @dataclass

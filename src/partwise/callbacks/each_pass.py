@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.base import Progress
-from .base import Session, TrainingCallback
+from partwise.callbacks.base import Session, TrainingCallback
+from partwise.solvers.engine.base import Progress
 
 
 class EachPass(TrainingCallback):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.scorers import MEASURES
-from ..result import Certificate, Result, Status
-from ..solvers.base import Progress
-from ..solvers.registry import has_certificates
-from .base import Session, TrainingCallback
+from partwise.callbacks.base import Session, TrainingCallback
+from partwise.metrics.scorers import MEASURES
+from partwise.problem.result import Certificate, Result, Status
+from partwise.solvers.engine.base import Progress
+from partwise.solvers.engine.registry import has_certificates
 
 Metric = str | Callable[[Any, Any], float]
 

@@ -10,10 +10,10 @@ import time
 import warnings
 from typing import Any
 
-from ..io.files import atomic_write
-from ..result import HISTORY, Result
-from ..solvers.base import Progress
-from .base import Session, TrainingCallback
+from partwise.callbacks.base import Session, TrainingCallback
+from partwise.io.files import atomic_write
+from partwise.problem.result import HISTORY, Result
+from partwise.solvers.engine.base import Progress
 
 #: Columns of the file.
 COLUMNS = (*HISTORY, "dev")

@@ -6,9 +6,9 @@ import math
 import time
 from typing import Any, Self
 
-from ..result import Result
-from ..solvers.base import Progress
-from .base import Session, TrainingCallback
+from partwise.callbacks.base import Session, TrainingCallback
+from partwise.problem.result import Result
+from partwise.solvers.engine.base import Progress
 
 #: Certificates that the estimate of the time left looks back on.
 _RECENT = 8

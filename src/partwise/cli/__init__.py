@@ -9,12 +9,10 @@ Ctrl-C ends with 130 (see `partwise.cli.errors`).
 from __future__ import annotations
 
 import importlib
-from functools import partial
-from typing import Any
 
 import click
 
-from partwise.cli.errors import Commands, run_safely
+from partwise.cli.errors import Commands, SafeMain
 
 #: Where each command is, and what the list of commands says of it.
 COMMANDS = {
@@ -27,13 +25,12 @@ COMMANDS = {
     "partition": ("partwise.cli.partition", "Write training data as batches in files, to train in little memory."),
     "path": ("partwise.cli.path", "Train for many C at once and keep the one that does best on held-out data."),
     "predict": ("partwise.cli.predict", "Label data with a model."),
-    "reproduce": ("partwise.cli.reproduce", "Run the papers' experiments, with their numbers beside ours."),
     "solvers": ("partwise.cli.solvers", "Show which solver fits what, or the options of one."),
     "train": ("partwise.cli.train", "Train a model and certify it."),
 }
 
 
-class _Commands(Commands):
+class _Commands(SafeMain, Commands):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
@@ -47,13 +44,6 @@ class _Commands(Commands):
         """The list of commands, from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, with errors in one line."""
-        alone = kwargs.pop("standalone_mode", True)
-        kwargs["standalone_mode"] = False
-        run = partial(super().main, *args, **kwargs)
-        return run_safely(run) if alone else run()
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise.callbacks import Session, TrainingCallback
 from partwise.cli.tasks import Data, Task
-from partwise.result import Result
+from partwise.problem.result import Result
 from partwise.solvers import Progress
 
 #: What a score may take of the time spent so far.

@@ -23,11 +23,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import click
 
-from partwise.memory import TooLarge
+from partwise.support.memory import TooLarge
 
 VARIABLE = "PARTWISE_TRACEBACK"
 
@@ -60,6 +61,17 @@ class Commands(click.Group):
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
             ctx.fail(f"there is no command {name!r}: {hint}")
         return super().resolve_command(ctx, args)
+
+
+class SafeMain(click.Command):
+    """A command whose errors end the process with one line and the right status."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command; errors that the user can fix are shown in one line."""
+        alone = kwargs.pop("standalone_mode", True)
+        kwargs["standalone_mode"] = False
+        run = partial(super().main, *args, **kwargs)
+        return run_safely(run) if alone else run()
 
 
 class Ended(BaseException):

@@ -119,7 +119,7 @@ class NumberChoice(_Choice):
 
 def loss_names() -> list[str]:
     """Names of losses."""
-    from partwise.losses import LOSSES
+    from partwise.problem.losses import LOSSES
 
     return list(LOSSES)
 
@@ -194,7 +194,7 @@ def solver_options(solver: str, given: Sequence[str]) -> dict[str, Any]:
     if solver == "auto":
         raise UserError("--solver-option needs a --solver: 'auto' may choose any")
     from partwise import get_solver
-    from partwise.solvers.registry import SOLVERS
+    from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[solver]
     hints = typing.get_type_hints(cls)

@@ -76,7 +76,7 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     other features of the data.
     """
     from partwise.estimators.warm_start import Former
-    from partwise.losses import get_loss
+    from partwise.problem.losses import get_loss
 
     for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
         if value:

@@ -110,7 +110,7 @@ def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
 
 
 def _show_partition(folder: str, as_json: bool) -> None:
-    from partwise import partitions
+    from partwise.out_of_core import partitions
 
     found = partitions.open(folder)
     found.check()

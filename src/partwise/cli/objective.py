@@ -38,7 +38,7 @@ def loss_flags(task: Task) -> list[click.Parameter]:
 def loss_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """The estimator's loss and cost."""
     from partwise.io import read_costs
-    from partwise.losses import get_loss
+    from partwise.problem.losses import get_loss
 
     found: dict[str, Any] = {"loss": flags["loss"]}
     changes = {name: flags[name] for name in ("temperature", "cost_scale") if flags[name] is not None}
@@ -88,7 +88,7 @@ def check_sparse(settings: dict[str, Any], flags: dict[str, Any]) -> None:
 
     What the estimators say of it has the names of their parameters.
     """
-    from partwise.losses import LOSSES, get_loss
+    from partwise.problem.losses import LOSSES, get_loss
 
     penalty, source = settings["penalty"], click.get_current_context().get_parameter_source("l1_ratio")
     if penalty != "elasticnet" and source is ParameterSource.COMMANDLINE:

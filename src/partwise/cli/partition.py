@@ -57,8 +57,8 @@ def partition(
     task: Task, *, data: str, output: str, batch_size: str, overwrite: bool, as_json: bool, **flags: Any
 ) -> None:
     """Two passes over the data; the first block tells what there is a choice of."""
-    from partwise import partitions
     from partwise.cli.summary import features_text
+    from partwise.out_of_core import partitions
 
     begin = time.perf_counter()
     if data == "-":

@@ -93,7 +93,7 @@ def train_on_partition(
 def _opened(data: str, memory: str | None, scheduler: str | None, threads: int) -> Iterator[Any]:
     """The partition, in this process or (--scheduler) on a cluster, which is there until the end of the block."""
     if scheduler is None:
-        from partwise import partitions
+        from partwise.out_of_core import partitions
 
         yield partitions.open(data, memory)
         return
@@ -101,8 +101,8 @@ def _opened(data: str, memory: str | None, scheduler: str | None, threads: int) 
         dask: Any = importlib.import_module("dask.distributed")
     except ImportError:
         raise UserError("--scheduler needs Dask: pip install 'partwise[dask]'") from None
-    from partwise import distributed
-    from partwise.checks import count_jobs
+    from partwise.out_of_core import cluster as distributed
+    from partwise.support.checks import count_jobs
 
     with ExitStack() as cluster:
         address: Any = scheduler

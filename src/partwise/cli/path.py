@@ -287,7 +287,7 @@ def _over_l1(task: Task, settings: dict[str, Any], flags: dict[str, Any]) -> _Ov
 
 
 def _check_solver(name: str) -> None:
-    from partwise.solvers.registry import has_certificates
+    from partwise.solvers.engine.registry import has_certificates
 
     if not has_certificates(name):  # it solves no problem, and the points would be one long run
         raise UserError(f"--solver {name} has no penalty to go over: partwise train is enough for it")

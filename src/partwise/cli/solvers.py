@@ -21,8 +21,8 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
 
     The table comes from what the solvers ask for and what problems of each kind offer.
     """
-    from partwise.solvers.compatibility import KINDS, fitting_solvers
-    from partwise.solvers.registry import SOLVERS
+    from partwise.solvers.engine.compatibility import KINDS, fitting_solvers
+    from partwise.solvers.engine.registry import SOLVERS
 
     losses = _losses(loss)
     names = [name] if name else list(SOLVERS)
@@ -47,20 +47,20 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
 
 
 def _losses(loss: str | None) -> dict[str, Any]:
-    from partwise.losses import LOSSES
+    from partwise.problem.losses import LOSSES
 
     return {loss: LOSSES[loss]} if loss else dict(LOSSES)
 
 
 def _summary(name: str) -> str:
-    from partwise.solvers.registry import SOLVERS
+    from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[name]
     return (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0]
 
 
 def _describe(name: str) -> dict[str, Any]:
-    from partwise.solvers.registry import SOLVERS
+    from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[name]
     return {

@@ -6,8 +6,8 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from partwise.losses import LOSSES, get_loss
-from partwise.result import Result
+from partwise.problem.losses import LOSSES, get_loss
+from partwise.problem.result import Result
 
 if TYPE_CHECKING:
     from partwise.cli.tasks import Task
@@ -45,7 +45,7 @@ def certificate_lines(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _reason(fields: dict[str, Any]) -> str:
     """Why there is no certificate."""
-    from partwise.solvers.registry import has_certificates
+    from partwise.solvers.engine.registry import has_certificates
 
     if fields["l2"] == 0:
         return "l2 = 0"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats
 from partwise.datasets.folder import Dataset
+from partwise.support.arrays import Floats
 
 _MIN_LENGTH, _MAX_LENGTH = 4, 12
 

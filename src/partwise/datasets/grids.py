@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
 from partwise.datasets.folder import Dataset, data_file, open_bytes
+from partwise.support.arrays import Floats, Ints
 
 #: Of cells, in the order of their columns: background first.
 COLOURS = ((0, 0, 255), (0, 255, 0), (0, 255, 255), (255, 0, 0), (255, 255, 0))

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats
 from partwise.datasets.folder import Dataset, data_file, open_bytes
+from partwise.support.arrays import Floats
 
 
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.uint8]:

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats, Ints
-from partwise.capabilities import Capability
-from partwise.checks import check_count, check_finite_weights, check_sums, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
-from partwise.losses import get_loss
 from partwise.metrics.scorers import get_measure
 from partwise.model_files.values import object_array
 from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
 from partwise.models.shortcut import Shortcut
 from partwise.problem import LabelledBatch
+from partwise.problem.capabilities import Capability
 from partwise.problem.inference import check_weights, entropies_of, expectations, values_of
+from partwise.problem.losses import get_loss
 from partwise.structures import Structure
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_count, check_finite_weights, check_sums, count_jobs, seed_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

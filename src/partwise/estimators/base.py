@@ -12,13 +12,13 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
-from partwise.checks import check_finite_weights
 from partwise.estimators.incremental import IncrementalEstimator
 from partwise.estimators.training import LastInput
 from partwise.models.base import Ability
 from partwise.models.inspection import Pruning, without_certificate
-from partwise.result import Result
+from partwise.problem.result import Result
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_finite_weights
 
 
 class StructuredEstimator(IncrementalEstimator):

@@ -13,21 +13,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
-from partwise.checks import check_count, check_finite_weights, check_sums, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.estimators.class_data import checked_labels, validated
 from partwise.estimators.class_data import feature_names as given_names
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
-from partwise.losses import get_loss
 from partwise.models.base import Ability, Model, Training
 from partwise.models.class_items import as_items, could_be_items
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.label_counts import check_table
+from partwise.problem.losses import get_loss
 from partwise.solvers import Checkpoint
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_count, check_finite_weights, check_sums, count_jobs
 
 
 class MaxentClassifier(ClassifierMixin, StructuredEstimator):
@@ -193,7 +193,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         """Train on rows `X` with labels `y`; `sample_weight` is one weight per row.
 
         A row of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
-        (`partwise.partitions.open`), which has its labels and weights: training data in files.
+        (`partwise.out_of_core.partitions.open`), which has its labels and weights: training data in files.
 
         feature_names : list of str or fitted transformer, optional
             What the columns are called, as for `set_feature_names`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from partwise.estimators.base import StructuredEstimator
-from partwise.losses import get_loss
 from partwise.models.constituents import ConstituencyModel
 from partwise.models.inspection import Explanation, TopFeatures
+from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver
 
 #: The largest C at which "auto" is online EG for smooth losses.
@@ -28,8 +28,8 @@ class ConstituencyParser(StructuredEstimator):
     sentence without words.
 
     A sentence that the grammar does not derive gets a flat tree of its words with their most frequent tags, whose
-    attribute `parsed` is False (`partwise.trees.is_parsed`), and counts as a failure in scores; or it is an error
-    (`no_parse`). It has no k best trees, and any tree has the log-probability -inf.
+    attribute `parsed` is False (`partwise.models.constituents.treebank.is_parsed`), and counts as a failure in scores;
+    or it is an error (`no_parse`). It has no k best trees, and any tree has the log-probability -inf.
 
     Predictions take the constraints `required` and `forbidden`: for each sentence None or a list of spans, (begin, end)
     or (label, begin, end) with words counted from 0 and the end not included, that must be constituents, or must not.

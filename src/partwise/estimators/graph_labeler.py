@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from partwise.checks import check_choice, check_sums
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
-from partwise.losses import get_loss
 from partwise.models.graph import GraphModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.problem.inference import expectations
+from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver
 from partwise.structures.graphs import MEMORY_LIMIT
+from partwise.support.checks import check_choice, check_sums
 
 
 class GraphLabeler(StructuredEstimator):

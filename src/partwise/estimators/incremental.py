@@ -19,13 +19,13 @@ from sklearn.utils.metaestimators import available_if
 
 from partwise.estimators.answers import AnsweringEstimator, Method
 from partwise.estimators.training import unchanged_on_failure
-from partwise.losses import Loss
 from partwise.models.base import Ability, Model, Training
 from partwise.problem import LabelledBatch, Problem
-from partwise.result import HISTORY, Result
+from partwise.problem.losses import Loss
+from partwise.problem.result import HISTORY, Result
 from partwise.solvers import SGD, Solver, State
-from partwise.solvers.base import generator
-from partwise.solvers.registry import SOLVERS, check_fits
+from partwise.solvers.engine.base import generator
+from partwise.solvers.engine.registry import SOLVERS, check_fits
 
 
 @dataclass(frozen=True)

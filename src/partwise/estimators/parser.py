@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import StructuredEstimator
-from partwise.losses import get_loss
+from partwise.models.dependencies import TreeModel
+from partwise.models.dependencies.explaining import explain_head
+from partwise.models.dependencies.words import as_sentences
 from partwise.models.inspection import Explanation
-from partwise.models.tree import TreeModel
-from partwise.models.tree.explaining import explain_head
-from partwise.models.tree.words import as_sentences
+from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver
 
 #: The largest C at which "auto" is online EG for smooth losses.

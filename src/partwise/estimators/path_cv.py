@@ -14,13 +14,13 @@ from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
-from partwise.checks import check_positive, check_sample_weight
 from partwise.estimators.answers import Method
 from partwise.estimators.base import StructuredEstimator
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.metrics.scorers import MEASURES, get_scorer
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_positive, check_sample_weight
 
 
 def _where_there_is(name: str) -> Callable[[Method], Method]:

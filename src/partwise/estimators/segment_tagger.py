@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
-from partwise.checks import check_count
 from partwise.estimators.answers import has_probabilities, needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.template import Template
-from partwise.losses import get_loss
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.segments import SegmentModel, Span
 from partwise.models.segments.answering import segment_probabilities
 from partwise.problem.inference import check_weights
+from partwise.problem.losses import get_loss
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_count
 
 
 class SegmentTagger(StructuredEstimator):

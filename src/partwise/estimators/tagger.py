@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats, Ints
-from partwise.checks import check_choice, check_count
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.template import Template
-from partwise.losses import get_loss
 from partwise.models.chain import ChainModel, SecondOrderModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.kernel_chain import KernelChainModel
 from partwise.models.maxent_chain import MaxentChainModel
 from partwise.models.sequences import SequenceModel, get_template
 from partwise.problem.inference import slot_scores
+from partwise.problem.losses import get_loss
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_choice, check_count
 
 
 class SequenceTagger(StructuredEstimator):
@@ -86,7 +86,7 @@ class SequenceTagger(StructuredEstimator):
         `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" looks at the first column and
         at those of tags (2 to 60 values), "morph" at all, "chunk" at the first two, "pos" at the first; a warning names
         the others.
-    kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.kernels`
+    kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.features.kernels`
         Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
         positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is
         None or "all" (a kernel on the edges' right ends). "precomputed": the columns of X are kernel values with the

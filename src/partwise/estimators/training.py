@@ -21,21 +21,21 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
-from partwise.checks import check_choice, check_count, check_positive, check_strength, count_jobs, seed_of
 from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
-from partwise.losses import Loss, get_loss
 from partwise.metrics.scorers import register_if_loaded
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.partitions.folder import Partitions
-from partwise.penalties import L2, ElasticNet, Penalty
+from partwise.out_of_core.partitions.folder import Partitions
 from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
-from partwise.result import HISTORY, Result
+from partwise.problem.losses import Loss, get_loss
+from partwise.problem.penalties import L2, ElasticNet, Penalty
+from partwise.problem.result import HISTORY, Result
 from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
-from partwise.solvers.base import WarmStart
-from partwise.solvers.path import start_of_l1_path
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.path import start_of_l1_path
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_choice, check_count, check_positive, check_strength, count_jobs, seed_of
 
 
 @contextmanager
@@ -141,7 +141,7 @@ class TrainedEstimator(BaseEstimator):
         """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
 
         An example of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
-        (`partwise.partitions.open`), which has its answers and weights: training data in files.
+        (`partwise.out_of_core.partitions.open`), which has its answers and weights: training data in files.
 
         checkpoint : path or `partwise.solvers.Checkpoint`
             A file for the state of the run, saved from time to time and at the end. If it exists, the run continues

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
-from partwise.losses import Loss
 from partwise.models.base import Ability, Model
-from partwise.penalties import Penalty
 from partwise.problem import Problem
-from partwise.result import Result
-from partwise.solvers.base import WarmStart
-from partwise.solvers.extending import extended
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import Penalty
+from partwise.problem.result import Result
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.extended_points import extended
+from partwise.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

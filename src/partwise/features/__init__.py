@@ -5,7 +5,7 @@ one for any structure from a row of input per slot; `LinearMap` stacks any segme
 `maxent`) build maps with column access; `ArcTable` (see `arcs`) those of dependency arcs.
 """
 
-from .._core import (
+from partwise._core import (
     ArcIndex,
     ArcMap,
     ArcTokens,
@@ -22,8 +22,8 @@ from .._core import (
     SparseVector,
     Vocabulary,
 )
-from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
-from .maps import (
+from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
+from partwise.features.maps import (
     Attributes,
     TableRows,
     attribute_map,
@@ -33,9 +33,9 @@ from .maps import (
     second_order_map,
     segment_map,
 )
-from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
-from .slots import SlotRows, label_features, slot_map
-from .template import Template
+from partwise.features.maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
+from partwise.features.slots import SlotRows, label_features, slot_map
+from partwise.features.template import Template
 
 __all__ = [
     "ARC_TEMPLATES",

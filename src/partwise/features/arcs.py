@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import ArcIndex, ArcMap, ArcTokens
-from ..arrays import Ints
-from ..io.conllu_columns import BLANK, KEY, split_feats
+from partwise._core import ArcIndex, ArcMap, ArcTokens
+from partwise.io.conllu_columns import BLANK, KEY, split_feats
+from partwise.support.arrays import Ints
 
 Atom = tuple[str, int]
 

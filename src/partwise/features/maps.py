@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from .._core import (
+from partwise._core import (
     AttributeSegment,
     Chain,
     DenseSegment,
@@ -27,7 +27,7 @@ from .._core import (
     SegmentChain,
     SharedSegment,
 )
-from ..arrays import Bytes, Floats, InputRows, Ints, pointers
+from partwise.support.arrays import Bytes, Floats, InputRows, Ints, pointers
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def as_rows(rows: Any, *, single: bool = False) -> "Attributes | InputRows":
     if isinstance(rows, Attributes):
         return rows
     if hasattr(rows, "tocsr"):  # SciPy's, without importing it
-        from .sparse_inputs import own_sparse
+        from partwise.features.sparse_inputs import own_sparse
 
         matrix = own_sparse(rows, "the matrix of rows").tocsr()
         return Attributes(

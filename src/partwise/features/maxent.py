@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import MaxentMap, Multiclass, RowLayout
-from ..arrays import Floats, Ints, pointers
-from .maps import Attributes, as_attributes
+from partwise._core import MaxentMap, Multiclass, RowLayout
+from partwise.features.maps import Attributes, as_attributes
+from partwise.support.arrays import Floats, Ints, pointers
 
 
 def maxent_map(

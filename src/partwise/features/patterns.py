@@ -22,9 +22,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise._core import CodedColumn, Sentences
-from partwise.arrays import pointers
 from partwise.features.template import Template
 from partwise.io.errors import FormatError
+from partwise.support.arrays import pointers
 
 _PLACE = re.compile(r"\[(@?)[ \t]*([+-]?(?:0|[1-9][0-9]{0,3})),[ \t]*(0|[1-9][0-9]{0,3})")
 _OUTSIDE = [f"_x-{k}" for k in "1234#"] + [f"_x+{k}" for k in "1234#"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import LinearMap, SlotSegment, Structure
-from ..arrays import Ints, pointers
-from ..checks import check_count
-from .maps import Attributes, as_attributes
+from partwise._core import LinearMap, SlotSegment, Structure
+from partwise.features.maps import Attributes, as_attributes
+from partwise.support.arrays import Ints, pointers
+from partwise.support.checks import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any,
 def _entry(rows: Any, i: int) -> Any:
     """The rows of example i as a matrix."""
     if hasattr(rows, "tocsr"):
-        from .sparse_inputs import own_sparse  # and with it SciPy
+        from partwise.features.sparse_inputs import own_sparse  # and with it SciPy
 
         return own_sparse(rows, f"the matrix of example {i}")
     try:

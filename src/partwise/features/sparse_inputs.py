@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._core import sparse_product, stacked_products
+from partwise._core import sparse_product, stacked_products
 
 Array = NDArray[Any]
 

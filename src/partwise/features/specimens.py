@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..penalties import L2
-from ..problem import Batch, LabelledBatch
-from ..specimens import specimen
-from ..structures import Multiclass
-from ..structures.specimens import gold_of
-from .maxent import maxent_map
+from partwise.features.maxent import maxent_map
+from partwise.problem import Batch, LabelledBatch
+from partwise.problem.penalties import L2
+from partwise.specimens import specimen
+from partwise.structures import Multiclass
+from partwise.structures.specimens import gold_of
 
 
 @specimen("Multiclass, maxent map, two batches", batches=2)

@@ -4,7 +4,7 @@ import os
 import tempfile
 from typing import Any
 
-from ..model_files import load
+from partwise.model_files import load
 
 __all__ = ["model_from_bytes", "model_to_bytes"]
 

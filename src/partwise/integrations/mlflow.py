@@ -43,9 +43,9 @@ try:
 except ImportError as error:
     raise ImportError("partwise.integrations.mlflow needs MLflow: pip install 'partwise[mlflow]'") from error
 
-from .. import __version__, load
-from ..conllu import ConlluPipeline
-from ..model_files import ModelFormatError, kind_of
+from partwise import __version__, load
+from partwise.conllu import ConlluPipeline
+from partwise.model_files import ModelFormatError, kind_of
 
 __all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
 

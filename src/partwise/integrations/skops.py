@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model_files import ModelFormatError
-from . import model_from_bytes, model_to_bytes
+from partwise.integrations import model_from_bytes, model_to_bytes
+from partwise.model_files import ModelFormatError
 
 #: What a file with packed estimators asks to be trusted.
 TRUSTED = ["partwise.integrations.skops.Packed"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import CodedColumn, Sentences
-from partwise.arrays import Ints, pointers
+from partwise.support.arrays import Ints, pointers
 
 
 class CodedSequences(Sequence[list[str]]):

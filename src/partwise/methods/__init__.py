@@ -7,12 +7,19 @@ what theorems promise of the solvers on a `Problem`. All are written to be read 
 program of the library calls them.
 """
 
-from .eg import EGResult, eg
-from .excessive_gap import EntropyProx, ExcessiveGapMethod, ExcessiveGapResult, Iterate, LinearTerm, SquaredNorm
-from .explicit import ExplicitDual, explicit_dual
-from .functions import Quadratic, SimplexFunction, quadratic
-from .iteration_bounds import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
-from .qp import QPResult, eg_qp
+from partwise.methods.eg import EGResult, eg
+from partwise.methods.excessive_gap import (
+    EntropyProx,
+    ExcessiveGapMethod,
+    ExcessiveGapResult,
+    Iterate,
+    LinearTerm,
+    SquaredNorm,
+)
+from partwise.methods.explicit import ExplicitDual, explicit_dual
+from partwise.methods.functions import Quadratic, SimplexFunction, quadratic
+from partwise.methods.iteration_bounds import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
+from partwise.methods.qp import QPResult, eg_qp
 
 __all__ = [
     "Constants",

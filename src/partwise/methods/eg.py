@@ -30,12 +30,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Ints
-from ..checks import check_choice, check_positive
-from ..result import ConvergenceWarning, DivergenceError
-from ..solvers.watch import FALL, PATIENCE
-from .functions import ROUNDING, SimplexFunction
-from .simplices import LEAST_LOG
+from partwise.methods.functions import ROUNDING, SimplexFunction
+from partwise.methods.simplices import LEAST_LOG
+from partwise.problem.result import ConvergenceWarning, DivergenceError
+from partwise.solvers.engine.divergence import FALL, PATIENCE
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_choice, check_positive
 
 Order = Literal["batch", "random", "cyclic"]
 #: A divergence below this is rounding.

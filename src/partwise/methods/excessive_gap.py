@@ -30,9 +30,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from ..arrays import Floats, pointers
-from ..checks import check_positive
-from ..result import ConvergenceWarning
+from partwise.problem.result import ConvergenceWarning
+from partwise.support.arrays import Floats, pointers
+from partwise.support.checks import check_positive
 
 #: Values may be off by this, over their size.
 ROUNDING = 1e-9

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats, Ints, pointers
-from ..capabilities import Capability, listed
-from ..dual import DualPoint
-from ..problem import Problem
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability, listed
+from partwise.problem.dual_points import DualPoint
+from partwise.support.arrays import Floats, Ints, pointers
 
 NEEDS = frozenset(
     {

@@ -18,8 +18,8 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
-from .simplices import Simplices, log_of
+from partwise.methods.simplices import Simplices, log_of
+from partwise.support.arrays import Floats
 
 #: An eigenvalue of A below minus this, over the largest, is negative and not rounding.
 NEGATIVE = 1e-9

@@ -13,15 +13,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..arrays import Floats
-from ..capabilities import Capability, listed
-from ..checks import check_choice, check_positive
-from ..dual import DualPoint
-from ..problem import Problem
-from ..solvers.eg import EG
-from ..solvers.eg_start import max_step, psi2_bounds
-from ..solvers.excessive_gap import steps_to
-from .eg import Guarantee
+from partwise.methods.eg import Guarantee
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability, listed
+from partwise.problem.dual_points import DualPoint
+from partwise.solvers.dual.eg import EG
+from partwise.solvers.dual.eg_start import max_step, psi2_bounds
+from partwise.solvers.dual.excessive_gap import steps_to
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_choice, check_positive
 
 Accuracy = Literal["dual", "primal", "gap"]
 

@@ -23,10 +23,10 @@ from math import exp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
-from .eg import EGResult, Guarantee, Run
-from .functions import Quadratic, quadratic
-from .simplices import log_of
+from partwise.methods.eg import EGResult, Guarantee, Run
+from partwise.methods.functions import Quadratic, quadratic
+from partwise.methods.simplices import log_of
+from partwise.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

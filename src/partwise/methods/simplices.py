@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Ints, pointers
-from ..lazy import cached_property
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.lazy import cached_property
 
 #: Logarithms are kept above this: exp of it is still a positive number, and a component can come back from there.
 LEAST_LOG = -700.0

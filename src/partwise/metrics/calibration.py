@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats, Ints
+from partwise.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..io.files import atomic_write
-from . import container, crfsuite, foreign
-from .errors import ContainerError, ModelFormatError
-from .parts import Array, ModelParts
-from .source import START, Source, opened
+from partwise.io.files import atomic_write
+from partwise.model_files import container, crfsuite, foreign
+from partwise.model_files.errors import ContainerError, ModelFormatError
+from partwise.model_files.parts import Array, ModelParts
+from partwise.model_files.source import START, Source, opened
 
 __all__ = [
     "FORMAT_VERSION",
@@ -97,7 +97,7 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", f
             raise ValueError("files of CRFsuite hold one tagger, not several models")
         crfsuite.write(crfsuite.of_tagger(estimator), path)
         return
-    from .estimators import to_parts
+    from partwise.model_files.estimators import to_parts
 
     # several models in one file know how that is done
     parts = estimator.to_parts() if hasattr(estimator, "to_parts") else to_parts(estimator, kind_of(estimator))
@@ -154,7 +154,7 @@ def _load(source: Source) -> Any:
         raise ModelFormatError("has settings that cannot be read") from None
     if not isinstance(settings, dict):
         raise ModelFormatError("has settings that cannot be read")
-    from .estimators import from_parts
+    from partwise.model_files.estimators import from_parts
 
     version = int(metadata["format_version"])  # the container knows it
     parts = ModelParts(kind, settings, arrays, version)

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ContainerError, ModelFormatError
-from .source import Source, opened
+from partwise.model_files.errors import ContainerError, ModelFormatError
+from partwise.model_files.source import Source, opened
 
 Array = NDArray[Any]
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Ints
-from ..features.template import Template
-from .errors import ModelFormatError
-from .linear_chain import LinearChain, names_of, to_tagger
-from .source import text_limit
+from partwise.features.template import Template
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.linear_chain import LinearChain, names_of, to_tagger
+from partwise.model_files.source import text_limit
+from partwise.support.arrays import Ints
 
 MAGIC = b"version: "
 _VERSION = "100"

@@ -30,12 +30,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Ints, pointers
-from ..io.files import atomic_write
-from . import linear_chain
-from .errors import ModelFormatError
-from .linear_chain import LinearChain, names_of
-from .parts import Array
+from partwise.io.files import atomic_write
+from partwise.model_files import linear_chain
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.linear_chain import LinearChain, names_of
+from partwise.model_files.parts import Array
+from partwise.support.arrays import Floats, Ints, pointers
 
 MAGIC = b"lCRF"
 _TOOL, _SEPARATOR = "CRFsuite", ":"

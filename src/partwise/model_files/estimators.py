@@ -6,14 +6,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from partwise.arrays import Floats
 from partwise.features.presets import read_gazetteers
 from partwise.features.template import Template
-from partwise.losses import LOSSES, Loss, get_loss
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
-from partwise.result import HISTORY, Result, Status
+from partwise.problem.losses import LOSSES, Loss, get_loss
+from partwise.problem.result import HISTORY, Result, Status
+from partwise.support.arrays import Floats
 
 #: Parameters that say nothing about a model: they are None after loading.
 _NOT_SAVED = ("callbacks",)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..memory import check_room
-from . import crfpp, crfsuite, wapiti
-from .errors import ModelFormatError
-from .source import READING, START, Source
+from partwise.model_files import crfpp, crfsuite, wapiti
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.source import READING, START, Source
+from partwise.support.memory import check_room
 
 #: What others' files begin with, and what to say of them.
 _OTHERS: tuple[tuple[bytes, str], ...] = (

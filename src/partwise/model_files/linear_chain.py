@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats, Ints, pointers
-from ..features import Vocabulary
-from ..features.template import Template
-from .errors import ModelFormatError
-from .names import encode_names, read_names
-from .parts import Array, ModelParts
-from .values import encode, string_array
+from partwise.features import Vocabulary
+from partwise.features.template import Template
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.names import encode_names, read_names
+from partwise.model_files.parts import Array, ModelParts
+from partwise.model_files.values import encode, string_array
+from partwise.support.arrays import Floats, Ints, pointers
 
 #: Bytes that a table of transitions may take whatever the size of the file, and how many times the file's size.
 TABLE, RATIO = 1 << 26, 100
@@ -56,10 +56,10 @@ def to_tagger(chain: LinearChain, size: int, tool: str, separator: str = "=") ->
 
     Its certificate is empty: the file does not say what was trained on which data.
     """
-    from ..estimators import SequenceTagger
-    from ..models.sequences.name_reader import NameReader
-    from ..models.sequences.template_reader import TemplateReader
-    from .estimators import from_parts
+    from partwise.estimators import SequenceTagger
+    from partwise.model_files.estimators import from_parts
+    from partwise.models.sequences.name_reader import NameReader
+    from partwise.models.sequences.template_reader import TemplateReader
 
     n = len(chain.labels)
     if 8 * n * n > TABLE + RATIO * size:
@@ -131,9 +131,9 @@ def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:
     separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
     chains elsewhere do not have.
     """
-    from ..losses import get_loss
-    from ..models.chain.model import ChainModel
-    from ..models.sequences.reader import VocabularyReader
+    from partwise.models.chain.model import ChainModel
+    from partwise.models.sequences.reader import VocabularyReader
+    from partwise.problem.losses import get_loss
 
     model = tagger._fitted()
     if type(model) is not ChainModel:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import pointers
-from ..features import Vocabulary
-from .errors import ModelFormatError
-from .parts import Array, ModelParts
+from partwise.features import Vocabulary
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import Array, ModelParts
+from partwise.support.arrays import pointers
 
 
 def encode_names(names: Sequence[str]) -> dict[str, Array]:

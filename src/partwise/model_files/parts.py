@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Bytes, Floats, InputRows, Ints
-from ..lazy import cached_property
-from .container import FORMAT_VERSION
-from .errors import ModelFormatError
+from partwise.model_files.container import FORMAT_VERSION
+from partwise.model_files.errors import ModelFormatError
+from partwise.support.arrays import Bytes, Floats, InputRows, Ints
+from partwise.support.lazy import cached_property
 
 Array = NDArray[Any]
 

@@ -13,9 +13,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..io.files import standard_input
-from ..memory import check_room
-from .errors import ContainerError
+from partwise.io.files import standard_input
+from partwise.model_files.errors import ContainerError
+from partwise.support.memory import check_room
 
 #: In so many first bytes every format says what it is, and how long.
 START = 256

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ModelFormatError
+from partwise.model_files.errors import ModelFormatError
 
 #: NumPy types that labels may have, besides strings and objects.
 _NUMBERS = (
@@ -51,9 +51,9 @@ def encode(value: Any, what: str) -> Any:
     ValueError
         If it is of a kind that a model file cannot hold.
     """
-    from ..kernels import KernelLike
-    from ..losses import Loss
-    from ..solvers import Solver
+    from partwise.features.kernels import KernelLike
+    from partwise.problem.losses import Loss
+    from partwise.solvers import Solver
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -84,9 +84,9 @@ def encode(value: Any, what: str) -> Any:
 
 def decode(value: Any) -> Any:
     """The inverse of `encode`; ModelFormatError (or the ValueError of a loss, solver or kernel) for anything else."""
-    from ..kernels import get_kernel
-    from ..losses import Loss
-    from ..solvers import get_solver
+    from partwise.features.kernels import get_kernel
+    from partwise.problem.losses import Loss
+    from partwise.solvers import get_solver
 
     if isinstance(value, list):
         return [decode(each) for each in value]

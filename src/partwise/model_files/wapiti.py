@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..features.patterns import Patterns, text_of
-from ..io.errors import FormatError
-from .errors import ModelFormatError
-from .linear_chain import LinearChain, names_of, to_tagger
-from .source import text_limit
+from partwise.features.patterns import Patterns, text_of
+from partwise.io.errors import FormatError
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.linear_chain import LinearChain, names_of, to_tagger
+from partwise.model_files.source import text_limit
 
 MAGIC = b"#mdl#"
 _HEAD = re.compile(rb"#mdl#(?:([0-9]{1,3})#)?([0-9]{1,15})\n")

@@ -22,11 +22,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partwise.arrays import Floats, Ints, pointers
-from partwise.capabilities import Capability
-from partwise.checks import check_sample_weight
-from partwise.lazy import cached_property
-from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import HasCosts
 from partwise.models.encoded import Encoded, Size
@@ -35,10 +30,15 @@ from partwise.models.inspection import Explanation
 from partwise.models.layout import DENSE, few
 from partwise.models.partitioner import Partitioner
 from partwise.models.shortcut import Shortcut
-from partwise.penalties import L2, ElasticNet, Free, Penalty
 from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem.capabilities import Capability
 from partwise.problem.inference import best_labellings
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import L2, ElasticNet, Free, Penalty
 from partwise.solvers import Solver
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.checks import check_sample_weight
+from partwise.support.lazy import cached_property
 
 
 class Ability(Enum):

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.arrays import Ints
 from partwise.features import Attributes
 from partwise.models.base import Reading
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.name_reader import NameReader
+from partwise.support.arrays import Ints
 
 
 class ClassRows(NamedTuple):

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.arrays import Floats
-from partwise.checks import check_sample_weight
 from partwise.models.class_items import item_rows, items_of, n_rows, take_rows
 from partwise.models.class_weight import label_factors, warn_of_gone
 from partwise.models.encoded import EncodedRows
@@ -18,6 +16,8 @@ from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.partitioner import AttributeCounts
+from partwise.support.arrays import Floats
+from partwise.support.checks import check_sample_weight
 
 if TYPE_CHECKING:
     from partwise.models.classes import ClassesModel

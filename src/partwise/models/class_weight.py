@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats
-from partwise.checks import MOST_WEIGHT, check_choice, check_positive
+from partwise.support.arrays import Floats
+from partwise.support.checks import MOST_WEIGHT, check_choice, check_positive
 
 if TYPE_CHECKING:
     from partwise.models.sequences.labels import Targets

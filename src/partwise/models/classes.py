@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.arrays import Booleans, Floats, Ints
-from partwise.checks import check_count, check_sample_weight
 from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
-from partwise.memory import check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
@@ -42,6 +39,9 @@ from partwise.models.sequences.name_reader import NameReader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Multiclass, padded_width
+from partwise.support.arrays import Booleans, Floats, Ints
+from partwise.support.checks import check_count, check_sample_weight
+from partwise.support.memory import check_weights
 
 #: Scores that `best` holds at a time.
 MOST_SCORES = 1 << 20

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
-from partwise.checks import MOST_WEIGHT
 from partwise.io.costs import FileCosts
 from partwise.io.errors import FormatError
-from partwise.losses import Loss
 from partwise.problem.batch import Gold
+from partwise.problem.losses import Loss
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.checks import MOST_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)

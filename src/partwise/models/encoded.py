@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.features import Attributes
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import Array, ModelParts
 from partwise.models.rows import Rows
+from partwise.support.arrays import Floats, Ints, pointers
 
 
 class Size(NamedTuple):

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.features import Attributes
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import encode_names, read_names
 from partwise.model_files.parts import Array, ModelParts
 from partwise.models.encoded import Encoded, narrow
 from partwise.models.rows import Rows
+from partwise.support.arrays import Floats, Ints, pointers
 
 Column = Any  # an array with a row per row of its table, or a list of strings
 

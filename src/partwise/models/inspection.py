@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
-from partwise.result import Result
+from partwise.problem.result import Result
+from partwise.support.arrays import Floats, Ints
 
 Named = list[tuple[Any, float]]
 

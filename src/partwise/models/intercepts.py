@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Ints
-from partwise.capabilities import Capability
 from partwise.features import Attributes
-from partwise.losses import Loss
 from partwise.models.encoded import EncodedRows
 from partwise.models.rows import Rows
-from partwise.penalties import Free
+from partwise.problem.capabilities import Capability
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import Free
 from partwise.solvers import Solver
 from partwise.structures import padded_width
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.base import Training

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Floats, InputRows, Ints, pointers
-from partwise.checks import check_choice
 from partwise.features import Attributes
+from partwise.features.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
+from partwise.features.kernels.features import Part
 from partwise.features.maps import as_rows
-from partwise.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
-from partwise.kernels.features import Part
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
@@ -31,6 +29,8 @@ from partwise.models.inspection import choose_kept
 from partwise.models.rows import Rows
 from partwise.models.saved import padded, unpadded
 from partwise.problem import Batch
+from partwise.support.arrays import Floats, InputRows, Ints, pointers
+from partwise.support.checks import check_choice
 
 #: What `kernel_options` may hold besides the kernel's own parameters.
 _OTHERS = ("memory_limit", "recompute", "by_position")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Ints
-from partwise.memory import check_weights, size_text
+from partwise.support.arrays import Ints
+from partwise.support.memory import check_weights, size_text
 
 #: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
 MOST_LABELS = 50_000

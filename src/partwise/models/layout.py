@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.features import RowLayout
+from partwise.support.arrays import Floats, Ints, pointers
 
 #: Share of weights that are not zero above which model files hold all of them.
 DENSE = 0.8

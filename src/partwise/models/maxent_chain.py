@@ -17,8 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from partwise.arrays import Floats, Ints, pointers
-from partwise.checks import check_choice
 from partwise.features import Attributes, RowLayout, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -43,6 +41,8 @@ from partwise.models.sequences.model import SequenceModel
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
 from partwise.structures import HistoryChain, Multiclass, padded_width
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.checks import check_choice
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partwise.arrays import Ints
 from partwise.models.encoded import EncodedRows
 from partwise.models.layout import PairLayout, layout_of
 from partwise.models.partitioner import PairCounts
 from partwise.models.rows import Rows
 from partwise.models.sequences.partitioner import SequencePartitioner
 from partwise.structures import Multiclass, padded_width
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.maxent_chain import MaxentChainModel

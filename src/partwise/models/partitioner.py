@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Ints
 from partwise.features import Attributes
 from partwise.models.encoded import Encoded
+from partwise.support.arrays import Ints
 
 
 class Partitioner(ABC):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import InputRows, Ints
 from partwise.features import Attributes
+from partwise.support.arrays import InputRows, Ints
 
 # Dense input with at most this share of nonzeros is kept as sparse attributes: the sparse kernels touch one row of
 # weights per nonzero, the dense ones every row. Measured: a pass over MNIST (19% nonzero, 10 labels) takes 0.6 times as

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import Array, ModelParts
 from partwise.models.layout import PairLayout
 from partwise.structures import padded_width
+from partwise.support.arrays import Floats, Ints, pointers
 
 # coefficients
 

@@ -1,21 +1,46 @@
 """The objective, its dual and the gap, over one or more batches of examples."""
 
-from .batch import Batch, LabelledBatch
-from .executor import BatchReference, Executor, ThreadExecutor, Walk, Work
-from .problem import Problem
-from .sums import Part
-from .tasks import BatchSums, register_task
+from partwise.problem.batch import Batch, LabelledBatch
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.executor import BatchReference, Executor, ThreadExecutor, Walk, Work
+from partwise.problem.losses import LOSSES, Loss, get_loss, register_loss
+from partwise.problem.penalties import L2, ElasticNet, Free
+from partwise.problem.problem import Problem
+from partwise.problem.result import (
+    Certificate,
+    CertificateError,
+    ConvergenceWarning,
+    DivergenceError,
+    FeatureWarning,
+    Result,
+)
+from partwise.problem.sums import Part
+from partwise.problem.tasks import BatchSums, register_task
 
 __all__ = [
+    "L2",
+    "LOSSES",
     "Batch",
     "BatchReference",
     "BatchSums",
+    "Certificate",
+    "CertificateError",
+    "ConvergenceWarning",
+    "DivergenceError",
+    "DualPoint",
+    "ElasticNet",
     "Executor",
+    "FeatureWarning",
+    "Free",
     "LabelledBatch",
+    "Loss",
     "Part",
     "Problem",
+    "Result",
     "ThreadExecutor",
     "Walk",
     "Work",
+    "get_loss",
+    "register_loss",
     "register_task",
 ]

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core import FeatureMap, Structure
-from ..arrays import Floats, Ints
-from ..lazy import cached_property
+from partwise._core import FeatureMap, Structure
+from partwise.support.arrays import Floats, Ints
+from partwise.support.lazy import cached_property
 
 #: Gold labellings as `structure.encode` gives them: (indptr, slots, counts).
 Gold = tuple[Ints, Ints, Floats]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .._core import dot
-from ..arrays import Floats
+from partwise._core import dot
+from partwise.support.arrays import Floats
 
 
 def dual_of_box(u: Floats, b: float, l1: float, l2: float) -> float:

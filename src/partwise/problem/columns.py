@@ -9,12 +9,12 @@ from functools import reduce
 
 import numpy as np
 
-from .. import _core
-from ..arrays import Floats, Ints
-from ..lazy import cached_property
-from .adding import added_up
-from .sums import Sums
-from .tasks import BatchSums, task
+from partwise import _core
+from partwise.problem.reductions import added_up
+from partwise.problem.sums import Sums
+from partwise.problem.tasks import BatchSums, task
+from partwise.support.arrays import Floats, Ints
+from partwise.support.lazy import cached_property
 
 
 @dataclass(frozen=True)

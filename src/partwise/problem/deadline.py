@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .. import _core
+from partwise import _core
 
 
 class OutOfTime(Exception):

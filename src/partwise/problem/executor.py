@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-from ..losses import Loss
-from .batch import LabelledBatch
-from .tasks import TASKS, BatchSums
+from partwise.problem.batch import LabelledBatch
+from partwise.problem.losses import Loss
+from partwise.problem.tasks import TASKS, BatchSums
 
 
 class BatchReference(Protocol):

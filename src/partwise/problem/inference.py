@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .. import _core
-from .._core import FeatureMap, LinearMap, SlotSegment, Structure, all_scores, decode, infer, labelling_values
-from ..arrays import Floats, Ints
-from .batch import Batch, Gold
+from partwise import _core
+from partwise._core import FeatureMap, LinearMap, SlotSegment, Structure, all_scores, decode, infer, labelling_values
+from partwise.problem.batch import Batch, Gold
+from partwise.support.arrays import Floats, Ints
 
 
 def best_labellings(

@@ -45,24 +45,24 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core import FeatureMap, Structure
-from ..arrays import Floats
-from ..capabilities import Capability
-from ..dual import DualPoint
-from ..lazy import cached_property
-from ..losses import Loss, get_loss
-from ..penalties import L2, ElasticNet, Penalty
-from ..result import Certificate
-from ..threads import count_threads
-from .batch import Batch, Gold, LabelledBatch
-from .box import dual_of_box
-from .columns import ColumnSums
-from .executor import BatchReference, Executor, Opened, ThreadExecutor
-from .free_weights import bound, free_part, penalised, settled
-from .rounding import Rounding
-from .second_derivatives import SecondDerivatives
-from .sums import check_size
-from .tasks import BatchSums
+from partwise._core import FeatureMap, Structure
+from partwise.problem.batch import Batch, Gold, LabelledBatch
+from partwise.problem.box import dual_of_box
+from partwise.problem.capabilities import Capability
+from partwise.problem.columns import ColumnSums
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
+from partwise.problem.free_weights import bound, free_part, penalised, settled
+from partwise.problem.losses import Loss, get_loss
+from partwise.problem.penalties import L2, ElasticNet, Penalty
+from partwise.problem.result import Certificate
+from partwise.problem.rounding import Rounding
+from partwise.problem.second_derivatives import SecondDerivatives
+from partwise.problem.sums import check_size
+from partwise.problem.tasks import BatchSums
+from partwise.support.arrays import Floats
+from partwise.support.lazy import cached_property
+from partwise.support.threads import count_threads
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Floats
-from ..capabilities import Capability
-from ..penalties import Penalty
+from partwise.problem.capabilities import Capability
+from partwise.problem.penalties import Penalty
+from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from partwise.problem.problem import Problem
 
 
 EPSILON = float(np.finfo(np.float64).eps)

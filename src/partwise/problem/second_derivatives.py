@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
-from ..penalties import Penalty
-from .free_weights import penalised
-from .sums import Sums
+from partwise.problem.free_weights import penalised
+from partwise.problem.penalties import Penalty
+from partwise.problem.sums import Sums
+from partwise.support.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

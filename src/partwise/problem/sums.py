@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import FeatureMap, Objective, Structure, dot
-from ..arrays import Floats, Ints
-from ..capabilities import Capability
-from ..lazy import cached_property
-from ..losses import Loss
-from .adding import added, added_up, joined, joined_pointers, written
-from .batch import Gold
-from .executor import BatchReference, Executor, Walk, Work
-from .tasks import BatchSums, Facts, First, Room, registered
+from partwise._core import FeatureMap, Objective, Structure, dot
+from partwise.problem.batch import Gold
+from partwise.problem.capabilities import Capability
+from partwise.problem.executor import BatchReference, Executor, Walk, Work
+from partwise.problem.losses import Loss
+from partwise.problem.reductions import added, added_up, joined, joined_pointers, written
+from partwise.problem.tasks import BatchSums, Facts, First, Room, registered
+from partwise.support.arrays import Floats, Ints
+from partwise.support.lazy import cached_property
 
 Array = TypeVar("Array", bound=NDArray[Any])
 #: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-from .._core import (
+from partwise import _core
+from partwise._core import (
     FeatureMap,
     Hessian,
     Objective,
@@ -31,11 +31,11 @@ from .._core import (
     rounding_sums,
     slot_curvatures,
 )
-from ..arrays import Floats, Ints
-from ..capabilities import Capability, capabilities
-from ..losses import Loss
-from ..structures.capabilities import is_compiled, structure_capabilities
-from .batch import Gold, LabelledBatch
+from partwise.problem.batch import Gold, LabelledBatch
+from partwise.problem.capabilities import Capability, capabilities
+from partwise.problem.losses import Loss
+from partwise.structures.capabilities import is_compiled, structure_capabilities
+from partwise.support.arrays import Floats, Ints
 
 #: Examples whose features are read to tell a batch's capabilities.
 SAMPLE = 20

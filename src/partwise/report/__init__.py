@@ -6,16 +6,19 @@
 Pictures are SVG made from plain lists; notebooks show them, reports take them. All text in both is escaped.
 """
 
-from .arcs import draw_arcs
-from .constituents import draw_tree
-from .drawings import draw_tags
-from .page import write_report
-from .plots import convergence_plots, draw_curve, draw_reliability
-from .spans import draw_spans
-from .svg import Drawing
+from partwise.report.arcs import draw_arcs
+from partwise.report.comparison import Comparison, compare
+from partwise.report.constituents import draw_tree
+from partwise.report.drawings import draw_tags
+from partwise.report.page import write_report
+from partwise.report.plots import convergence_plots, draw_curve, draw_reliability
+from partwise.report.spans import draw_spans
+from partwise.report.svg import Drawing
 
 __all__ = [
+    "Comparison",
     "Drawing",
+    "compare",
     "convergence_plots",
     "draw_arcs",
     "draw_curve",

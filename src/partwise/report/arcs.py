@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .drawings import INK, LONGEST, SIZE, STYLE, WRONG, check_lengths
-from .svg import Drawing, clean, picture, shorten, text, text_width
+from partwise.report.drawings import INK, LONGEST, SIZE, STYLE, WRONG, check_lengths
+from partwise.report.svg import Drawing, clean, picture, shorten, text, text_width
 
 _BLUE, _GREY = "#3e6fb0", "#6b7785"
 _MARGIN = 12.0  # at both ends of a line, where arcs come in from another one

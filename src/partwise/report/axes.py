@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .svg import Drawing, picture, text
+from partwise.report.svg import Drawing, picture, text
 
 BLUE, ORANGE, GREEN = "#2563b0", "#c2410c", "#15803d"
 WIDTH, HEIGHT = 430.0, 250.0

@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from partwise.trees.nodes import is_parsed
-
-from .drawings import INK, LONGEST, SIZE, STYLE, WRONG
-from .svg import Drawing, clean, colour_of, picture, shorten, text, text_width
+from partwise.models.constituents.treebank.nodes import is_parsed
+from partwise.report.drawings import INK, LONGEST, SIZE, STYLE, WRONG
+from partwise.report.svg import Drawing, clean, colour_of, picture, shorten, text, text_width
 
 _STEP = 40.0  # from one level to the next
 _GAP = 48.0  # between two trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_width
+from partwise.report.svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_width
 
 WRONG = "#c62828"
 INK = "#1f2933"

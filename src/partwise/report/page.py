@@ -11,14 +11,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..io.files import atomic_write
-from ..result import HISTORY, Result
-from ..solvers.registry import has_certificates
-from . import parts as shown
-from .parts import number
-from .plots import convergence_plots
-from .svg import Drawing, clean, safe
-from .words import STATUS
+from partwise.io.files import atomic_write
+from partwise.problem.result import HISTORY, Result
+from partwise.report import parts as shown
+from partwise.report.parts import number
+from partwise.report.plots import convergence_plots
+from partwise.report.svg import Drawing, clean, safe
+from partwise.report.words import STATUS
+from partwise.solvers.engine.registry import has_certificates
 
 #: Certificates that a plot is worth; fewer are a table.
 _ENOUGH = 6

@@ -7,8 +7,8 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .svg import clean, shorten
-from .words import in_words
+from partwise.report.svg import clean, shorten
+from partwise.report.words import in_words
 
 #: Labels of a confusion matrix and groups of weights that are shown at most, and of these without being asked.
 MOST_LABELS, MOST_GROUPS, OPEN_GROUPS = 30, 60, 12
@@ -160,7 +160,7 @@ def calibration(given: Any) -> dict[str, Any] | None:
     """The two numbers, the diagram and its table."""
     if given is None:
         return None
-    from .plots import draw_reliability
+    from partwise.report.plots import draw_reliability
 
     rows = {
         f"{given.edges[b]:g} to {given.edges[b + 1]:g}": {

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .axes import BLUE, GREEN, ORANGE, Axis, Place, curve, empty, frame
-from .svg import Drawing, safe
+from partwise.report.axes import BLUE, GREEN, ORANGE, Axis, Place, curve, empty, frame
+from partwise.report.svg import Drawing, safe
 
 #: By how much seconds per pass must vary for plots by seconds to look other than those by passes.
 _VARIES = 1.5

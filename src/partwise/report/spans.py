@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .drawings import INK, LONGEST, SIZE, STYLE, WRONG
-from .svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_width
+from partwise.report.drawings import INK, LONGEST, SIZE, STYLE, WRONG
+from partwise.report.svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_width
 
 _LINE, _BAR = 26.0, 20.0
 

@@ -6,43 +6,43 @@ Every module of this package is imported, so that a solver is known by its name 
 import importlib
 import pkgutil
 
-from ..model_files.errors import CheckpointError
-from .annealed import Annealed
-from .auto import choose, solve
-from .base import Certified, Progress, Solver, WarmStart, option, start_weights
-from .bcfw import BCFW
-from .block_dual import BlockDual
-from .bmrm import BMRM
-from .cd import CD
-from .cd_exact import CDExact
-from .cd_l1 import CDL1
-from .checkpoint import Checkpoint
-from .compatibility import compatibility_table
-from .cpd import CPD
-from .cutting_plane import CuttingPlane
-from .dcd import DCD
-from .dcd_light import DCDLight
-from .eg import EG
-from .eg_batch import EGBatch
-from .eg_primal import EGPrimal
-from .eg_prox import EGProx
-from .excessive_gap import ExcessiveGap
-from .extragradient import Extragradient
-from .gis import GIS
-from .iis import IIS
-from .is_bound import ISBound
-from .lbfgs import LBFGS
-from .mira import MIRA
-from .newton import Newton
-from .one_slack import OneSlack
-from .owlqn import OWLQN
-from .path import largest_l1, regularization_path, solve_path
-from .perceptron import Perceptron
-from .registry import available_solvers, get_solver, register_solver, suitable_solvers
-from .scgis import SCGIS
-from .sdca import SDCA
-from .sgd import SGD
-from .state import State
+from partwise.model_files.errors import CheckpointError
+from partwise.out_of_core.block_dual import BlockDual
+from partwise.solvers.columns.cd import CD
+from partwise.solvers.columns.cd_exact import CDExact
+from partwise.solvers.columns.cd_l1 import CDL1
+from partwise.solvers.columns.gis import GIS
+from partwise.solvers.columns.iis import IIS
+from partwise.solvers.columns.is_bound import ISBound
+from partwise.solvers.columns.scgis import SCGIS
+from partwise.solvers.dual.annealed import Annealed
+from partwise.solvers.dual.eg import EG
+from partwise.solvers.dual.eg_batch import EGBatch
+from partwise.solvers.dual.eg_primal import EGPrimal
+from partwise.solvers.dual.eg_prox import EGProx
+from partwise.solvers.dual.excessive_gap import ExcessiveGap
+from partwise.solvers.dual.extragradient import Extragradient
+from partwise.solvers.dual.sdca import SDCA
+from partwise.solvers.engine.auto import choose, solve
+from partwise.solvers.engine.base import Certified, Progress, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.checkpoint import Checkpoint
+from partwise.solvers.engine.compatibility import compatibility_table
+from partwise.solvers.engine.path import largest_l1, regularization_path, solve_path
+from partwise.solvers.engine.registry import available_solvers, get_solver, register_solver, suitable_solvers
+from partwise.solvers.engine.state import State
+from partwise.solvers.online.mira import MIRA
+from partwise.solvers.online.perceptron import Perceptron
+from partwise.solvers.online.sgd import SGD
+from partwise.solvers.planes.bmrm import BMRM
+from partwise.solvers.planes.one_slack import OneSlack
+from partwise.solvers.primal.lbfgs import LBFGS
+from partwise.solvers.primal.newton import Newton
+from partwise.solvers.primal.owlqn import OWLQN
+from partwise.solvers.working_sets.bcfw import BCFW
+from partwise.solvers.working_sets.cpd import CPD
+from partwise.solvers.working_sets.cutting_plane import CuttingPlane
+from partwise.solvers.working_sets.dcd import DCD
+from partwise.solvers.working_sets.dcd_light import DCDLight
 
 __all__ = [
     "BCFW",
@@ -95,5 +95,5 @@ __all__ = [
     "suitable_solvers",
 ]
 
-for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+for _module in pkgutil.walk_packages(__path__, "partwise.solvers."):
     importlib.import_module(_module.name)

@@ -3,7 +3,7 @@
 `Structure` is the interface; a Python class can implement it too (num_slots, maximize, log_partition, cost).
 """
 
-from .._core import (
+from partwise._core import (
     Chain,
     Grammar,
     Graph,
@@ -17,7 +17,7 @@ from .._core import (
     Tree,
     padded_width,
 )
-from .graphs import graph
+from partwise.structures.graphs import graph
 
 __all__ = [
     "Chain",

@@ -1,7 +1,7 @@
 """What a structure can be asked for."""
 
-from .._core import Structure
-from ..capabilities import Capability, capabilities
+from partwise._core import Structure
+from partwise.problem.capabilities import Capability, capabilities
 
 _ORACLES = {
     "maximize": Capability.MAX_ORACLE,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .._core import LinearMap, SlotSegment
-from ..problem import Batch, LabelledBatch
-from ..specimens import specimen
-from .graphs import graph
+from partwise._core import LinearMap, SlotSegment
+from partwise.problem import Batch, LabelledBatch
+from partwise.specimens import specimen
+from partwise.structures.graphs import graph
 
 
 @specimen("Graph")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Graph
-from ..arrays import pointers
+from partwise._core import Graph
+from partwise.support.arrays import pointers
 
 #: Bytes that the tables of one example may take, by default.
 MEMORY_LIMIT = float(1 << 30)

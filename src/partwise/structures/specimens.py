@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._core import (
+from partwise._core import (
     Chain,
     DenseSegment,
     Grammar,
@@ -14,11 +14,11 @@ from .._core import (
     SpanningTree,
     Structure,
 )
-from ..arrays import Floats, Ints
-from ..features import TableRows, attribute_map, second_order_map, segment_map, slot_map
-from ..penalties import L2, ElasticNet
-from ..problem import Batch, LabelledBatch
-from ..specimens import specimen
+from partwise.features import TableRows, attribute_map, second_order_map, segment_map, slot_map
+from partwise.problem import Batch, LabelledBatch
+from partwise.problem.penalties import L2, ElasticNet
+from partwise.specimens import specimen
+from partwise.support.arrays import Floats, Ints
 
 
 @specimen("Multiclass, l1 > 0", penalty=ElasticNet(1.0))

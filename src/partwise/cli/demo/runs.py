@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets import Treebank, digit_strings, make_treebank
-from partwise.result import Result
+from partwise.problem.result import Result
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,15 @@ from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Tas
 from partwise.cli.tasks.labelcounts import check_tree_labels, max_labels_flag
 from partwise.io import format_tree, read_trees
 from partwise.metrics import ParsevalScores, parseval
-from partwise.trees import RelativeFrequencyParser, TreeTransform, clean_tree, common_root, is_parsed, words_of
-from partwise.trees.nodes import postorder
+from partwise.models.constituents.treebank import (
+    RelativeFrequencyParser,
+    TreeTransform,
+    clean_tree,
+    common_root,
+    is_parsed,
+    words_of,
+)
+from partwise.models.constituents.treebank.nodes import postorder
 
 #: Words of sentences whose trees are drawn in a report.
 SHORTEST, LONGEST = 4, 12

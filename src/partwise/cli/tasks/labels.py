@@ -12,11 +12,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Ints
 from partwise.cli.errors import UserError
 from partwise.cli.output import table
 from partwise.cli.tasks import Data, Evaluation
 from partwise.metrics import chunk_scores
+from partwise.support.arrays import Ints
 
 _CHUNK = re.compile(r"O|[BIES]-.+")
 

@@ -12,7 +12,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
 from partwise.io import atomic_write
 from partwise.model_files import crfsuite, foreign
@@ -21,6 +20,7 @@ from partwise.model_files.linear_chain import LinearChain
 from partwise.model_files.source import opened
 from partwise.models.sequences.labels import label_dicts
 from partwise.problem.calls import NamedChain
+from partwise.support.arrays import Floats, Ints
 
 
 class ParsedDump:

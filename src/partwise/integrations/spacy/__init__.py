@@ -19,8 +19,8 @@ try:
 except ImportError as error:
     raise ImportError("partwise.integrations.spacy needs spaCy: pip install 'partwise[spacy]'") from error
 
-from .components import PartwiseNER, PartwiseParser, PartwiseTagger
-from .docs import COLUMNS, sentences, token_columns, token_labels, trees
+from partwise.integrations.spacy.components import PartwiseNER, PartwiseParser, PartwiseTagger
+from partwise.integrations.spacy.docs import COLUMNS, sentences, token_columns, token_labels, trees
 
 __all__ = [
     "COLUMNS",

@@ -16,13 +16,13 @@ from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from ... import load
-from ...conllu import ConlluColumns
-from ...io import atomic_write
-from ...io.lemma_rules import apply_lemma_rule
-from ...metrics.chunks import chunk_spans
-from .. import model_from_bytes, model_to_bytes
-from .docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
+from partwise import load
+from partwise.conllu import ConlluColumns
+from partwise.integrations import model_from_bytes, model_to_bytes
+from partwise.integrations.spacy.docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
+from partwise.io import atomic_write
+from partwise.io.lemma_rules import apply_lemma_rule
+from partwise.metrics.chunks import chunk_spans
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
 UPOS = frozenset(

@@ -15,8 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.arrays import Bytes, Floats, Ints
-from partwise.checks import check_choice
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Learnt, Training
 from partwise.models.rows import Rows
@@ -24,6 +22,8 @@ from partwise.models.saved import padded, unpadded
 from partwise.models.sequences.model import SequenceModel
 from partwise.problem import Batch
 from partwise.structures import Chain, padded_width
+from partwise.support.arrays import Bytes, Floats, Ints
+from partwise.support.checks import check_choice
 
 
 class ChainBase(SequenceModel):

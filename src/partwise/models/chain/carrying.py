@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.models.errors import NotAvailable
 from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
 from partwise.models.sequences.reader import VocabularyReader
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.chain.model import ChainModel

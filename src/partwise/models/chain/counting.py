@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Ints
 from partwise.features import Attributes
 from partwise.models.chain.layout import (
     attribute_counts,
@@ -23,6 +22,7 @@ from partwise.models.layout import PairLayout, layout_of
 from partwise.models.partitioner import PairCounts
 from partwise.models.rows import Rows
 from partwise.structures import padded_width
+from partwise.support.arrays import Booleans, Bytes, Ints
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Ints
 from partwise.models.chain.layout import edge_attributes
 from partwise.models.inspection import Contribution
 from partwise.models.layout import look_up
 from partwise.models.rows import Rows
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.chain.model import ChainModel

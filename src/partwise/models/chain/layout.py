@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, InputRows, Ints, pointers
 from partwise.features import Attributes, RowLayout
 from partwise.models.layout import PairLayout
 from partwise.models.rows import Rows
 from partwise.structures import padded_width
+from partwise.support.arrays import Booleans, Bytes, InputRows, Ints, pointers
 
 
 def node_layout(

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.features import Attributes, chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -32,6 +31,7 @@ from partwise.models.saved import edge_layout_parts, layout_parts, read_edge_lay
 from partwise.models.sequences.model import SequenceSource
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.calls import NamedChain
+from partwise.support.arrays import Floats, Ints
 
 
 class ChainModel(ChainBase):

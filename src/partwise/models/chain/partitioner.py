@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Bytes, Ints
 from partwise.models.chain.counting import Choice, LayoutCounts
 from partwise.models.chain.layout import every_triple, triple_counts
 from partwise.models.encoded import EncodedRows
 from partwise.models.rows import Rows
 from partwise.models.sequences.partitioner import SequencePartitioner
+from partwise.support.arrays import Bytes, Ints
 
 if TYPE_CHECKING:
     from partwise.models.chain.model import ChainModel

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from partwise.arrays import Bytes, Floats, Ints
 from partwise.features import Attributes, second_order_map
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Reading
@@ -24,6 +23,7 @@ from partwise.models.rows import Rows
 from partwise.models.saved import padded, unpadded
 from partwise.problem import Batch
 from partwise.structures import SecondOrderChain
+from partwise.support.arrays import Bytes, Floats, Ints
 
 
 class SecondOrderModel(ChainModel):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from partwise.checks import check_sums
 from partwise.models.sequences.labels import label_dicts
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.shortcut import Shortcut
 from partwise.problem.calls import ItemRows, NamedChain
+from partwise.support.checks import check_sums
 
 if TYPE_CHECKING:
     from partwise.models.chain.model import ChainModel

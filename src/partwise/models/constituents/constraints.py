@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Bytes
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.structures import Grammar
+from partwise.support.arrays import Bytes
 
 Span = tuple[str | None, int, int]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.models.base import Labellings, Reading
 from partwise.models.constituents.features import keys_of, name_of
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, explanation
 from partwise.models.layout import look_up
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.constituents.model import ConstituencyModel

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Ints, pointers
 from partwise.models.constituents.words import MARKS, PROPERTIES, UNKNOWN, WordCodes
+from partwise.support.arrays import Ints, pointers
 
 #: Pairs (property, place); a template without any is always there.
 Template = tuple[tuple[str, Any], ...]

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
 from partwise.models.constituents.features import TABLES, TEMPLATES
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.tables import Table, Tables
+from partwise.models.constituents.treebank import TreebankGrammar
+from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import MARKS, PROPERTIES, WordCodes
 from partwise.models.layout import PairLayout
 from partwise.structures import padded_width
-from partwise.trees import TreebankGrammar
-from partwise.trees.unknown import WordClasses
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.constituents.model import ConstituencyModel

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Ints, pointers
-from partwise.lazy import cached_property
-from partwise.memory import check_room
 from partwise.models.constituents.sentences import chart_bytes
+from partwise.models.constituents.treebank import TreebankGrammar
+from partwise.models.constituents.treebank.pcfg import Lexicon, relative_frequencies
+from partwise.models.constituents.treebank.symbols import read_symbol
 from partwise.structures import Grammar
-from partwise.trees import TreebankGrammar
-from partwise.trees.pcfg import Lexicon, relative_frequencies
-from partwise.trees.symbols import read_symbol
+from partwise.support.arrays import Ints, pointers
+from partwise.support.lazy import cached_property
+from partwise.support.memory import check_room
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.arrays import Booleans, Floats, Ints, pointers
-from partwise.checks import check_choice, check_sample_weight
 from partwise.metrics import parseval
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
@@ -23,6 +21,10 @@ from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.partitioner import ConstituencyPartitioner, read_encoded, sentences_of
 from partwise.models.constituents.sentences import as_list, check_same_words, read_gold, read_sentences
 from partwise.models.constituents.tables import Table, Tables
+from partwise.models.constituents.treebank import TreeTransform, common_root, flat_tree, read_off
+from partwise.models.constituents.treebank.derivations import rows_of_tree, tree_of_rows
+from partwise.models.constituents.treebank.symbols import read_symbol
+from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import WordCodes
 from partwise.models.encoded_tables import EncodedTables
 from partwise.models.errors import ConstraintError
@@ -30,10 +32,8 @@ from partwise.models.inspection import Explanation, TopFeatures, choose_kept, co
 from partwise.models.label_counts import check_distinct, given_labels, node_labels, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
-from partwise.trees import TreeTransform, common_root, flat_tree, read_off
-from partwise.trees.derivations import rows_of_tree, tree_of_rows
-from partwise.trees.symbols import read_symbol
-from partwise.trees.unknown import WordClasses
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.checks import check_choice, check_sample_weight
 
 Spans = dict[tuple[str, int, int], float]
 

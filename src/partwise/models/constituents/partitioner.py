@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
-from partwise.checks import check_sample_weight
 from partwise.model_files.errors import ModelFormatError
 from partwise.models.constituents.features import TABLES, TEMPLATES, span_rows
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.sentences import read_gold
 from partwise.models.constituents.tables import Table, Tables
+from partwise.models.constituents.treebank import common_root, words_of
+from partwise.models.constituents.treebank.derivations import rows_of_tree
+from partwise.models.constituents.treebank.grammar import GrammarCounts
+from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import WordCodes, WordCounts
 from partwise.models.encoded_tables import EncodedTables, Text, Whole
 from partwise.models.label_counts import check_distinct, given_labels
 from partwise.models.layout import layout_of
 from partwise.models.partitioner import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
-from partwise.trees import common_root, words_of
-from partwise.trees.derivations import rows_of_tree
-from partwise.trees.grammar import GrammarCounts
-from partwise.trees.unknown import WordClasses
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_sample_weight
 
 if TYPE_CHECKING:
     from partwise.model_files.parts import ModelParts

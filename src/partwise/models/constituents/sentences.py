@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-from partwise.trees import Tree, TreeTransform, words_of
+from partwise.models.constituents.treebank import Tree, TreeTransform, words_of
 
 
 def is_tree(item: Any) -> bool:

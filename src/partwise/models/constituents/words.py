@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from partwise.arrays import Ints
-from partwise.trees import WordClasses
+from partwise.models.constituents.treebank import WordClasses
+from partwise.support.arrays import Ints
 
 #: word: as it is written; low: in lower case; kind: itself if it is frequent, else its class of unknown words (class);
 #: pre, suf: first and last characters; shape: kinds of characters.

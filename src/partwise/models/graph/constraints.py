@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans
 from partwise.models.errors import ConstraintError
 from partwise.models.graph.inputs import Graphs, node_names
 from partwise.models.sequences.constraints import as_booleans
+from partwise.support.arrays import Booleans
 
 
 def node_masks(allowed: Any, fixed: Any, graphs: Graphs, classes: NDArray[Any]) -> list[Booleans | None]:

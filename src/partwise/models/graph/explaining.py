@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Ints
 from partwise.models.inspection import Contribution
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.graph.features import GraphRows

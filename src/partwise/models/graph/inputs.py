@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.arrays import Floats, Ints
-from partwise.checks import check_sample_weight
 from partwise.models.sequences.inputs import Sequences, length_of
 from partwise.models.sequences.labels import Targets
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_sample_weight
 
 
 class Nodes(Sequences):

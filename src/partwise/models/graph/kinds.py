@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.arrays import Booleans, Ints, pointers
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows
+from partwise.support.arrays import Booleans, Ints, pointers
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Floats, Ints, pointers
-from partwise.checks import check_choice, check_positive, check_sample_weight
-from partwise.memory import check_weights
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
@@ -36,6 +33,9 @@ from partwise.models.sequences.reader import Reader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Graph, padded_width
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.checks import check_choice, check_positive, check_sample_weight
+from partwise.support.memory import check_weights
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.model_files.errors import ModelFormatError
 from partwise.models.encoded_tables import EncodedTables, Kind, Whole, row_columns, row_kinds, rows_of
 from partwise.models.graph.features import GraphRows
@@ -17,6 +16,7 @@ from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Rows
 from partwise.models.sequences.labels import sorted_labels
 from partwise.models.sequences.partitioner import AttributeCounts
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.model_files.parts import ModelParts

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
@@ -20,6 +19,7 @@ from partwise.models.saved import coefficient_arrays, padded, read_coefficients,
 from partwise.models.sequences.labels import encode_flat, label_array
 from partwise.models.sequences.reader import Reader
 from partwise.structures import padded_width
+from partwise.support.arrays import Floats, Ints
 
 
 class GraphWeights(Model):

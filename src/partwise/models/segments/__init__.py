@@ -1,6 +1,6 @@
 """Segments of sequences: chunks, names, phrases."""
 
-from .model import SegmentModel
-from .spans import Span
+from partwise.models.segments.model import SegmentModel
+from partwise.models.segments.spans import Span
 
 __all__ = ["SegmentModel", "Span"]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.models.base import Labellings, Reading
 from partwise.models.segments.spans import Span
+from partwise.support.arrays import Floats, Ints, pointers
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel

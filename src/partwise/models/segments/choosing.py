@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.features import Attributes
 from partwise.models.costs import row_costs
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
@@ -12,6 +11,7 @@ from partwise.models.rows import Rows
 from partwise.models.segments.spans import Segments
 from partwise.problem.batch import structure_costs
 from partwise.structures import SegmentChain
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
 
 
 def some_rows(rows: Rows, places: Ints) -> Rows:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Ints
 from partwise.models.base import Reading
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.support.arrays import Booleans, Bytes, Ints
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Ints
 from partwise.models.chain.counting import Choice, LayoutCounts
 from partwise.models.chain.layout import transition_counts
 from partwise.models.layout import PairLayout, layout_of
@@ -14,6 +13,7 @@ from partwise.models.rows import Rows
 from partwise.models.segments.choosing import segment_counts, some_rows, without_types
 from partwise.models.segments.spans import Segments
 from partwise.models.segments.storing import TABLES
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.models.base import Reading
 from partwise.models.inspection import (
     Contribution,
@@ -19,6 +18,7 @@ from partwise.models.inspection import (
 )
 from partwise.models.layout import layout_of, look_up
 from partwise.models.sequences.contrast import contrasted, labels_of
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Floats, Ints, pointers
-from partwise.checks import check_choice, check_count, check_sample_weight
 from partwise.features import Attributes, RowLayout, TableRows, segment_map
 from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
@@ -49,6 +47,8 @@ from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import SegmentChain, padded_width
+from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
+from partwise.support.checks import check_choice, check_count, check_sample_weight
 
 SCHEMES = ("iob2", "iob1", "iobes")
 BORDERS = ("both", "first", "last", "none")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Ints
 from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
@@ -25,6 +24,7 @@ from partwise.models.segments.spans import Segments, Types
 from partwise.models.segments.whole import WholeCounts
 from partwise.models.sequences.labels import Targets
 from partwise.models.sequences.partitioner import SequencePartitioner
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.model_files.parts import ModelParts

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Ints, pointers
 from partwise.metrics.chunks import chunk_starts, split_label
 from partwise.models.sequences.labels import Targets, label_array
+from partwise.support.arrays import Booleans, Ints, pointers
 
 
 class Span(NamedTuple):

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.arrays import Floats
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.layout import expand_pairs, look_up
 from partwise.models.saved import layout_parts, padded, read_layout, unpadded
 from partwise.models.segments.spans import Types
 from partwise.models.segments.whole import WholeFeatures
+from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel

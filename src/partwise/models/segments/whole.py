@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Ints, pointers
 from partwise.features import Attributes
 from partwise.features.macros import Gazetteer, short_shape
 from partwise.io.coded import CodedSequences
@@ -22,6 +21,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import encode_names, read_names
 from partwise.model_files.parts import ModelParts
 from partwise.models.segments.spans import Segments
+from partwise.support.arrays import Booleans, Ints, pointers
 
 Keys = NDArray[np.uint64]
 _STEP = np.uint64(0x9E3779B97F4A7C15)

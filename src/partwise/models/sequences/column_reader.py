@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.arrays import Booleans, InputRows, Ints
 from partwise.features.sparse_inputs import own_sparse
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.sequences.inputs import Sequences, input_form, length_of
 from partwise.models.sequences.reader import Reader, not_finite
+from partwise.support.arrays import Booleans, InputRows, Ints
 
 
 class ColumnReader(Reader):

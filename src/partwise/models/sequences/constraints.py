@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Ints
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences.legal import LabelRule, named_rule
+from partwise.support.arrays import Booleans, Ints
 
 
 def no_labelling(number: int, error: ValueError, legal: bool = False) -> ConstraintError:

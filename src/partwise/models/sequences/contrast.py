@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
 from partwise.models.base import Labellings, Reading
 from partwise.models.errors import ConstraintError
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.sequences.model import SequenceModel

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.arrays import Ints
 from partwise.io import Sentences
+from partwise.support.arrays import Ints
 
 
 @dataclass(frozen=True)

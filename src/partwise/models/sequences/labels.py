@@ -9,13 +9,13 @@ from typing import Any, NoReturn, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
-from partwise.checks import check_choice
 from partwise.io.coded import CodedSequences
-from partwise.lazy import cached_property
 from partwise.model_files.values import object_array, string_array
 from partwise.models.label_counts import check_distinct
 from partwise.models.sequences.inputs import Sequences
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import check_choice
+from partwise.support.lazy import cached_property
 
 
 class Targets(Sequences):

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Ints, pointers
-from partwise.lazy import cached_property
+from partwise.support.arrays import Booleans, Bytes, Ints, pointers
+from partwise.support.lazy import cached_property
 
 SCHEMES = ("iob1", "iob2", "iobes")
 #: Up to this share of the sequences may break a scheme by mistake.

@@ -10,11 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Floats, Ints, pointers
-from partwise.checks import check_choice, check_count, check_sample_weight
 from partwise.features.presets import preset_for
 from partwise.features.template import Template
-from partwise.memory import LITTLE, available, check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
@@ -36,6 +33,9 @@ from partwise.models.sequences.template_reader import TemplateReader, TextSequen
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Chain, HistoryChain
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.checks import check_choice, check_count, check_sample_weight
+from partwise.support.memory import LITTLE, available, check_weights
 
 READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
 from partwise.features import Attributes, Vocabulary
 from partwise.model_files.names import read_vocabulary
 from partwise.model_files.parts import ModelParts
@@ -18,6 +17,7 @@ from partwise.models.rows import Rows
 from partwise.models.sequences.dicts import TOO_DEEP, add_dict, add_names
 from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.reader import VocabularyReader, not_finite
+from partwise.support.arrays import Floats, Ints, pointers
 
 
 class NameReader(VocabularyReader):

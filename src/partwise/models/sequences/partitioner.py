@@ -8,7 +8,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from partwise.arrays import Floats, Ints
 from partwise.features import NameCounts
 from partwise.features.template import Template
 from partwise.models.encoded import Encoded, EncodedRows
@@ -21,6 +20,7 @@ from partwise.models.sequences.labels import sorted_labels
 from partwise.models.sequences.legal import kept_scheme, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader, VocabularyReader
+from partwise.support.arrays import Floats, Ints
 
 
 class AttributeCounts:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from partwise.arrays import Booleans, Ints, pointers
 from partwise.features import Vocabulary
 from partwise.features.template import Template
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows
 from partwise.models.sequences.inputs import Sequences
+from partwise.support.arrays import Booleans, Ints, pointers
 
 
 class Reader(ABC):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from partwise.arrays import Booleans, Ints
 from partwise.features import Attributes, Vocabulary
 from partwise.features.macros import Gazetteer
 from partwise.features.patterns import Patterns
@@ -19,6 +18,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.reader import VocabularyReader
+from partwise.support.arrays import Booleans, Ints
 
 
 class TextSequences(Sequences):

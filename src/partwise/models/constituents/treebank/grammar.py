@@ -1,0 +1,191 @@
+"""The grammar of a treebank: its rules in Chomsky normal form, its roots and its lexicon, with counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.models.constituents.treebank.nodes import Tree, is_leaf, postorder
+from partwise.models.constituents.treebank.unknown import WordClasses
+from partwise.support.lazy import cached_property
+
+#: The class of unknown words whose own class no rare word has: all rare words together.
+ANY_CLASS = "any"
+
+
+@dataclass(frozen=True)
+class TreebankGrammar:
+    """A grammar in Chomsky normal form with counts (or weights).
+
+    Terminals are numbered: first the words, then the classes of unknown words. With `classes`, the last class stands
+    for words of all others.
+
+    Attributes
+    ----------
+    symbols : the symbols, sorted; rules have their numbers
+    rules : (n, 3) array of parent, left, right, sorted; `rule_counts` says how often each was seen
+    roots : the symbols that trees begin with, sorted, with `root_counts`
+    words : the words with entries of their own, sorted
+    classes : classes of unknown words; empty if a word outside the lexicon is an error
+    lexical : (m, 2) array of symbol, terminal, sorted, with `lexical_counts`
+    word_classes : which class a word has; None if there are none
+    """
+
+    symbols: tuple[str, ...]
+    rules: NDArray[np.int64]
+    rule_counts: NDArray[np.float64]
+    roots: NDArray[np.int64]
+    root_counts: NDArray[np.float64]
+    words: tuple[str, ...]
+    classes: tuple[str, ...]
+    lexical: NDArray[np.int64]
+    lexical_counts: NDArray[np.float64]
+    word_classes: WordClasses | None = None
+
+    @property
+    def n_symbols(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def n_terminals(self) -> int:
+        return len(self.words) + len(self.classes)
+
+    @cached_property
+    def symbol_numbers(self) -> dict[str, int]:
+        return {symbol: k for k, symbol in enumerate(self.symbols)}
+
+    @cached_property
+    def rule_numbers(self) -> dict[tuple[int, int, int], int]:
+        return {(a, b, c): k for k, (a, b, c) in enumerate(self.rules.tolist())}
+
+    @cached_property
+    def _terminal_numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        words = {word: k for k, word in enumerate(self.words)}
+        return words, {name: k for k, name in enumerate(self.classes, len(self.words))}
+
+    def terminals(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """The number of each word of a sentence, or of its class; -1 for a word that has neither."""
+        known, classes = self._terminal_numbers
+        numbers = [known.get(word, -1) for word in words]
+        if self.word_classes is not None:
+            for k, number in enumerate(numbers):
+                if number < 0:
+                    numbers[k] = classes.get(self.word_classes(words[k], k == 0), self.n_terminals - 1)
+        return np.array(numbers, dtype=np.int64)
+
+    def check_words(self, words: Sequence[str], what: str = "the sentence") -> NDArray[np.int64]:
+        """`terminals`, but a ValueError names the first word that is not in the lexicon."""
+        numbers = self.terminals(words)
+        if len(numbers) and numbers.min() < 0:
+            at = int(np.argmin(numbers))
+            raise ValueError(f"{what}: the word {words[at]!r} (number {at + 1}) is not in the grammar's lexicon")
+        return numbers
+
+
+def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
+    """The grammar of trees in normal form (`TreeTransform.binary`).
+
+    Parameters
+    ----------
+    trees : nodes are (symbol, left, right) or (symbol, word)
+    rare : words that are seen so many times or fewer count as their class of unknown words, here and in sentences to
+        parse; with 0 there are no classes, and a word outside the lexicon is an error
+    frequent_suffix : a suffix that so many rare words have makes a class
+
+    Raises
+    ------
+    ValueError
+        If there are no trees, or a node is not in normal form; the message names the tree.
+    """
+    counts = GrammarCounts()
+    counts.add(trees)
+    return counts.grammar(rare, frequent_suffix)
+
+
+class GrammarCounts:
+    """Rules, roots and words of trees in normal form, counted over sets of them."""
+
+    def __init__(self) -> None:
+        self._rules: Counter[tuple[str, str, str]] = Counter()
+        self._roots: Counter[str] = Counter()
+        self._leaves: Counter[tuple[str, str, bool]] = Counter()
+
+    def add(self, trees: Iterable[Tree]) -> None:
+        """Count trees; ValueError naming one that is not in normal form."""
+        for number, tree in enumerate(trees):
+            self._roots[tree[0]] += 1
+            first = True
+            for node in postorder(tree):
+                if is_leaf(node):
+                    self._leaves[node[0], node[1], first] += 1
+                    first = False
+                elif len(node) == 3 and not isinstance(node[1], str) and not isinstance(node[2], str):
+                    self._rules[node[0], node[1][0], node[2][0]] += 1
+                else:
+                    raise ValueError(
+                        f"tree {number} is not in normal form: {node[0]!r} must have two phrases or one word below it"
+                    )
+
+    def grammar(self, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
+        """Of all trees so far; the parameters are those of `read_off`."""
+        if rare < 0:
+            raise ValueError(f"rare={rare} must be 0 or more")
+        if not self._roots:
+            raise ValueError("there are no trees to read a grammar off")
+        return numbered_grammar(self._rules, self._roots, self._leaves, rare, frequent_suffix)
+
+
+def numbered_grammar(
+    rules: Mapping[tuple[str, str, str], float],
+    roots: Mapping[str, float],
+    leaves: Mapping[tuple[str, str, bool], float],
+    rare: int = 0,
+    frequent_suffix: int = 30,
+) -> TreebankGrammar:
+    """A grammar of counts by names; leaves are (symbol, word, whether it is the first of its sentence)."""
+    symbols = sorted({symbol for rule in rules for symbol in rule} | set(roots) | {leaf[0] for leaf in leaves})
+    number = {symbol: k for k, symbol in enumerate(symbols)}
+    seen: defaultdict[str, float] = defaultdict(float)
+    for (_, word, _), n in leaves.items():
+        seen[word] += n
+    words = sorted(seen if not rare else (word for word, n in seen.items() if n > rare))
+    known = {word: k for k, word in enumerate(words)}
+    # Without rare words unknown ones would have no class: then all words count once more, as words of their classes.
+    unknown = set(seen) - set(known) or set(seen)
+    word_classes = WordClasses.of(sorted(unknown), frequent_suffix) if rare else None
+    lexical: defaultdict[tuple[int, ...], float] = defaultdict(float)
+    by_class: defaultdict[tuple[int, str], float] = defaultdict(float)
+    for (symbol, word, first), n in leaves.items():
+        if word in known:
+            lexical[number[symbol], known[word]] += n
+        if word_classes is not None and word in unknown:
+            by_class[number[symbol], word_classes(word, first)] += n
+    classes = [*sorted({name for _, name in by_class}), ANY_CLASS] if rare else []
+    at = {name: k for k, name in enumerate(classes, len(words))}
+    for (a, name), n in by_class.items():
+        lexical[a, at[name]] += n
+        lexical[a, at[ANY_CLASS]] += n
+    rule_array, rule_counts = _arrays({tuple(number[x] for x in rule): n for rule, n in rules.items()}, 3)
+    root_array, root_counts = _arrays({(number[symbol],): n for symbol, n in roots.items()}, 1)
+    lexical_array, lexical_counts = _arrays(lexical, 2)
+    return TreebankGrammar(
+        symbols=tuple(symbols),
+        rules=rule_array,
+        rule_counts=rule_counts,
+        roots=root_array.reshape(-1),
+        root_counts=root_counts,
+        words=tuple(words),
+        classes=tuple(classes),
+        lexical=lexical_array,
+        lexical_counts=lexical_counts,
+        word_classes=word_classes,
+    )
+
+
+def _arrays(counts: Mapping[tuple[int, ...], float], width: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    keys = sorted(counts)
+    return np.array(keys, dtype=np.int64).reshape(-1, width), np.array([counts[key] for key in keys], dtype=np.float64)

@@ -1,0 +1,154 @@
+"""Trees to trees in Chomsky normal form and back, without loss.
+
+A chain of nodes with one child each becomes one node. The children c_1 .. c_n of a node A, n > 2, become
+
+    A -> c_1 A|c_1,  A|c_1 -> c_2 A|c_1~c_2,  ...,  A|c_1~..~c_{n-2} -> c_{n-1} c_n      binarise="right"
+    A -> A|c_n c_n,  A|c_n -> A|c_n~c_{n-1} c_{n-1},  ...                                binarise="left"
+
+where a made symbol keeps the last `horizontal` of these children, and phrases keep the labels of `vertical` - 1
+ancestors. Tags keep no ancestors, as the lexicon is sparse enough without. `restore` needs no orders: it takes off what
+`symbols` put on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from partwise.models.constituents.treebank.cleaning import clean_tree
+from partwise.models.constituents.treebank.nodes import Tree, check_tree, is_leaf
+from partwise.models.constituents.treebank.symbols import made_symbol, phrase_symbol, read_symbol
+
+DIRECTIONS = ("right", "left")
+
+
+@dataclass(frozen=True)
+class TreeTransform:
+    """How trees become binary trees with symbols, and back.
+
+    Parameters
+    ----------
+    horizontal : number of children that a made symbol remembers, 0 or more; ``math.inf`` for all of them
+    vertical : order of labels along ancestors: 1 for the label alone, 2 with its parent's, ...
+    binarise : "right" (the last children together) or "left" (the first ones)
+    traces, functions : whether `binary` first takes off empty elements and function tags, which `restore` cannot bring
+        back
+    root : label of a node with one child at the top of each tree that says nothing (TOP), which `binary` takes off and
+        `restore` puts back; None if there is none
+    """
+
+    horizontal: float = 2
+    vertical: int = 1
+    binarise: str = "right"
+    traces: bool = True
+    functions: bool = True
+    root: str | None = None
+
+    def __post_init__(self) -> None:
+        across: Any = self.horizontal
+        up: Any = self.vertical
+        if not isinstance(across, Real) or not (across == math.inf or (float(across) >= 0 and float(across) % 1 == 0)):
+            raise ValueError(f"horizontal={self.horizontal!r} must be a whole number, 0 or more, or infinite")
+        if not isinstance(up, Integral) or int(up) < 1:
+            raise ValueError(f"vertical={self.vertical!r} must be a whole number, 1 or more")
+        if self.binarise not in DIRECTIONS:
+            raise ValueError(f"binarise={self.binarise!r} is unknown; known are 'right' and 'left'")
+
+    def cleaned(self, tree: Tree, what: str = "the tree") -> Tree:
+        """The tree that `restore` gives for this one's `binary`."""
+        if self.traces or self.functions:
+            return clean_tree(tree, traces=self.traces, functions=self.functions, what=what)
+        check_tree(tree, what)
+        return tree
+
+    def binary(self, tree: Tree, what: str = "the tree") -> Tree:
+        """The tree in normal form: nodes are (symbol, left, right) or (symbol, word).
+
+        Raises
+        ------
+        ValueError
+            If something is not a tree, all of its words are empty elements, or its root is not the transform's.
+        """
+        tree = self.cleaned(tree, what)
+        if self.root is not None:
+            if tree[0] != self.root or len(tree) != 2 or isinstance(tree[1], str):
+                raise ValueError(f"{what}: its root should be {self.root!r} above one phrase")
+            tree = tree[1]
+        # (node, labels above it, False), and again when its children are done: (node, symbols to join them with, True).
+        done: list[Any] = []
+        waiting: list[tuple[Any, tuple[str, ...], bool]] = [(tree, (), False)]
+        while waiting:
+            node, above, seen = waiting.pop()
+            if seen:
+                n = len(node) - 1
+                done[-n:] = [self._joined(done[-n:], above)]
+                continue
+            chain: list[str | None] = []
+            at = above
+            while isinstance(node, tuple):
+                chain.append(node[0])
+                if len(node) != 2:
+                    break
+                at = (node[0], *at)[: self.vertical - 1]
+                node = node[1]
+            if isinstance(node, str):
+                # The last label of the chain is the tag; a word among other children has none.
+                done.append((phrase_symbol(chain or [None], above if len(chain) > 1 else ()), node))
+                continue
+            waiting.append((node, self._symbols(phrase_symbol(chain, above), node, at), True))
+            inside = (node[0], *at)[: self.vertical - 1]
+            waiting.extend((child, inside, False) for child in reversed(node[1:]))
+        (result,) = done
+        return tuple(result)
+
+    def _symbols(self, symbol: str, node: Tree, above: tuple[str, ...]) -> tuple[str, ...]:
+        """The symbols of a node and of those made below it, from the top."""
+        labels = [child[0] if isinstance(child, tuple) else None for child in node[1:]]
+        if self.binarise == "left":
+            labels.reverse()
+        made = []
+        for k in range(1, len(labels) - 1):
+            first = 0 if self.horizontal >= k else k - int(self.horizontal)
+            made.append(made_symbol(node[0], above, labels[first:k]))
+        return (symbol, *made)
+
+    def _joined(self, children: list[Tree], symbols: tuple[str, ...]) -> Tree:
+        right = self.binarise == "right"
+        inner = children[-1] if right else children[0]
+        for k, symbol in enumerate(reversed(symbols), 2):
+            inner = (symbol, children[-k], inner) if right else (symbol, inner, children[k - 1])
+        return inner
+
+    def restore(self, tree: Tree) -> Tree:
+        """The tree whose normal form this is, without what cleaning took off.
+
+        Raises
+        ------
+        ValueError
+            If the tree's root is a symbol that binarisation made.
+        """
+        # Each entry of `done` is the list of children that a binary node stands for.
+        done: list[list[Any]] = []
+        waiting: list[tuple[Tree, bool]] = [(tree, False)]
+        while waiting:
+            node, seen = waiting.pop()
+            if not seen and not is_leaf(node):
+                waiting += [(node, True), (node[2], False), (node[1], False)]
+                continue
+            chain, made = read_symbol(node[0])
+            if seen:
+                right = done.pop()
+                below = done.pop() + right
+            else:
+                below = [node[1]]
+            if not made:
+                for label in reversed(chain):
+                    below = below if label is None else [(label, *below)]
+            done.append(below)
+        (top,) = done
+        if len(top) != 1 or isinstance(top[0], str):
+            raise ValueError(f"{tree[0]!r} cannot be the root of a tree: binarisation made it")
+        restored: Tree = top[0]
+        return restored if self.root is None else (self.root, restored)

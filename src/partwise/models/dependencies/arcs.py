@@ -1,0 +1,117 @@
+"""Features of arcs: templates, and which of their features have a weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.features import ArcIndex, ArcMap, ArcTokens, Attributes
+from partwise.features.arcs import COLUMNS, PREFIX, ArcTable, feature_keys, parse_templates
+from partwise.io.conllu_columns import BLANK, split_feats
+from partwise.model_files.parts import ModelParts
+from partwise.models.dependencies.words import Words, input_columns
+from partwise.support.arrays import Floats, Ints
+
+
+def fitted_table(text: str, words: Words, inputs: Any) -> ArcTable:
+    """The templates that say something about these words, of whose columns `inputs` may be looked at."""
+    tokens = words.tokens(feature_keys(parse_templates(text)))
+    return ArcTable.fitted(text, tokens, input_columns(inputs))
+
+
+@dataclass(frozen=True)
+class ArcFeatures:
+    """Templates, and which of their features have a weight."""
+
+    table: ArcTable
+    index: ArcIndex
+
+    def tokens(self, words: Words) -> ArcTokens:
+        """Words with the columns that the templates look at."""
+        return words.tokens(self.table.keys)
+
+    def features(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
+        """The feature map of these sentences."""
+        return self.table.map(tokens, self.index, memory_limit, n_jobs)
+
+    def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
+        """Features of the arcs from these heads, one row per word."""
+        row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
+        return Attributes(row_ptr, attributes, self.index.num_weights)
+
+    def unknown(self, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads have no weight, and of how many."""
+        return self.table.unknown(tokens, self.index, heads)
+
+    def carried(self, weights: Floats, old: ArcFeatures) -> Floats | None:
+        """Another model's weights for the features of this one; 0 for features that it did not have.
+
+        None for other templates, or hashed ones of another number of bits.
+        """
+        if self.table.templates != old.table.templates or self.index.bits != old.index.bits:
+            return None
+        if self.index.bits:
+            return weights.copy()
+        out = np.zeros(self.index.num_weights)
+        order = np.argsort(old.index.keys)
+        keys, mine = old.index.keys[order], self.index.keys
+        at = np.minimum(np.searchsorted(keys, mine), max(len(keys) - 1, 0))
+        same = keys[at] == mine
+        out[same] = weights[order[at[same]]]
+        return out
+
+    def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
+        """(template with its values, sum of its weights) of one arc of one sentence, the largest first."""
+        tokens, n = self.tokens(words), int(words.lengths[0])
+        heads = np.where(np.arange(1, n + 1) == 1, min(2, n), 1)  # no matter what, but no word its own head
+        heads = np.where(np.arange(1, n + 1) == word, head, heads) if n > 1 else np.array([head])
+
+        def value(name: str, position: int) -> str:
+            if position == 0:
+                return "ROOT"
+            if not 1 <= position <= n:
+                return "-"
+            if name == "prefix":
+                return words.columns[0][position - 1][:PREFIX]
+            base, _, key = name.partition(".")
+            cell = words.columns[COLUMNS.index(base)][position - 1]
+            return split_feats(cell).get(key, BLANK) if key else cell
+
+        found = []
+        for template in self.table.templates:
+            row_ptr, ids = self.index.attributes([template.compiled(self.table.keys)], tokens, heads)
+            own = ids[row_ptr[word - 1] : row_ptr[word]]
+            if len(own):
+                sides = [
+                    " ".join(f"{name}{offset:+d}={value(name, at + offset)}" if offset else f"{name}={value(name, at)}"
+                             for name, offset in side)
+                    for at, side in ((head, template.head), (word, template.modifier))
+                ]  # fmt: skip
+                text = " | ".join([*sides, template.between] if template.between else sides).strip()
+                found.append((text, float(weights[own].sum())))
+        return sorted(found, key=lambda item: -abs(item[1]))
+
+    @classmethod
+    def restored(cls, templates: str, bits: int, keys: NDArray[np.uint64]) -> ArcFeatures:
+        """The model with these templates, and keys or bits."""
+        return cls(ArcTable.from_text(templates), ArcIndex.hashed(bits) if bits else ArcIndex(keys))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArcFeatures.restored, (self.table.text, self.index.bits, self.index.keys)
+
+    def to_parts(self) -> ModelParts:
+        """For a model file."""
+        arrays = {} if self.index.bits else {"keys": self.index.keys.view(np.int64)}
+        return ModelParts("arcs", {"templates": self.table.text, "bits": self.index.bits}, arrays)
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> ArcFeatures:
+        """The inverse of `to_parts`."""
+        bits, text = parts.integer("bits", 0, 31), parts.text("templates")
+        if bits:
+            return cls.restored(text, bits, np.empty(0, dtype=np.uint64))
+        keys = np.ascontiguousarray(parts.ints("keys", None, low=-(1 << 63), high=1 << 63))
+        return cls.restored(text, 0, keys.view(np.uint64))

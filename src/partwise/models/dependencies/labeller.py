@@ -1,0 +1,117 @@
+"""The classifier that names arcs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.features import ArcIndex, ArcTokens, RowLayout, multiclass_map
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.models.dependencies.arcs import ArcFeatures
+from partwise.models.dependencies.words import Words
+from partwise.models.label_counts import warn_of_many_labels
+from partwise.models.layout import PairLayout, expand_pairs, few, layout_of
+from partwise.models.saved import layout_parts, read_layout
+from partwise.models.sequences.labels import encode_flat, label_array
+from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem.inference import best_labellings
+from partwise.problem.result import Result
+from partwise.solvers import solve, suitable_solvers
+from partwise.solvers.engine.auto import too_many_slots
+from partwise.structures import Multiclass
+from partwise.support.arrays import Floats, Ints
+
+
+def solve_names(problem: Problem, **options: Any) -> Result:
+    """Train; options as for `solve`."""
+    if problem.l1 or too_many_slots(problem):  # dual variables of many names would take more than the data
+        return solve(problem, "auto", **options)
+    # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
+    return solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
+
+
+@dataclass(frozen=True)
+class ArcLabeller:
+    """A multinomial classifier of arcs: one label per word, given its head."""
+
+    model: ArcFeatures
+    layout: PairLayout
+    classes: NDArray[Any]
+    weights: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        model: ArcFeatures,
+        tokens: ArcTokens,
+        heads: Ints,
+        relations: list[str],
+        weight: Floats | None,
+        **options: Any,
+    ) -> tuple[ArcLabeller, Result]:
+        """Train on gold arcs, one example per word; options as for `solve`, with `penalty` and `n_jobs`."""
+        classes = label_array(sorted(set(relations)))
+        labels = encode_flat(relations, classes)
+        warn_of_many_labels(np.bincount(labels), what="names of arcs")
+        rows = model.attributes(tokens, heads)
+        structure = Multiclass(len(heads), len(classes))
+        layout = RowLayout.observed(
+            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
+        )
+        penalty, n_jobs = options.pop("penalty"), options.pop("n_jobs")
+        batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
+        problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
+        result = solve_names(problem, **options)
+        return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
+
+    def examples(self, tokens: ArcTokens, heads: Ints, labels: Ints, weight: Floats | None) -> LabelledBatch:
+        """Gold arcs to train on, with the features that were chosen."""
+        structure = Multiclass(len(heads), len(self.classes))
+        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
+        return LabelledBatch(Batch(structure, features), structure.encode(labels), weight)
+
+    def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
+        """The label of each word's arc."""
+        structure = Multiclass(len(heads), len(self.classes))
+        rows = self.model.attributes(self.model.tokens(words), heads)
+        features = multiclass_map(structure, rows, layout=self.layout.core)
+        best = best_labellings(Batch(structure, features), self.weights, n_jobs)
+        # one string per label, not one per word
+        names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()
+        return names
+
+    def without_zeros(self) -> ArcLabeller:
+        """Without the weights that are zero and the features that have no other."""
+        core, index = self.layout.core, self.model.index
+        ids, columns = expand_pairs(*core.pairs())
+        values = core.unpack(self.weights)
+        kept = values != 0
+        if not few(values):
+            return self
+        used = np.zeros(core.num_attributes, dtype=np.uint8)
+        used[ids[kept]] = 1
+        needed = index.with_plain(used).astype(bool)
+        number = np.cumsum(needed) - 1
+        layout = layout_of(int(needed.sum()), core.n_columns, core.width, number[ids[kept]], columns[kept])
+        features = ArcFeatures(self.model.table, ArcIndex(index.keys[needed]))
+        return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
+
+    def to_parts(self) -> ModelParts:
+        """For a model file; the labels are kept by the parser."""
+        parts = ModelParts("labeller")
+        parts.add("arcs", self.model.to_parts())
+        parts.add("pairs", layout_parts(self.layout, self.weights))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
+        """The inverse of `to_parts`."""
+        model = ArcFeatures.from_parts(parts.part("arcs"))
+        layout, weights = read_layout(parts.part("pairs"), len(classes))
+        if layout.core.num_attributes != model.index.num_weights:
+            raise ModelFormatError("has weights of labels for another number of features")
+        return cls(model, layout, classes, weights)

@@ -1,0 +1,495 @@
+"""Heads of words: arc-factored trees, and names of arcs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partwise.features import ArcIndex, ArcTokens
+from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, parse_templates
+from partwise.metrics import attachment_scores
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.estimators import add_result, read_result
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode_labels, encode, encode_labels
+from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.costs import LabelCost, head_costs
+from partwise.models.dependencies.arcs import ArcFeatures, fitted_table
+from partwise.models.dependencies.constraints import arc_mask
+from partwise.models.dependencies.labeller import ArcLabeller, solve_names
+from partwise.models.dependencies.partitioner import TreePartitioner, read_encoded, words_of
+from partwise.models.dependencies.projective import lift, not_in_structure
+from partwise.models.dependencies.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
+from partwise.models.encoded_tables import EncodedTables
+from partwise.models.errors import ConstraintError
+from partwise.models.inspection import choose_kept, counts_of
+from partwise.models.label_counts import check_distinct
+from partwise.models.saved import coefficient_arrays, read_coefficients
+from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem.batch import Gold
+from partwise.problem.result import Result
+from partwise.structures import ProjectiveTree, SpanningTree, Tree
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.checks import check_choice, check_positive, check_sample_weight, check_strength
+
+#: What labels are called in messages.
+NAMES = "names of arcs"
+#: What the names of arcs may take of `max_seconds`.
+NAMES_SHARE = 0.25
+
+_STRUCTURES = {"projective": ProjectiveTree, "spanning": SpanningTree}
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """The lengths of all sentences, and the words of those that have any."""
+
+    lengths: Ints
+    words: Words
+    tokens: ArcTokens
+
+
+class TreeModel(Model):
+    """A head per word, and a name for its arc. The parameters are those of `DependencyParser`."""
+
+    late: ClassVar[tuple[str, ...]] = ("structure", "single_root", "max_length")
+    constraints: ClassVar[tuple[str, ...]] = ("allowed",)
+
+    arcs: ArcFeatures
+    labeller: ArcLabeller | None
+    label_result: Result | None
+    n_non_projective: int
+    n_skipped: int
+
+    def __init__(
+        self,
+        *,
+        structure: str,
+        single_root: bool,
+        non_projective: str,
+        labels: Any,
+        label_C: float,
+        templates: str | None,
+        label_templates: str | None,
+        inputs: Any = None,
+        features: str,
+        hash_bits: int,
+        min_count: int,
+        max_length: int,
+        memory_limit: float,
+        cost: Any = None,
+    ) -> None:
+        self.structure = structure
+        self.single_root = single_root
+        self.non_projective = non_projective
+        self.labels = labels
+        self.label_C = label_C
+        self.templates = templates
+        self.label_templates = label_templates
+        self.inputs = inputs
+        self.features = features
+        self.hash_bits = hash_bits
+        self.min_count = min_count
+        self.max_length = max_length
+        self.memory_limit = memory_limit
+        if cost is not None and not callable(cost):
+            raise ValueError(
+                "cost of a parser must be a function of two heads, the right one first: heads are no labels"
+            )
+        self.label_cost = LabelCost.of(cost)
+        self.check()
+
+    def check(self) -> None:
+        check_choice("structure", self.structure, tuple(_STRUCTURES))
+        check_choice("non_projective", self.non_projective, ("skip", "lift", "error"))
+        check_choice("labels", self.labels, ("auto", True, False))
+        check_choice("features", self.features, ("gold", "all", "hashed"))
+        check_choice("single_root", self.single_root, (True, False))
+        check_strength("label_C", self.label_C)
+        check_positive("memory_limit", self.memory_limit, zero=True)
+        for name, low, high in (("min_count", 1, 1 << 30), ("hash_bits", 1, 31), ("max_length", 1, 1 << 15)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+                raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+        for table in (self.templates, self.label_templates):
+            if table is not None:
+                parse_templates(table)
+        input_columns(self.inputs)
+
+    def make_structure(self, lengths: Ints) -> Tree:
+        """The trees of sentences of these lengths."""
+        made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
+        return made
+
+    # training
+
+    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        return self._learn_trees(*self.given(X, y, sample_weight), training)
+
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        words, gold, weight = self.given(X, y, sample_weight)
+        kept, heads, _ = self.projective(words, gold.heads)
+        return self._examples(words, kept, heads, weight, n_jobs)
+
+    def given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None]:
+        """Sentences of positive weight, their trees and weights."""
+        sentences = as_sentences(X)
+        trees = None if y is None else as_sentences(y, "y")
+        if not sentences:
+            raise ValueError("X holds no sentences")
+        if trees is not None and len(trees) != len(sentences):
+            raise ValueError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
+        weight = check_sample_weight(sample_weight, len(sentences), "sentence")
+        keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
+        if trees is not None:
+            arcs = chain.from_iterable(tree for tree in trees if isinstance(tree, (list, tuple)))
+            self.check_names(arc[1] for arc in arcs if isinstance(arc, (list, tuple)) and len(arc) == 2)
+        words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
+        empty = np.flatnonzero(words.lengths == 0)
+        if len(empty):
+            raise ValueError(f"{words.name(int(empty[0]))} has no words: leave it out")
+        gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
+        self.check_names(gold.relations or ())
+        return words, gold, None if weight is None else weight[keep]
+
+    def check_names(self, names: Iterable[Any]) -> None:
+        """ValueError for more different names of arcs than there may be, if they are learnt."""
+        if self.labels:
+            check_distinct(names, NAMES)
+
+    def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
+        kept, heads, self.n_non_projective = self.projective(words, gold.heads)
+        self.n_skipped = int(len(kept) - kept.sum())
+        named = self.is_named(len(set(gold.relations)) if gold.relations and self.labels else 0)
+        used, chosen = words.take(kept), np.repeat(kept, words.lengths)
+        self.check_trees(kept)
+        table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
+        self.arcs = ArcFeatures(table, self._make_index(table, used.tokens(table.keys), heads[chosen]))
+        # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
+        # look at the parser on the way see it with its names.
+        self.labeller = self.label_result = None
+        if named:
+            self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
+        examples = self._examples(words, kept, heads, weight, training.n_jobs)
+        seconds = 0.0 if self.label_result is None else self.label_result.seconds
+        return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
+
+    @staticmethod
+    def check_trees(kept: Booleans) -> None:
+        """ValueError if there are none left."""
+        if not kept.any():
+            raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
+
+    def _examples(self, words: Words, kept: Booleans, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
+        """The sentences that are kept, with their heads, on the features that were chosen."""
+        self.check_trees(kept)
+        used = words.take(kept)
+        structure = self.make_structure(used.lengths)
+        features = self.arcs.features(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
+        gold = structure.encode(heads[np.repeat(kept, words.lengths)])
+        weight = None if weight is None else weight[kept]
+        return LabelledBatch(Batch(structure, features), gold, weight, self.slot_costs(structure, gold))
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        if self.label_cost is None:
+            return None
+        return head_costs(structure.lengths, structure.decode(*gold), self.label_cost)
+
+    def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
+        """Which sentences to train on, heads of all, and how many trees the structure does not have."""
+        crossing = not_in_structure(self.make_structure(words.lengths), words, heads)
+        kept = np.ones(len(words.lengths), dtype=bool)
+        if len(crossing) and self.non_projective == "error":
+            raise ValueError(
+                f"{words.name(int(crossing[0]))} has a tree with crossing arcs, and {len(crossing) - 1} more have: use "
+                "structure='spanning', or non_projective='skip' or 'lift'"
+            )
+        if self.non_projective == "skip":
+            kept[crossing] = False
+        elif len(crossing):
+            heads, offsets = heads.copy(), words.offsets
+            for i in crossing:
+                heads[offsets[i] : offsets[i + 1]] = lift(heads[offsets[i] : offsets[i + 1]])
+        return kept, heads, len(crossing)
+
+    def is_named(self, n_names: int) -> bool:
+        """Whether arcs get names, of which the trees have so many; ValueError if that is wanted of trees without."""
+        if self.labels is True and n_names < 2:
+            raise ValueError(f"labels=True needs trees with at least two names of arcs; y has {n_names}")
+        return bool(self.labels) and n_names >= 2
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of words that it looks at."""
+        found = {*self.arcs.table.columns, *(self.labeller.model.table.columns if self.labeller else ())}
+        return [name for name in FIELDS if name in found or (name == "form" and "prefix" in found)]
+
+    def _make_index(self, table: ArcTable, tokens: ArcTokens, heads: Ints) -> ArcIndex:
+        if self.features == "hashed":
+            return ArcIndex.hashed(int(self.hash_bits))
+        return self._seen(table, tokens, heads if self.features == "gold" else None)
+
+    def _seen(self, table: ArcTable, tokens: ArcTokens, heads: Ints | None) -> ArcIndex:
+        index = table.index(tokens, heads, int(self.min_count))
+        if not index.num_weights:
+            raise ValueError(f"no feature occurs {self.min_count} times: min_count is too high")
+        return index
+
+    def _learn_labels(
+        self, words: Words, gold: Trees, weight: Floats | None, training: Training
+    ) -> tuple[ArcLabeller, Result]:
+        assert gold.relations is not None
+        table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
+        tokens = words.tokens(table.keys)
+        return ArcLabeller.fitted(
+            ArcFeatures(table, self._seen(table, tokens, gold.heads)),
+            tokens,
+            gold.heads,
+            gold.relations,
+            None if weight is None else np.repeat(weight, words.lengths),
+            penalty=training.penalty_of(float(self.label_C)),
+            n_jobs=training.n_jobs,
+            **self._label_options(training),
+        )
+
+    @staticmethod
+    def _label_options(training: Training) -> dict[str, Any]:
+        return {
+            "tol": training.tol,
+            "max_seconds": None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
+            "random_state": training.seed(),
+            "verbose": training.verbose,
+        }
+
+    # partitions
+
+    def feature_parameters(self) -> dict[str, Any]:
+        names = ("structure", "single_root", "non_projective", "labels", "templates", "label_templates", "inputs")
+        more = ("features", "hash_bits", "min_count")
+        return {name: encode(getattr(self, name), name) for name in (*names, *more)}
+
+    def partitioner(self) -> TreePartitioner:
+        return TreePartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return read_encoded(self, parts)
+
+    def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
+        words, kept = words_of(encoded), encoded.columns["sentences/kept"]
+        weight = encoded.weight
+        if not kept.all():
+            weight = kept * (np.ones(len(kept)) if weight is None else weight)
+        every = np.ones(len(kept), dtype=bool)
+        return self._examples(words, every, encoded.columns["words/heads"], weight, 1)
+
+    @property
+    def aside(self) -> AsideSizes | None:
+        return None if self.labeller is None else AsideSizes(len(self.labeller.classes), len(self.labeller.weights))
+
+    def labelled_aside(self, encoded: EncodedTables) -> LabelledBatch:
+        assert self.labeller is not None
+        gold, relations = (encoded.columns[f"words/{name}"] for name in ("gold", "relations"))
+        weight = None if encoded.weight is None else np.repeat(encoded.weight, encoded.lengths["words"])
+        return self.labeller.examples(self.labeller.model.tokens(words_of(encoded)), gold, relations, weight)
+
+    def learn_aside(
+        self, given: Model, problem: Callable[[Any], Problem], training: Training
+    ) -> tuple[TreeModel, float]:
+        assert self.labeller is not None
+        assert isinstance(given, TreeModel)
+        asked = problem(training.penalty_of(float(given.label_C)))
+        result = solve_names(asked, **self._label_options(training))
+        other = copy.copy(self)
+        other.labeller, other.label_result = replace(self.labeller, weights=result.weights), result
+        return other, result.seconds
+
+    def carried(self, old: TreeModel) -> Floats | None:
+        return self.arcs.carried(old.weights, old.arcs)
+
+    # prediction
+
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        sentences = as_sentences(X)
+        words = read_words(sentences, range(len(sentences)), int(self.max_length))
+        some = np.flatnonzero(words.lengths)
+        rest = Words(words.lengths[some], words.columns, some.tolist(), [sentences[i] for i in some.tolist()])
+        tokens = self.arcs.tokens(rest)
+        batch = Batch(self.make_structure(rest.lengths), self.arcs.features(tokens))
+        return Reading(batch, len(sentences), some, TreeSource(words.lengths, rest, tokens))
+
+    def constrain(self, reading: Reading, allowed: Any) -> None:
+        """`allowed` of `DependencyParser`."""
+        words, structure = reading.source.words, reading.batch.structure
+        n = reading.n_examples
+        if isinstance(allowed, (str, dict)) or not hasattr(allowed, "__len__") or len(allowed) != n:
+            raise ValueError(f"allowed must hold one entry for each of {n} sentences")
+        for i, number in enumerate(words.numbers):
+            mask = arc_mask(allowed[number], number, words.name(i), int(words.lengths[i]))
+            if mask is not None:
+                try:
+                    structure.set_mask(i, mask)
+                except ValueError as error:
+                    raise ConstraintError(f"{words.name(i)}: no tree is allowed ({error})", number) from None
+
+    @staticmethod
+    def heads_of(reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+        """Heads of all words of these trees, end to end: slots are rows of heads."""
+        if reading.once_each(which):
+            structure: Any = reading.batch.structure
+            decoded: Ints = structure.decode(*labellings)
+            return decoded
+        lengths = reading.source.words.lengths[which]
+        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
+        word, head = np.divmod(labellings.slots, (lengths + 1)[owner])
+        heads = np.empty(int(lengths.sum()), dtype=np.int64)
+        heads[pointers(lengths)[owner] + word] = head
+        return heads
+
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+        heads = self.heads_of(reading, which, labellings)
+        words: Words = reading.source.words
+        flat: list[Any] = heads.tolist()
+        if self.labeller is not None and flat:
+            some = words if reading.once_each(which) else words.pick(which)
+            flat = list(zip(flat, self.labeller.predict(some, heads, n_jobs), strict=True))
+        offsets = pointers(words.lengths[which]).tolist()
+        return [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+        """Trees, given as to `fit`, whatever the names of their arcs; those with crossing arcs may be impossible."""
+        words: Words = reading.source.words
+        trees = None
+        if y is not None:
+            given = as_sentences(y, "y")
+            if len(given) != reading.n_examples:
+                raise ValueError(f"X has {reading.n_examples} sentences, y has {len(given)} trees")
+            trees = [given[number] for number in words.numbers]
+        heads = read_trees(trees, words).heads
+        structure: Any = reading.batch.structure
+        possible = np.ones(len(words.lengths), dtype=bool)
+        possible[not_in_structure(structure, words, heads)] = False
+        # An impossible tree is replaced by any that is possible: its value is not used.
+        chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()]) if len(heads) else heads
+        heads = np.where(np.repeat(possible, words.lengths), heads, chain)
+        return Labellings(*structure.encode(heads)), possible
+
+    def marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
+        """Probabilities of heads: per sentence shape (n, n + 1), entry [m - 1, h] for the arc h -> m."""
+        lengths = reading.source.lengths
+        ends = np.cumsum(lengths * (lengths + 1))
+        return [
+            counts[end - n * (n + 1) : end].reshape(n, n + 1)
+            for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Share of words with the right head (UAS)."""
+        gold = as_sentences(X) if y is None else as_sentences(y, "y")
+        bare = [i for i, sentence in enumerate(gold) if y is None and not hasattr(sentence, "deprels")]
+        if bare:
+            raise ValueError(f"sentence {bare[0]} has no tree: give y, or sentences from a file with trees")
+        weight = check_sample_weight(sample_weight, len(predicted), "sentence")
+        if weight is None:
+            return attachment_scores(gold, predicted).uas
+        if len(gold) != len(predicted):
+            raise ValueError(f"X has {len(predicted)} sentences, y has {len(gold)} trees")
+        # A sentence without words counts for nothing.
+        pairs = [attachment_scores([a], [b]) if len(b) else None for a, b in zip(gold, predicted, strict=True)]
+        counts = np.array([[each.n_right_heads, each.n_words] if each else [0, 0] for each in pairs]).T @ weight
+        if not counts[1]:
+            raise ValueError("there are no words to score")
+        return float(counts[0] / counts[1])
+
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
+        source: TreeSource = reading.source
+        tokens, arcs = source.tokens, self.arcs
+        blank = [name for name in source.words.blank() if name in self.columns] if len(source.words.lengths) else []
+        if labellings is None:
+            return InputReport(None, blank)
+        heads = self.heads_of(reading, np.arange(len(source.words.lengths)), labellings)
+        return InputReport(lambda: arcs.unknown(tokens, heads), blank)
+
+    # inspection
+
+    def explain(self, reading: Reading, word: int, head: int | None) -> list[tuple[str, float]]:
+        """The features for and against an arc: (template with its values, weight), the largest first."""
+        words, n = reading.source.words, int(reading.source.lengths[0])
+        if not 1 <= word <= n:
+            raise ValueError(f"there is no word {word} in a sentence of {n} words")
+        if head is None:
+            head = int(self.heads_of(reading, np.zeros(1, dtype=np.int64), self.best(reading))[word - 1])
+        if not 0 <= head <= n or word == head:
+            raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
+        return self.arcs.explain(words, word, head, self.weights)
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[TreeModel, tuple[int, int, float]]:
+        kept = choose_kept(self.weights, threshold, keep)
+        counts = counts_of(self.weights, kept)
+        if self.arcs.index.bits:  # hashed features have their weights for good
+            return self.with_weights(np.where(kept, self.weights, 0.0)), counts
+        needed = self.arcs.index.with_plain(kept.astype(np.uint8)).astype(bool)
+        pruned = self.with_weights(np.where(kept, self.weights, 0.0)[needed])
+        pruned.arcs = ArcFeatures(self.arcs.table, ArcIndex(self.arcs.index.keys[needed]))
+        return pruned, counts
+
+    def without_zeros(self) -> TreeModel:
+        found = super().without_zeros()
+        if self.labeller is not None:
+            found = found.with_weights(found.weights)
+            found.labeller = self.labeller.without_zeros()
+        return found
+
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "label_result_": self.label_result,
+            "n_non_projective_": self.n_non_projective,
+            "n_skipped_": self.n_skipped,
+        }
+        return found if self.labeller is None else {**found, "classes_": self.labeller.classes}
+
+    # model files
+
+    def to_parts(self, parts: ModelParts) -> None:
+        parts.add("arcs", self.arcs.to_parts())
+        arrays = coefficient_arrays(self.weights[np.newaxis])
+        if "columns" in arrays and self.arcs.index.bits:  # others have lost their zeros with the keys
+            parts.version = 2
+            parts.settings["n_features"] = len(self.weights)
+            parts.arrays |= arrays
+        else:
+            parts.arrays["weights"] = self.weights
+        parts.settings |= {"n_non_projective": self.n_non_projective, "n_skipped": self.n_skipped}
+        if self.labeller is not None:
+            parts.settings["labels"] = encode_labels(self.labeller.classes)
+            parts.add("labeller", self.labeller.to_parts())
+            if self.label_result is not None:  # that of a partition is not trained yet
+                add_result(parts, self.label_result, "label_result", "label_history")
+
+    def from_parts(self, parts: ModelParts) -> TreeModel:
+        self.arcs = ArcFeatures.from_parts(parts.part("arcs"))
+        if "columns" in parts.arrays:
+            self._weights = read_coefficients(parts, 1, self.arcs.index.num_weights)[0]
+        else:
+            self._weights = np.array(parts.floats("weights", self.arcs.index.num_weights))
+        self.n_non_projective = parts.integer("n_non_projective")
+        self.n_skipped = parts.integer("n_skipped")
+        self.labeller = self.label_result = None
+        if parts.has("labeller"):
+            classes = decode_labels(parts.settings.get("labels"))
+            if not all(isinstance(name, str) for name in classes.tolist()):
+                raise ModelFormatError("has names of arcs that are not strings")
+            self.labeller = ArcLabeller.from_parts(parts.part("labeller"), classes)
+            if parts.has("label_result"):
+                self.label_result = read_result(parts, self.labeller.weights, "label_result", "label_history")
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if state.get("label_result") is not None:
+            state["label_result"] = replace(state["label_result"], dual_point=None)
+        return state

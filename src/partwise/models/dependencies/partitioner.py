@@ -1,0 +1,223 @@
+"""Dependency trees from blocks of sentences.
+
+The first pass finds the names of arcs and which columns of words say something, by which templates are chosen; the
+second counts features. Sentences whose trees the structure does not have stay, with weight 0 for the parser: the names
+of their arcs are learnt too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.features import ArcIndex
+from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, PREFIX, ArcTable
+from partwise.models.dependencies.arcs import ArcFeatures, fitted_table
+from partwise.models.dependencies.labeller import ArcLabeller
+from partwise.models.dependencies.words import FIELDS, Trees, Words
+from partwise.models.encoded_tables import EncodedTables, Text, Whole
+from partwise.models.layout import PairLayout, layout_of
+from partwise.models.partitioner import ChangedData, KeyPairCounts, Partitioner
+from partwise.models.sequences.labels import encode_flat, label_array
+from partwise.structures import padded_width
+from partwise.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.model_files.parts import ModelParts
+    from partwise.models.dependencies.model import TreeModel
+
+Keys = NDArray[np.uint64]
+
+#: Bytes of an arc, and of each of its features, once they are found (`words.check_lengths`); those of an entry.
+ARC, FEATURE, ENTRY = 150, 4, 16
+
+
+class VariedWords:
+    """A few words of all blocks that differ in every column in which any differ, and all lists of features."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, ...], None] = {}
+        self._varied: set[int] = set()
+        self._cells: set[str] = set()
+
+    def add(self, words: Words) -> None:
+        """Look at a block."""
+        columns = words.columns
+        if not columns[0]:
+            return
+        first = next(iter(self._rows), None) or self._keep(columns, 0)
+        with_prefix = [*columns, [form[:PREFIX] for form in columns[0]]]
+        for k, (column, value) in enumerate(zip(with_prefix, (*first, first[0][:PREFIX]), strict=True)):
+            other = None if k in self._varied else next((i for i, own in enumerate(column) if own != value), None)
+            if other is not None:
+                self._varied.add(k)
+                self._keep(columns, other)
+        for cell in dict.fromkeys(columns[-1]):
+            if cell not in self._cells:
+                self._keep(columns, columns[-1].index(cell))
+
+    def _keep(self, columns: list[list[str]], i: int) -> tuple[str, ...]:
+        row = tuple(column[i] for column in columns)
+        self._rows[row] = None
+        self._cells.add(row[-1])
+        return row
+
+    def words(self) -> Words:
+        columns = [list(column) for column in zip(*self._rows, strict=True)]
+        return Words(np.array([len(self._rows)], dtype=np.int64), columns, [0], [None])
+
+
+class KeyCounts:
+    """How often each feature of arcs occurs, over blocks."""
+
+    def __init__(self) -> None:
+        self._keys: Keys = np.empty(0, dtype=np.uint64)
+        self._counts: Ints = np.empty(0, dtype=np.int64)
+        self._new: list[tuple[Keys, Ints]] = []
+        self._n_new = 0
+
+    def add(self, table: ArcTable, words: Words, heads: Ints | None) -> Keys:
+        """Count the features of arcs from these heads (None: of all arcs): which they are."""
+        keys, counts = ArcIndex.counted(table.compiled, words.tokens(table.keys), heads)
+        self._new.append((keys, counts))
+        self._n_new += len(keys)
+        if self._n_new > len(self._keys):
+            self._merge()
+        return keys
+
+    def _merge(self) -> None:
+        keys = np.concatenate([self._keys, *(each[0] for each in self._new)])
+        counts = np.concatenate([self._counts, *(each[1] for each in self._new)])
+        self._keys, where = np.unique(keys, return_inverse=True)
+        self._counts = np.bincount(where, weights=counts, minlength=len(self._keys)).astype(np.int64)
+        self._new, self._n_new = [], 0
+
+    def index(self, min_count: int) -> ArcIndex:
+        """The features that occur so often, the most frequent first."""
+        self._merge()
+        kept = self._counts >= min_count
+        if not kept.any():
+            raise ValueError(f"no feature occurs {min_count} times: min_count is too high")
+        keys, counts = self._keys[kept], self._counts[kept]
+        return ArcIndex(np.ascontiguousarray(keys[np.lexsort((keys, -counts))]))
+
+
+def pair_layout(pairs: KeyPairCounts, index: ArcIndex, n_names: int) -> PairLayout:
+    """Pairs of features and names, of those features that the index has."""
+    (keys, names), order = pairs.pairs(1), np.argsort(index.keys)
+    known = index.keys[order]
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    own = known[place] == keys
+    ids, names = order[place[own]], names[own]
+    sorting = np.lexsort((names, ids))
+    return layout_of(index.num_weights, n_names, padded_width(n_names), ids[sorting], names[sorting])
+
+
+class TreePartitioner(Partitioner):
+    """Learns a `TreeModel` but for the weights of its labeller."""
+
+    def __init__(self, model: TreeModel) -> None:
+        self.model = model
+        self._used, self._all = VariedWords(), VariedWords()  # of the sentences that the parser learns from, of all
+        self._relations: set[str] = set()
+        self._bare = False  # whether some trees have no names
+        self._keys, self._label_keys, self._pairs = KeyCounts(), KeyCounts(), KeyPairCounts()
+        self._names: NDArray[Any] | None = None
+        model.n_non_projective = model.n_skipped = 0
+
+    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+        words, gold, _, kept, _ = self._read(X, y, sample_weight)
+        self.model.n_skipped += int(len(kept) - kept.sum())
+        self._used.add(words.take(kept))
+        self._all.add(words)
+        self._relations.update(gold.relations or ())
+        self.model.check_names(self._relations)
+        self._bare = self._bare or not gold.relations
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None, Any, Ints]:
+        words, gold, weight = self.model.given(X, y, sample_weight)
+        kept, heads, crossing = self.model.projective(words, gold.heads)
+        if self._names is None:
+            self.model.n_non_projective += crossing
+        return words, gold, weight, kept, heads
+
+    def settle(self) -> None:
+        model = self.model
+        if not self._used.words().columns:
+            model.check_trees(np.zeros(1, dtype=bool))
+        if self._bare and self._relations:
+            raise ValueError("y: some words have relations and others have none")
+        named = model.is_named(len(self._relations))
+        self._names = label_array(sorted(self._relations)) if named else np.empty(0, dtype=object)
+        self._table = fitted_table(model.templates or ARC_TEMPLATES, self._used.words(), model.inputs)
+        self._label_table = None
+        if named:
+            self._label_table = fitted_table(model.label_templates or LABEL_TEMPLATES, self._all.words(), model.inputs)
+        # the estimate of memory goes by the templates; features are chosen in the end
+        model.arcs = ArcFeatures(self._table, ArcIndex.hashed(1))
+        model.labeller = model.label_result = None
+
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables:
+        model = self.model
+        assert self._names is not None
+        words, gold, weight, kept, heads = self._read(X, y, sample_weight)
+        chosen = np.repeat(kept, words.lengths)
+        if model.features != "hashed" and kept.any():
+            self._keys.add(self._table, words.take(kept), heads[chosen] if model.features == "gold" else None)
+        # a tree that the structure has, in place of one that it has not: its weight is 0
+        chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()])
+        columns: dict[str, Any] = {f"words/{name}": column for name, column in zip(FIELDS, words.columns, strict=True)}
+        columns["words/heads"] = np.where(chosen, heads, chain)
+        columns["sentences/kept"] = kept.astype(np.int64)
+        if self._label_table is not None:
+            relations = encode_flat(gold.relations or [""] * len(heads), self._names)
+            if (relations < 0).any():
+                raise ChangedData
+            keys = self._label_keys.add(self._label_table, words, gold.heads)
+            tokens = words.tokens(self._label_table.keys)
+            row_ptr, ids = ArcIndex(keys).attributes(self._label_table.compiled, tokens, gold.heads)
+            self._pairs.add(keys[ids], np.repeat(relations, np.diff(row_ptr)))
+            columns |= {"words/gold": gold.heads, "words/relations": relations}
+        lengths = {"words": words.lengths, "sentences": np.ones(len(kept), dtype=np.int64)}
+        return EncodedTables(lengths, columns, arc_entries(words.lengths, self._table), weight)
+
+    def n_slots(self, encoded: EncodedTables) -> int:
+        return int(self.model.make_structure(encoded.lengths["words"]).slot_offsets()[-1])
+
+    def finish(self) -> None:
+        model = self.model
+        index = ArcIndex.hashed(int(model.hash_bits)) if model.features == "hashed" else None
+        model.arcs = ArcFeatures(self._table, index or self._keys.index(int(model.min_count)))
+        if self._label_table is not None and self._names is not None:
+            features = ArcFeatures(self._label_table, self._label_keys.index(int(model.min_count)))
+            layout = pair_layout(self._pairs, features.index, len(self._names))
+            model.labeller = ArcLabeller(features, layout, self._names, np.zeros(layout.core.num_weights))
+
+
+def arc_entries(lengths: Ints, table: ArcTable) -> Ints:
+    """What sentences take once they are open: all their arcs, with two features per template at most."""
+    each = ARC + FEATURE * 2 * len(table.templates)
+    found: Ints = np.ceil(lengths * (lengths + 1) * (each / ENTRY)).astype(np.int64)
+    return found
+
+
+def words_of(encoded: EncodedTables) -> Words:
+    """The words of encoded sentences."""
+    lengths = encoded.lengths["words"]
+    columns = [encoded.columns[f"words/{name}"] for name in FIELDS]
+    return Words(lengths, columns, range(len(lengths)), [None] * len(lengths))
+
+
+def read_encoded(model: TreeModel, parts: ModelParts) -> EncodedTables:
+    """From a file, checked."""
+    kinds: dict[str, Any] = {f"words/{name}": Text() for name in FIELDS}
+    kinds |= {"words/heads": Whole(0, 1 << 15), "sentences/kept": Whole(0, 2)}
+    if model.labeller is not None:
+        kinds |= {"words/gold": Whole(0, 1 << 15), "words/relations": Whole(0, len(model.labeller.classes))}
+    found = EncodedTables.read(parts, ("words", "sentences"), kinds)
+    lengths = found.lengths["words"]
+    if not lengths.all() or (found.lengths["sentences"] != 1).any() or lengths.max(initial=0) > int(model.max_length):
+        raise ValueError("has sentences of wrong lengths")
+    return EncodedTables(found.lengths, found.columns, arc_entries(lengths, model.arcs.table), found.weight)

@@ -1,5 +1,0 @@
-"""Heads of words: dependency trees."""
-
-from partwise.models.tree.model import TreeModel
-
-__all__ = ["TreeModel"]

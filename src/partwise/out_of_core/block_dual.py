@@ -1,0 +1,415 @@
+"""Dual methods on one batch after the other, their dual variables in files: for data that do not fit in memory.
+
+Problem. max D(alpha) of `problem` for losses whose dual has a part for each example, l2 > 0. The batches' parts have
+planes (u_k, b_k): D = sum_k b_k - |sum_k u_k|^2 / (2 l2).
+
+Update. A round visits every batch. A visit reads the batch and its dual variables, makes `passes` steps of another
+solver (`inner`: eg, dcd, bcfw, sdca, ...) on the part of the dual that is the batch's, while the other batches' plane
+v = sum of u_j over j != k stays,
+
+    max over alpha_k of b_k - |u_k + v|^2 / (2 l2),
+
+which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables again.
+w = (u_k + v) / l2 goes on to the next batch. With the same order of visits this is the inner solver in memory. The
+batches of a round come in a new order each time: neighbours in a file are alike, and one order for all rounds takes
+twice the passes (CoNLL-2000 in ten batches, log loss, l2 = 2, gap 1e-2: 11.3 and 21.6; 8.2 in memory, where examples of
+all batches are mixed).
+
+Groups. Batches are divided into `groups`, each with its own walk from the round's first weights w, on as many workers
+as there are; the changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
+own changes `scaling` times over, l2 / sigma in place of l2: with v = l2 w / sigma - u_g the group's gain is G_g, w
+moves by the sum of d_g / sigma, and D gains
+
+    sum_g G_g + l2 / (2 sigma) (sum_g |d_g|^2 - |sum_g d_g|^2 / sigma),
+
+which is no less than the sum of G_g where sigma is at least the overlap |sum_g d_g|^2 / sum_g |d_g|^2, a number from 0
+to `groups` (by the inequality of Cauchy and Schwarz): 0 or 1 where groups move in opposite or unrelated directions,
+`groups` where all move alike. Scaling "auto": 1.2 times the largest overlap of the last two rounds, within 1 and
+`groups`; in the first round `groups`. A round in which D would fall is made again, from the old files, with twice that
+sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, which take most
+of the way, and less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches in
+one order, inner eg-prox, the overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of
+1e-2 become 15.5 (16.3 with one group). A constant sigma below the first rounds' overlap does harm, though D rises: see
+docs/scaling.md.
+
+Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
+`eg_prox`).
+
+Batches that were never visited have the gold labellings' plane, (0, 0).
+
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and files; checked when it may be near, at
+least every fifth round (after round 100: every twentieth part of the rounds made). It is guessed to fall with a power
+of the inner solver's measure of progress, which is taken from the last two certificates: they cost four fifths of a
+pass each.
+
+Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
+a round writes new ones, over those before the last where that is safe, and leaves those of the last checkpoint alone.
+Where there is room for all dual variables in memory they are kept there besides, and files are written after `EVERY`
+rounds that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the
+folder is removed with the run. Labellings that the inner solver keeps have the room that the executor says
+(`Problem.block_room`): above it they are merged.
+
+Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
+for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import time
+import weakref
+from dataclasses import dataclass, fields, replace
+from math import inf, isfinite, log
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from partwise.io.files import sync_folder
+from partwise.out_of_core.block_files import check_plane, remove_files
+from partwise.out_of_core.block_state import BlockDualState, groups_of
+from partwise.out_of_core.block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability, listed
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import L2
+from partwise.problem.result import Certificate, DivergenceError
+from partwise.solvers.dual.eg_prox import EGProx, settled
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, option, start_weights
+from partwise.solvers.engine.block_steps import InBlocks
+from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.registry import SOLVERS, describe, get_solver, register
+from partwise.support.arrays import Floats, Ints
+
+#: The power of the measure of progress that the gap is guessed to go with, at least.
+LEAST_POWER = 0.4
+#: A fall of D, over 1 + its gains, that is rounding.
+ROUNDING = 1e-12
+#: Sigma over the overlap of the last rounds.
+MARGIN = 1.2
+#: What follows a sigma with which D would fall.
+LARGER = 2.0
+#: From files to files where blocks are kept besides: rounds and seconds, at least, and rounds, at most. Whoever has
+#: lost the blocks makes these rounds again; the weights that each began with are held.
+EVERY, SECONDS, MOST = 10, 40.0, 20
+
+
+@register(place=31)
+@dataclass(frozen=True)
+class BlockDual(ScheduledSolver[BlockDualState]):
+    """Dual methods on one batch after the other (see the module's docstring)."""
+
+    name: ClassVar[str] = "block-dual"
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXAMPLE_BLOCKS,
+            Capability.LOSS_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L2,
+            Capability.ALL_PENALISED,
+            Capability.SMOOTH_PENALTY,
+            Capability.BLOCK_FILES,
+        }
+    )
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Ma et al. 2015 (CoCoA+): that of its inner solver, O(log 1/eps); O(1/eps) at temperature 0"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 1000
+
+    inner: str = option("auto", "the solver that works on a batch; auto: sdca, eg-prox or bcfw, by loss and structure")
+    settings: str = option("", "options of the inner solver, as JSON")
+    passes: int = option(1, "steps of the inner solver on a batch before the next one")
+    groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
+    order: Literal["permuted", "cyclic"] = option(
+        "permuted", "order of batches: permuted (anew in each round) or cyclic"
+    )
+    scaling: str | float = option("auto", "sigma of CoCoA+ at first, 1 to the number of groups; auto: by what overlaps")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("passes", 1), ("groups", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        if self.order not in ("permuted", "cyclic"):
+            raise ValueError(f"order must be permuted or cyclic, got {self.order!r}")
+        if isinstance(self.scaling, str):
+            if self.scaling != "auto":
+                raise ValueError(f"scaling must be auto or a number, got {self.scaling!r}")
+        elif isinstance(self.scaling, bool) or not (isfinite(self.scaling) and self.scaling >= 1):
+            raise ValueError(f"scaling must be at least 1, got {self.scaling}")
+        if self.inner == "auto":
+            if self.settings:
+                raise ValueError("settings need an inner solver that is named")
+        elif self._named().in_blocks() is None:
+            can = [name for name, cls in SOLVERS.items() if cls.in_blocks is not Solver.in_blocks]
+            raise ValueError(f"solver {self.inner!r} with these options cannot work on blocks; {', '.join(can)} can")
+
+    @classmethod
+    def around(cls, solver: Solver[Any]) -> "BlockDual":
+        """This solver on one batch after the other."""
+        changed = {
+            item.name: getattr(solver, item.name)
+            for item in fields(solver)
+            if getattr(solver, item.name) != item.default and item.name != "check_every"
+        }
+        settings = json.dumps(changed, sort_keys=True) if changed else ""
+        return cls(inner=solver.name, settings=settings, check_every=getattr(solver, "check_every", None))
+
+    def _named(self) -> Solver[Any]:
+        try:
+            options = json.loads(self.settings) if self.settings else {}
+        except ValueError as error:
+            raise ValueError(f"settings are not JSON ({error})") from None
+        if not isinstance(options, dict):
+            raise ValueError("settings must be a JSON object: names of options and their values")
+        return get_solver(self.inner, **options)
+
+    def form(self, problem: Problem) -> InBlocks:
+        """The solver for blocks; ValueError if it does not fit."""
+        have = problem.capabilities()
+        if self.inner == "auto":
+            smooth = "sdca" if Capability.DIAGONAL_BLOCKS in have else "eg-prox"
+            solver = get_solver(smooth if problem.loss.smooth else "bcfw")
+        else:
+            solver = self._named()
+        missing = solver.requires - have - {Capability.IN_MEMORY}
+        if missing:
+            raise ValueError(
+                f"block-dual: inner solver {solver.name!r} needs {listed(missing)}, which this problem does not have "
+                f"({describe(problem)})"
+            )
+        form: InBlocks = solver.in_blocks()
+        room, inner = problem.block_room, form.inner
+        if room is None or getattr(inner, "memory_mb", 0.0) * 2**20 <= room:
+            return form
+        return form._replace(inner=replace(inner, memory_mb=room / 2**20))  # type: ignore[call-arg]
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BlockDualState:
+        form, n = self.form(problem), problem.n_weights
+        rho = EGProx(proximity=form.proximity).rho(problem) if form.proximity else 0.0
+        groups = min(self.groups, problem.n_batches) or problem.places
+        state = BlockDualState(
+            weights=np.zeros(n),
+            plane=np.zeros(n),
+            center=np.zeros(n if rho else 0),
+            written=np.zeros(problem.n_batches, dtype=np.int64),
+            digests=np.zeros((problem.n_batches, 32), dtype=np.uint8),
+            proximity=rho,
+            scaling=float(groups) if isinstance(self.scaling, str) else min(float(self.scaling), float(groups)),
+            groups=groups,
+            overlap=float(groups),
+            seed=int(rng.integers(2**52)),
+            run=secrets.token_hex(8),
+        )
+        if warm_start is not None:
+            self._start(problem, state, warm_start)
+        return state
+
+    def _start(self, problem: Problem, state: BlockDualState, warm_start: WarmStart) -> None:
+        """Dual variables of the oracle at some weights, on all batches."""
+        weights = start_weights(problem, warm_start)
+        if not problem.loss.smooth:
+            return  # weights are no dual point, and results have none of the blocks: it starts from the gold labellings
+        state.attempts += 1
+        start = Past(state.attempts, np.zeros_like(weights), problem.l2, 0, weights)
+        found = self._round(problem, state, start)
+        self._accept(problem, state, start, found)
+        for each in found:
+            state.plane += problem.l2 * each.moved
+        state.weights = weights
+        if state.proximity:
+            state.center = weights.copy()
+
+    def step(self, problem: Problem, state: BlockDualState) -> None:
+        rho = state.proximity
+        pulled = problem.with_penalty(L2(problem.l2 + rho))
+        start = pulled.weights_of_plane(state.plane + rho * state.center if rho else state.plane)
+        while True:
+            state.attempts += 1
+            sigma = state.scaling
+            seed = state.seed if self.order == "permuted" else None
+            now = Past(state.attempts, start, pulled.l2 / sigma, self.passes, seed=seed)
+            found = self._round(problem, state, now)
+            state.visits += sum(each.visits for each in found)
+            moved = found[0].moved if len(found) == 1 else np.sum([each.moved for each in found], axis=0)
+            gain = gains = sum(each.gain for each in found)
+            overlap = 1.0
+            if len(found) > 1:
+                apart, together = sum(problem.norm2(each.moved) for each in found), problem.norm2(moved)
+                gain += pulled.l2 / (2.0 * sigma) * (apart - together / sigma)
+                overlap = together / apart if apart > 0 else 1.0
+            if not isfinite(gain):
+                raise DivergenceError(f"block-dual: the dual rose by {gain} after {state.epoch} rounds")
+            if gain >= -ROUNDING * (1.0 + abs(gains)) or sigma >= state.groups:
+                break
+            remove_files(self._path(problem, state, number, state.attempts) for number in range(problem.n_batches))
+            state.scaling = min(LARGER * sigma, float(state.groups))
+            state.repeated += 1
+        self._accept(problem, state, now, found)
+        if self.scaling == "auto":
+            state.scaling = min(max(1.0, MARGIN * max(overlap, state.overlap)), float(state.groups))
+            state.overlap = overlap
+        state.plane += pulled.l2 / sigma * moved
+        state.weights = start + moved / sigma
+        state.gain = sum(each.measure for each in found)
+        state.epoch += 1
+        if rho:
+            ratio = rho / problem.l2 if problem.l2 > 0 else inf
+            if gain <= settled(state.epoch, ratio) * rho * problem.norm2(state.weights - state.center):
+                state.center = state.weights.copy()
+
+    def _round(self, problem: Problem, state: BlockDualState, now: Past) -> list[Moved]:
+        folder = self._folder(problem, state)
+        if not state.known:
+            state.known = True
+            weakref.finalize(state, forget, folder)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
+        rounds, seconds = len(state.since) + 1, time.perf_counter() - state.replaced
+        write = not problem.roomy or (rounds >= EVERY and seconds >= SECONDS) or rounds >= MOST
+        found: list[Moved] = self._walk(problem, state, Round, now=now, write=write)
+        return found
+
+    def _walk(self, problem: Problem, state: BlockDualState, kind: type[BlockWalk], **more: Any) -> list[Any]:
+        """What walks of a kind find in each group."""
+        groups, inner, since = groups_of(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
+
+        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk:
+            return kind(
+                loss=problem.loss,
+                inner=inner,
+                n_jobs=problem.n_jobs,
+                folder=self._folder(problem, state),
+                group=number,
+                visits=self._visits(problem, state, groups[number]),
+                last=since[-1].attempt if since else int(state.written.max()),
+                since=since,
+                keep=problem.roomy,
+                **more,
+            )
+
+        # The rounds since are as many vectors of weights: they are sent to those who ask for them.
+        last = since[-1].attempt if since else 0
+        first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
+        before = time.perf_counter()
+        found = problem.walk(first, groups)
+        lost = [number for number, (answer, _) in enumerate(found) if answer is None]
+        if lost:
+            again = problem.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
+            for number, answer in zip(lost, again, strict=True):
+                found[number] = answer
+        # What the slowest group did, and what it took beside that.
+        slowest = max((spent for _, spent in found), key=lambda spent: spent.total)
+        rest = time.perf_counter() - before - slowest.total
+        parts = {"walk": kind.__name__, "rest": rest, **slowest._asdict()}
+        logger.debug("block-dual: %s", parts, extra={"spent": parts})
+        return [answer for answer, _ in found]
+
+    def _accept(self, problem: Problem, state: BlockDualState, now: Past, found: list[Moved]) -> None:
+        """The blocks of this round take the place of those before."""
+        digests = [digest for each in found for digest in each.digests]
+        if any(digests):
+            self._replace(problem, state, digests)
+        else:
+            state.since.append(now)
+
+    def _replace(self, problem: Problem, state: BlockDualState, digests: list[bytes]) -> None:
+        """The files of this attempt take the place of those before."""
+        before = state.written.copy()
+        for number, digest in enumerate(digests):
+            if digest:
+                state.written[number] = state.attempts
+                state.digests[number] = np.frombuffer(digest, dtype=np.uint8)
+        state.since.clear()
+        state.replaced = time.perf_counter()
+        self._forget(problem, state, state.spare)  # most of them have been overwritten, and have other names
+        state.spare = np.where((before != state.saved) & (before != state.written), before, 0)
+        if not problem.overwrites:
+            self._forget(problem, state, state.spare)
+            state.spare[:] = 0
+
+    def _forget(self, problem: Problem, state: BlockDualState, written: Ints) -> None:
+        numbers = np.flatnonzero(written).tolist()
+        remove_files(self._path(problem, state, number, int(written[number])) for number in numbers)
+
+    def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
+        value, u, b = 0.0, np.zeros_like(state.weights), 0.0
+        own: Plane
+        for own in self._walk(problem, state, Certify, weights=state.weights, check=not state.known):
+            value, b = value + own.losses, b + own.b
+            u += own.u
+        if not state.known:
+            check_plane(state.plane, u, "its plane is not that of its dual variables")
+        primal = value + problem.penalty_value(state.weights)
+        certificate = problem.certificate_of(primal, u, b, state.weights)
+        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
+
+    def observe(self, problem: Problem, state: BlockDualState, certificate: Certificate) -> None:
+        """How the gap shrank with the measure of progress since the certificate before: gap ~ gain^power."""
+        gap, gain = certificate.gap, state.gain
+        seen = gap, gain, state.seen_gap, state.seen_gain
+        if all(isfinite(each) and each > 0 for each in seen) and gain != state.seen_gain:
+            power = log(gap / state.seen_gap) / log(gain / state.seen_gain)
+            state.power = min(max(power, LEAST_POWER), 1.0)
+        state.seen_gap, state.seen_gain = gap, gain if isfinite(gain) else 0.0
+
+    def guess_gap(self, state: BlockDualState) -> float:
+        if not state.checked_gain:
+            return state.gain
+        shrunk: float = max(state.gain / state.checked_gain, 0.0) ** state.power
+        return state.checked_gap * shrunk
+
+    def weights(self, problem: Problem, state: BlockDualState) -> Floats:
+        return state.weights.copy()
+
+    def place(self, problem: Problem, state: BlockDualState, folder: str) -> None:
+        if problem.files_anywhere:  # beside the checkpoint that needs them, not among temporary files
+            state.home = folder
+
+    def before_save(self, problem: Problem, state: BlockDualState) -> None:
+        if state.since:
+            found: list[list[bytes]] = self._walk(problem, state, Save)
+            self._replace(problem, state, [digest for digests in found for digest in digests])
+        for number in np.flatnonzero(state.written).tolist():
+            if state.written[number] != state.saved[number]:
+                with open(self._path(problem, state, number, int(state.written[number])), "rb") as file:
+                    os.fsync(file.fileno())
+        if state.written.any():
+            sync_folder(self._folder(problem, state))
+
+    def after_save(self, problem: Problem, state: BlockDualState) -> None:
+        self._forget(problem, state, np.where(state.saved != state.written, state.saved, 0))
+        self._forget(problem, state, state.spare)
+        state.saved, state.spare = state.written.copy(), np.zeros_like(state.written)
+        if state.cleanup is not None:
+            state.cleanup.detach()
+
+    def remark(self, problem: Problem, state: BlockDualState) -> str:
+        inner = self.form(problem).inner.name
+        batches = f"{inner} on {problem.n_batches} batches"
+        groups = f" in {state.groups} groups, sigma {state.scaling:g}, {state.repeated} rounds made again"
+        return batches + (groups if state.groups > 1 else "")
+
+    def _visits(self, problem: Problem, state: BlockDualState, group: list[int]) -> list[Visit]:
+        sizes = problem.batch_sizes
+        return [
+            Visit(
+                self._path(problem, state, number, int(state.written[number])) if state.written[number] else None,
+                state.digests[number].tobytes(),
+                sizes[number],
+                problem.n_weights,
+                self._path(problem, state, number, state.attempts),
+                self._path(problem, state, number, int(state.spare[number])) if state.spare[number] else "",
+                (state.seed, number),
+            )
+            for number in group
+        ]
+
+    @staticmethod
+    def _folder(problem: Problem, state: BlockDualState) -> str:
+        return os.path.join(state.home or problem.files, f"duals-{state.run}")
+
+    def _path(self, problem: Problem, state: BlockDualState, number: int, attempt: int) -> str:
+        return os.path.join(self._folder(problem, state), f"{number:06d}-{attempt:06d}.pwd")

@@ -1,0 +1,107 @@
+"""Work on batches that lie in files: some stay open, the others are read one ahead of the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from threading import Thread
+from typing import Any
+
+from partwise.out_of_core.partitions.sizes import Plan
+from partwise.problem import BatchReference, BatchSums, Executor, Work
+from partwise.problem.losses import Loss
+
+
+class PartitionExecutor(Executor):
+    """In this process, batch after batch, as `plan` says.
+
+    While a batch is worked on, the next one that is not open is read on another thread, so that besides the batches
+    that stay there are two at most. The order of the sums is that of the batches. An error, Ctrl-C included, ends when
+    that thread has ended. `folder` is where files of dual blocks may lie.
+    """
+
+    def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:
+        self._kept = {references[number] for number in plan.kept}
+        self._everything = plan.everything
+        self._files = folder if plan.blocks and os.access(folder, os.W_OK) else None
+        self._room = plan.room
+        self._open: dict[tuple[BatchReference, Loss], BatchSums] = {}
+
+    @property
+    def files(self) -> str | None:
+        return self._files
+
+    @property
+    def block_room(self) -> int | None:
+        return self._room
+
+    @property
+    def roomy(self) -> bool:
+        return self._everything
+
+    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        with closing(self.opened(references, work.loss)) as batches:
+            for _, block in zip(references, blocks, strict=True):
+                # The batch has no name here: its memory is free before the next but one is read.
+                yield work.on(next(batches), block)
+
+    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
+        waiting = iter([each for each in references if (each, loss) not in self._open])
+        ahead = self._ahead(waiting, loss)
+        try:
+            for reference in references:
+                sums = self._open.get((reference, loss))
+                if sums is None:
+                    assert ahead is not None
+                    sums = ahead.result()
+                    if reference in self._kept:
+                        self._open[reference, loss] = sums
+                    ahead = self._ahead(waiting, loss)
+                yield sums
+                del sums
+        finally:
+            if ahead is not None:
+                ahead.join()
+
+    def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
+        if not self._everything:
+            return None
+        if (reference, loss) not in self._open:
+            self._open[reference, loss] = BatchSums(reference.open(), loss)
+        return self._open[reference, loss]
+
+    @staticmethod
+    def _ahead(waiting: Iterator[BatchReference], loss: Loss) -> Ahead | None:
+        reference = next(waiting, None)
+        return None if reference is None else Ahead(reference, loss)
+
+
+class Ahead:
+    """A batch that is read on a thread of its own, which ends with the reading."""
+
+    def __init__(self, reference: BatchReference, loss: Loss) -> None:
+        self._sums: BatchSums | None = None
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._read, args=(reference, loss), name="partwise-read-ahead", daemon=True)
+        self._thread.start()
+
+    def _read(self, reference: BatchReference, loss: Loss) -> None:
+        try:
+            self._sums = BatchSums(reference.open(), loss)
+        except BaseException as error:  # told where the batch is asked for
+            self._error = error
+
+    def join(self) -> None:
+        """Wait for the end of the reading, whatever it is."""
+        self._thread.join()
+        self._sums = None
+
+    def result(self) -> BatchSums:
+        """The batch, or the error that reading it was."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        sums, self._sums = self._sums, None
+        assert sums is not None
+        return sums

@@ -1,0 +1,263 @@
+"""A partition: what is in its folder, and references of its batches."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from partwise.model_files import KINDS
+from partwise.model_files.errors import ContainerError, PartitionError
+from partwise.model_files.values import decode
+from partwise.models.base import Ability, AsideSizes, Model
+from partwise.models.encoded import Size
+from partwise.out_of_core.partitions.executor import PartitionExecutor
+from partwise.out_of_core.partitions.files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
+from partwise.out_of_core.partitions.sizes import Duals, aside_bytes, column_bytes, opened_bytes, parse_size, plan
+from partwise.problem import Executor, LabelledBatch, Problem
+from partwise.structures import padded_width
+from partwise.support.lazy import cached_property
+
+#: Partitions that are open in this process, by folder, digest and limit: references that come by pickles share them.
+_OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
+
+
+class Partitions:
+    """Training data in files; what `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
+
+    Attributes
+    ----------
+    folder : str
+    memory : int or None
+        Bytes that a process that trains may take, about; None: any number.
+    n_examples, n_batches, n_weights : int
+    digest : str
+        Tells it from all others.
+    input_settings : dict
+        How the command line read the data, as in model files.
+    """
+
+    def __init__(self, folder: str, manifest: Manifest, memory: int | None) -> None:
+        self.folder = folder
+        self.memory = memory
+        self.digest = manifest.digest
+        self._manifest = manifest
+        settings = manifest.settings
+        n_weights, features, found = (settings.get(name) for name in ("n_weights", "features", "input"))
+        named = isinstance(features, dict) and isinstance(settings.get("parameters"), dict) and isinstance(found, dict)
+        if type(n_weights) is not int or not 0 < n_weights < 1 << 40 or not named or manifest.kind not in KINDS:
+            raise self._error("has settings that cannot be read")
+        self.n_weights: int = n_weights
+        self.input_settings: dict[str, Any] = found  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self.n_examples} examples in {self.n_batches} batches of {self.folder}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.folder, self.digest, self.memory)
+
+    @property
+    def n_batches(self) -> int:
+        return len(self._manifest.sizes)
+
+    @property
+    def n_examples(self) -> int:
+        return sum(size.n_examples for size in self._manifest.sizes)
+
+    @property
+    def n_rows(self) -> int:
+        """Positions of all examples."""
+        return sum(size.n_rows for size in self._manifest.sizes)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the estimator's model files."""
+        return self._manifest.kind
+
+    def size(self, number: int) -> BatchSize:
+        """The sizes of a batch."""
+        return self._manifest.sizes[number]
+
+    def estimator(self, **training: Any) -> Any:
+        """The estimator that the partition was made for, with these parameters besides."""
+        made = self._bare_estimator()
+        known = {name: value for name, value in self.model.parameters().items() if getattr(made, name) is None}
+        return made.set_params(**known, **training)
+
+    def _bare_estimator(self) -> Any:
+        """The same as far as it can be told without the model, which may have a template."""
+        module, name = KINDS[self.kind]
+        cls = getattr(importlib.import_module(module), name)
+        try:
+            found = {key: decode(value) for key, value in self._manifest.settings["parameters"].items()}
+            return cls(**found)
+        except (ValueError, TypeError) as error:
+            raise self._error(f"has parameters that make no {name} ({error})") from None
+
+    @cached_property
+    def model(self) -> Model:
+        """The model without weights."""
+        try:
+            made = self._bare_estimator()._make_model()
+            made.needs(Ability.PARTITIONS, "partitions")
+            model: Model = made.from_parts(self._manifest.model)
+        except ContainerError as error:
+            raise self._error(error.message) from None
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise self._error(f"holds what makes no model ({error})") from error
+        self._manifest.model.arrays.clear()  # the model has its own
+        vars(model).pop("_weights", None)
+        return model
+
+    def model_like(self, model: Model) -> Model:
+        """The model of the partition, for an estimator that made this one.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has other features than the partition was written with.
+        """
+        model.needs(Ability.PARTITIONS, "partitions")
+        if type(model) is not type(self.model):
+            raise ValueError(
+                f"{self.folder} is a partition for {KINDS[self.kind][1]} with a {type(self.model).__name__}, "
+                f"and the estimator has a {type(model).__name__}"
+            )
+        written, given = self._manifest.settings["features"], model.feature_parameters()
+        for name in given:
+            if name not in written or written[name] != given[name]:
+                raise ValueError(
+                    f"{self.folder} was written with {name}={_short(written.get(name))}, the estimator has "
+                    f"{_short(given[name])}: what decides about features is the same in both (see Partitions.estimator)"
+                )
+        return self.model
+
+    def batches(self, by_features: bool | None = False) -> list[FileBatch]:
+        """References of the batches, in their order."""
+        return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
+
+    def aside_problem(self, penalty: Any, n_jobs: int) -> Problem:
+        """What the model learns before the others (`Model.aside`), with the log loss."""
+        batches = [FileBatch(self, number, aside=True) for number in range(self.n_batches)]
+        return Problem.of(batches, "log", penalty, executor=self.executor(batches), n_jobs=n_jobs)
+
+    def executor(self, batches: list[FileBatch]) -> Executor:
+        """Who opens them within the limit; ValueError if it is too little."""
+        sizes = [batch.opened_bytes for batch in batches]
+        slots, rows = [batch.n_slots for batch in batches], [batch.size.n_rows for batch in batches]
+        duals = Duals(sum(slots), sum(rows), max(slots), max(rows))
+        found = plan(sizes, self.memory, self._manifest.n_bytes, batches[0].n_weights, duals)
+        return PartitionExecutor(batches, found, os.path.abspath(self.folder))
+
+    def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
+        """A batch, opened; aside: for what the model learns before the others."""
+        size = self.size(number)
+        path = os.path.join(self.folder, batch_name(number))
+        parts = read_batch(path, size.n_bytes, self._manifest.digests[number])
+        try:
+            encoded = self.model.encoded(parts)
+            if encoded.size != size[:3] or encoded.valued != size.valued:
+                raise PartitionError("is of other sizes than the partition says", path)
+            if aside:
+                return self.model.labelled_aside(encoded)
+            labelled = self.model.labelled(encoded, by_features)
+        except PartitionError:
+            raise
+        except ContainerError as error:
+            raise PartitionError(error.message, path) from None
+        except (ValueError, TypeError, OverflowError) as error:
+            raise PartitionError(f"holds what makes no batch ({error})", path) from error
+        found = labelled.n_examples, labelled.n_slots, labelled.n_weights
+        if found != (self.model.n_trained(encoded.size), size.n_slots, self.n_weights):
+            raise PartitionError("is of other sizes than the partition says", path)
+        return labelled
+
+    def check(self) -> None:
+        """Open every batch in turn; PartitionError naming the first file that is not as it was written."""
+        for number in range(self.n_batches):
+            self.read(number)
+
+    def _error(self, message: str) -> PartitionError:
+        return PartitionError(message, os.path.join(self.folder, MANIFEST))
+
+
+@dataclass(frozen=True)
+class FileBatch:
+    """A batch in a file. It can be pickled: its folder's name and its number are all that travels."""
+
+    partitions: Partitions
+    number: int
+    by_features: bool | None = False
+    aside: bool = False
+
+    @property
+    def size(self) -> BatchSize:
+        """What is known before it is opened."""
+        return self.partitions.size(self.number)
+
+    @property
+    def _aside(self) -> AsideSizes | None:
+        return self.partitions.model.aside if self.aside else None
+
+    @property
+    def opened_bytes(self) -> int:
+        """What it takes in memory once it is open, about."""
+        if self.aside:
+            return aside_bytes(self.size.n_rows)
+        rows = opened_bytes(*self.size[:3], valued=bool(self.size.valued))
+        if not (self.by_features and self.partitions.model.has_columns):
+            return rows
+        return rows + column_bytes(self.n_weights, self.size.n_entries)
+
+    @property
+    def n_examples(self) -> int:
+        return self.size.n_rows if self.aside else self.partitions.model.n_trained(Size(*self.size[:3]))
+
+    @property
+    def n_slots(self) -> int:
+        found = self._aside
+        return self.size.n_slots if found is None else self.size.n_rows * padded_width(found.n_labels)
+
+    @property
+    def n_weights(self) -> int:
+        found = self._aside
+        return self.partitions.n_weights if found is None else found.n_weights
+
+    def open(self) -> LabelledBatch:
+        """The batch in this process's memory."""
+        return self.partitions.read(self.number, self.by_features, self.aside)
+
+
+def open_folder(folder: str | os.PathLike[str], memory: str | float | None = None) -> Partitions:
+    """A partition that `write` or ``partwise partition`` wrote.
+
+    Parameters
+    ----------
+    folder : path
+    memory : int or str, optional
+        Bytes that a process that trains on it may take in all, about ("500M"). By default all batches stay open.
+
+    Raises
+    ------
+    PartitionError
+        If the folder is not a whole and undamaged partition of a version that is known here.
+    """
+    limit = None if memory is None else parse_size(memory)
+    name = os.path.abspath(os.fspath(folder))
+    found = Partitions(os.fspath(folder), read_manifest(os.fspath(folder)), limit)
+    return _OPEN.setdefault((name, found.digest, limit), found)
+
+
+def _reopened(folder: str, digest: str, memory: int | None) -> Partitions:
+    known = _OPEN.get((os.path.abspath(folder), digest, memory))
+    found = open_folder(folder, memory) if known is None else known
+    if found.digest != digest:
+        raise PartitionError("is another partition than it was", folder)
+    return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "..."

@@ -1,0 +1,139 @@
+"""How many bytes things take, told from their sizes before they are opened.
+
+They depend on sizes alone, so that the same partition and limit always do the same. Measured on CoNLL-2000 and rounded
+up: an opened batch with 18 attributes per position takes 350 bytes per position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from partwise.support.memory import size_text
+
+#: Bytes of an opened batch per example, per row and per attribute of a row; more for an attribute with a value.
+EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
+#: Bytes that access by features takes besides, per weight and per attribute of a row, with or without a value. Drawn
+#: rows took 27 to 33 per weight, where attributes have weights for 4 labels or more, and 14 per attribute.
+COLUMN, COLUMN_ENTRY = 64, 16
+#: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
+OPENING = 2.0
+#: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports where they are); of
+#: a model, as a multiple of its file; vectors that a solver holds.
+PROCESS, MODEL, VECTORS = 220_000_000, 4, 30
+#: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
+SLOT = 24
+#: The same of methods that keep labellings (`bcfw`, `dcd`), per row: about 16 labellings of two slots per position.
+#: Those of one batch in files that take more are merged.
+LABELLINGS = 512
+#: How many batches' dual variables there are at a time, where they lie in files: those of the batch before are still
+#: being written, and those of the next one are read already.
+AT_A_TIME = 3
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+
+
+def parse_size(text: str | int | float, name: str = "memory") -> int:
+    """A number of bytes: 500_000_000, "500M", "2.5G".
+
+    Raises
+    ------
+    ValueError
+        If it is none, or not above 0.
+    """
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        raise ValueError(f"{name} must be a number of bytes, got {text!r}")
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([KMGT]?)B?\s*", str(text).upper())
+    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if not 0 < size < 1 << 62:
+        raise ValueError(f"{name} must be a number of bytes such as 500M or 2G, got {text!r}")
+    return size
+
+
+def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> int:
+    """What a batch takes once it is open."""
+    return EXAMPLE * n_examples + ROW * n_rows + (ENTRY + VALUE * valued) * n_entries
+
+
+def column_bytes(n_weights: int, n_entries: int) -> int:
+    """What access by features takes besides."""
+    return COLUMN * n_weights + COLUMN_ENTRY * n_entries
+
+
+def aside_bytes(n_rows: int) -> int:
+    """The same of what a model learns aside, on each row: names of arcs, with about 50 features each."""
+    return (ROW + 50 * ENTRY) * n_rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which batches stay open, by their numbers; the others are opened for each piece of work.
+
+    blocks: whether there is room for work on dual variables that lie in files. room: bytes for those of one batch, None
+    for any number.
+    """
+
+    kept: frozenset[int]
+    everything: bool
+    blocks: bool = True
+    room: int | None = None
+
+
+class Duals(NamedTuple):
+    """Sizes by which dual variables are estimated: slots and rows of all batches, and the most of one batch."""
+
+    n_slots: int
+    n_rows: int = 0
+    most_slots: int = 0
+    most_rows: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all batches, for whichever method takes more."""
+        return max(SLOT * self.n_slots, LABELLINGS * self.n_rows)
+
+    @property
+    def of_a_batch(self) -> int:
+        return max(SLOT * self.most_slots, LABELLINGS * self.most_rows)
+
+
+def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, duals: Duals) -> Plan:
+    """Which batches, of so many bytes each, stay open within a limit on the memory of the process.
+
+    Work goes over all batches in order, again and again. Of the batches that do not fit one is worked on and one is
+    read ahead; what is left holds dual variables of three batches, and then the first batches. (The batch used
+    least recently is the one that is needed next: keeping the last ones would keep nothing.)
+
+    Raises
+    ------
+    ValueError
+        If not even two of them fit; it says how much is needed.
+    """
+    everything = Plan(frozenset(range(len(batches))), True)
+    if memory is None:
+        return everything
+    fixed = PROCESS + MODEL * model_bytes + VECTORS * 8 * n_weights
+    largest = max(batches)
+    opening = int(OPENING * largest)
+    if sum(batches) + opening + fixed + duals.n_bytes <= memory:
+        return everything
+    room = memory - fixed - opening - 2 * largest
+    if room < 0:
+        needed = size_text(1.01 * (memory - room))
+        raise ValueError(
+            f"memory: {size_text(memory)} are too little: {size_text(fixed)} for the program, the model and a solver's "
+            f"vectors of {n_weights} weights, {size_text(opening + 2 * largest)} for the largest batch, the next one "
+            f"and reading; give at least {needed}, or write a partition of smaller batches"
+        )
+    in_files = AT_A_TIME * duals.of_a_batch
+    blocks = room >= in_files
+    room -= in_files if blocks else 0
+    kept = set()
+    for number, size in enumerate(batches):
+        room -= size
+        if room < 0:
+            break
+        kept.add(number)
+    return Plan(frozenset(kept), False, blocks, duals.of_a_batch or None)

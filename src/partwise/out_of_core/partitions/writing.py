@@ -1,0 +1,227 @@
+"""Writing a partition: two passes over blocks of data, batches of about one size."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from partwise.io.leftovers import clear_left, temporary_beside
+from partwise.model_files import kind_of
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import encode
+from partwise.models.base import Ability, Model
+from partwise.models.encoded import Encoded
+from partwise.models.partitioner import ChangedData, Partitioner
+from partwise.out_of_core.partitions.files import (
+    BATCH_NAME,
+    MANIFEST,
+    BatchSize,
+    Manifest,
+    batch_name,
+    write_batch,
+    write_manifest,
+)
+from partwise.out_of_core.partitions.folder import Partitions, open_folder
+from partwise.out_of_core.partitions.sizes import ENTRY, EXAMPLE, ROW, VALUE, parse_size
+from partwise.support.checks import count_jobs
+
+#: Bytes of an opened batch, unless others are asked for.
+BATCH_SIZE = 32_000_000
+
+Blocks = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
+
+
+def write(
+    folder: str | os.PathLike[str],
+    estimator: Any,
+    blocks: Blocks,
+    *,
+    batch_size: str | float = BATCH_SIZE,
+    input_settings: dict[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Partitions:
+    """Write training data to a folder, to be trained on within a limit of memory.
+
+    Memory is used for a block, a batch, and what the model knows: labels, names, which features there are.
+
+    Parameters
+    ----------
+    folder : path
+        Is made; it must not be there, or be empty, unless `overwrite`.
+    estimator : SequenceTagger, MaxentClassifier, ...
+        Its parameters that are about features are those of the partition. It is not changed.
+    blocks : list, other iterable, or callable
+        (X, y) or (X, y, sample_weight) of some examples each, as `fit` takes them. They are gone through twice, so that
+        a generator will not do: give the function that makes one.
+    batch_size : int or str
+        Bytes that a batch takes once it is open, about.
+    input_settings : dict, optional
+        What model files say of how the data were read.
+    overwrite : bool
+        Whether a partition that is there is replaced, once the new one is complete; with it go the dual variables of
+        runs on it, without which their checkpoints cannot be resumed. A folder that has anything else never is.
+
+    Raises
+    ------
+    NotAvailable
+        If the estimator's model cannot be trained on partitions.
+    FileExistsError
+        If the folder is there and may not be replaced.
+    """
+    model = estimator._make_model()
+    model.needs(Ability.PARTITIONS, "partitions")
+    limit, name = parse_size(batch_size, "batch_size"), os.fspath(folder)
+    if not callable(blocks) and isinstance(blocks, Iterator):
+        raise ValueError("blocks are gone through twice: give a list, or a function that makes the iterator")
+    with _new_folder(name, overwrite) as temporary:
+        _Writer(temporary, estimator, model, blocks, limit).write(input_settings or {})
+    return open_folder(name)
+
+
+@contextmanager
+def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
+    """A folder to write to, which gets its name when all went well and is gone otherwise."""
+    target = os.path.realpath(name)
+    old = overwrite and os.path.isfile(os.path.join(target, MANIFEST))
+    if not old and os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        what = "and not a partition" if overwrite else "and not an empty folder"
+        raise FileExistsError(f"{name}: is there already, {what}")
+    others = _others(target) if old else []
+    if others:
+        raise FileExistsError(f"{name}: has {others[0]}, which is no file of a partition: it is not replaced")
+    clear_left(target)
+    with temporary_beside(target, os.mkdir, name) as temporary:
+        yield temporary
+        aside = f"{temporary}.old"  # no leftover by its name: a process that is killed just here loses nothing
+        if old:
+            os.replace(target, aside)
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            if old:
+                os.replace(aside, target)
+            raise
+    if old and not _others(aside):  # some may have come meanwhile
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _others(folder: str) -> list[str]:
+    """What a folder has besides a partition's files and the dual variables of runs on it."""
+    with os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in entries
+            if entry.name != MANIFEST
+            and not re.fullmatch(BATCH_NAME, entry.name)
+            and not (entry.name.startswith("duals-") and entry.is_dir(follow_symlinks=False))
+        )
+
+
+class _Writer:
+    def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
+        self.folder = folder
+        self.estimator = copy.copy(estimator)  # checks of data leave attributes behind
+        self.model = model
+        self.batch_size = batch_size
+        self._blocks = blocks
+        self.n_jobs = count_jobs(estimator.n_jobs)
+        self.sizes: list[BatchSize] = []
+        self.digests: list[str] = []
+        self.first: Encoded | None = None
+
+    def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Blocks as the model takes them; those without examples, or without one of weight above 0, left out."""
+        given = self._blocks() if callable(self._blocks) else self._blocks
+        for X, y, *weight in given:
+            if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
+                continue
+            if weight and weight[0] is not None and not np.any(weight[0]):
+                continue
+            yield *self.estimator._check_data(self.model, X, y), (weight[0] if weight else None)
+
+    def write(self, input_settings: dict[str, Any]) -> None:
+        """Both passes, then the manifest."""
+        partitioner = self.model.partitioner()
+        n_blocks = 0
+        for block in self.blocks():
+            partitioner.look(*block, self.n_jobs)
+            n_blocks += 1
+        if not n_blocks:
+            raise ValueError("there are no examples with a weight above 0")
+        partitioner.settle()
+        self._write_batches(partitioner, n_blocks)
+        partitioner.finish()
+        assert self.first is not None
+        n_weights = self.model.labelled(self.first).n_weights
+        settings = {
+            "n_weights": n_weights,
+            "features": self.model.feature_parameters(),
+            "parameters": _parameters(self.estimator),
+            "input": input_settings,
+        }
+        kind, parts = kind_of(self.estimator), ModelParts(kind_of(self.estimator))
+        self.model.with_weights(np.zeros(n_weights)).to_parts(parts)
+        write_manifest(self.folder, Manifest(kind, settings, self.sizes, self.digests, parts))
+
+    def _write_batches(self, partitioner: Partitioner, n_blocks: int) -> None:
+        held: list[Encoded] = []
+        room = float(self.batch_size)
+        n_seen = 0
+        for block in self.blocks():
+            n_seen += 1
+            encoded = partitioner.encode(*block, self.n_jobs)
+            if encoded is None:
+                continue
+            costs, start, n = _costs(encoded), 0, encoded.size.n_examples
+            while start < n:
+                stop = int(np.searchsorted(costs, costs[start] + room, side="right")) - 1
+                if stop <= start and held:  # the next example is for the next batch
+                    self._write_batch(partitioner, held)
+                    held, room = [], float(self.batch_size)
+                    continue
+                stop = min(max(stop, start + 1), n)  # at least one, however large
+                held.append(encoded.cut(start, stop))
+                room -= float(costs[stop] - costs[start])
+                start = stop
+                if start < n:
+                    self._write_batch(partitioner, held)
+                    held, room = [], float(self.batch_size)
+        if n_seen != n_blocks:
+            raise ChangedData
+        if held:
+            self._write_batch(partitioner, held)
+
+    def _write_batch(self, partitioner: Partitioner, held: list[Encoded]) -> None:
+        encoded = type(held[0]).joined(held)
+        path = os.path.join(self.folder, batch_name(len(self.sizes)))
+        self.digests.append(write_batch(path, encoded.to_arrays()))
+        n_slots, n_bytes = partitioner.n_slots(encoded), os.stat(path).st_size
+        self.sizes.append(BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
+        if self.first is None:
+            self.first = encoded
+
+
+def _costs(encoded: Encoded) -> Any:
+    """Bytes of the opened examples, added up: `opened_bytes` of the first k at place k."""
+    rows, entries = encoded.ends()
+    return EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """The estimator's parameters that are not about training; a template is with the model."""
+    from partwise.estimators.training import TrainedEstimator
+    from partwise.features.template import Template
+
+    training = set(TrainedEstimator._get_param_names())
+    found = {name: value for name, value in estimator.get_params(deep=False).items() if name not in training}
+    return {
+        name: None if isinstance(value, Template) else encode(value, f"the parameter {name}")
+        for name, value in found.items()
+    }

@@ -1,0 +1,114 @@
+"""Dual points: one distribution over labellings (and one mass) per example, in the form a solver has it in.
+
+    gibbs      p ~ exp(<counts, scores>), mass 1; slot scores of all examples end to end
+    linear     the same with scores A_i z + k c_i, of which z and k are stored: a point of the size of the weights
+    slots      expected counts s * mu, masses s and entropies s * H: enough for D when the features are linear in slots
+    cliques    marginals of the structure's cliques, mass 1: what tied counts cannot tell (edge marginals, entropy)
+    active     a few labellings of each example with coefficients that sum to its mass s (temperature 0)
+    aggregate  u and b alone, of a point (or an average of points) whose parts are no longer known
+
+`Problem.dual_terms` turns any of them into (u, b), and D = b - |u|^2 / (2 l2).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from partwise.support.arrays import Floats, Ints
+
+Kind = Literal["gibbs", "linear", "slots", "cliques", "active", "aggregate"]
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """Labellings kept by a working-set method.
+
+    Example i has labellings example_ptr[i]:example_ptr[i + 1]. Labelling k uses the slots (numbered within its example)
+    at labelling_ptr[k]:labelling_ptr[k + 1], `counts` times each, and has weight coefficients[k] >= 0. Examples without
+    labellings have mass 0 and take no room.
+    """
+
+    example_ptr: Ints
+    labelling_ptr: Ints
+    slots: Ints
+    counts: Floats
+    coefficients: Floats
+
+    def used_slots(self, n_examples: int) -> tuple[Ints, Ints, Floats, Floats]:
+        """(indptr, slots, s * mu, s): example i uses slots[indptr[i]:indptr[i + 1]], some perhaps named twice."""
+        n = len(self.example_ptr) - 1
+        if n != n_examples:
+            raise ValueError(f"the active set is of {n} examples, the problem has {n_examples}")
+        owner = np.repeat(np.arange(n), np.diff(self.example_ptr))  # example of each labelling
+        mass: Floats = np.bincount(owner, weights=self.coefficients, minlength=n).astype(np.float64)
+        values = np.repeat(self.coefficients, np.diff(self.labelling_ptr)) * self.counts
+        return self.labelling_ptr[self.example_ptr], self.slots, values, mass
+
+    def expected_counts(self, slot_offsets: Ints) -> tuple[Floats, Floats]:
+        """(s * mu of all examples end to end, s)."""
+        indptr, slots, values, mass = self.used_slots(len(slot_offsets) - 1)
+        index = np.repeat(slot_offsets[:-1], np.diff(indptr)) + slots
+        counts: Floats = np.bincount(index, weights=values, minlength=int(slot_offsets[-1])).astype(np.float64)
+        return counts, mass
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """A dual point of one of the kinds above; make it with the class method of that name.
+
+    For an aggregate point, `blocks` may hold another point whose parts are known, to start a solver from.
+    """
+
+    kind: Kind
+    scores: Floats | None = None
+    z: Floats | None = None
+    cost_scale: float | None = None
+    counts: Floats | None = None
+    mass: Floats | None = None
+    entropies: Floats | None = None
+    marginals: Floats | None = None
+    active: ActiveSet | None = None
+    u: Floats | None = None
+    b: float | None = None
+    blocks: "DualPoint | None" = None
+
+    @classmethod
+    def of_scores(cls, scores: Floats) -> "DualPoint":
+        """The Gibbs distributions with these slot scores."""
+        return cls("gibbs", scores=scores)
+
+    @classmethod
+    def of_linear(cls, z: Floats, cost_scale: float) -> "DualPoint":
+        """The Gibbs distributions with slot scores A_i z + cost_scale * c_i."""
+        return cls("linear", z=z, cost_scale=cost_scale)
+
+    @classmethod
+    def of_counts(cls, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None) -> "DualPoint":
+        """Expected counts s * mu, masses s (None: 1) and entropies s * H (None: 0)."""
+        return cls("slots", counts=counts, mass=mass, entropies=entropies)
+
+    @classmethod
+    def of_cliques(cls, marginals: Floats) -> "DualPoint":
+        """Clique marginals of all examples end to end."""
+        return cls("cliques", marginals=marginals)
+
+    @classmethod
+    def of_active_set(cls, active: ActiveSet) -> "DualPoint":
+        """Mixtures of a few labellings."""
+        return cls("active", active=active)
+
+    @classmethod
+    def of_plane(cls, u: Floats, b: float, blocks: "DualPoint | None" = None) -> "DualPoint":
+        """The pair (u, b): D = b - |u|^2 / (2 l2)."""
+        return cls("aggregate", u=u, b=b, blocks=blocks)
+
+    def linear(self) -> tuple[Floats, float]:
+        """(z, k) of a linear point."""
+        if self.z is None or self.cost_scale is None:
+            raise ValueError("the dual point lacks the arrays of its kind")
+        return self.z, self.cost_scale
+
+    def with_blocks(self) -> "DualPoint":
+        """The point itself, or for an aggregate the point it carries along to start from."""
+        return self.blocks if self.blocks is not None else self

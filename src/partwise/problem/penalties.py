@@ -1,0 +1,118 @@
+"""Penalties on the weights. What a penalty means for the objective and its dual is written in `problem`."""
+
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+
+from partwise.problem.capabilities import Capability
+from partwise.problem.losses import Link
+
+
+@dataclass(frozen=True)
+class Free:
+    """Weights start, ..., stop - 1 have no penalty: intercepts, features of value 1 that a labelling has once at most.
+
+    In their place there is a bound on their size that some minimum keeps anyway, so that it changes nothing but the
+    dual (see `problem`). It depends on the penalty of the others, and so does not stand here but what it is made of:
+
+    Parameters
+    ----------
+    at_zero : float
+        An upper bound of the sum of the losses at w = 0 with some free weights, after the link.
+    gold : tuple of float
+        For each label, the sum of the weights of the examples that have it. The free weights are those of these labels,
+        or of all but the first.
+    reach, largest : float
+        Of all rows, the largest norm and the largest absolute value, without the free columns.
+    link : "identity" or "squared"
+        The link of the loss.
+    """
+
+    start: int
+    stop: int
+    at_zero: float
+    gold: tuple[float, ...]
+    reach: float
+    largest: float
+    link: Link = "identity"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.stop:
+            raise ValueError(f"free weights must be some, got {self.start} to {self.stop}")
+        if self.stop - self.start not in (len(self.gold), len(self.gold) - 1):
+            raise ValueError(f"{self.stop - self.start} free weights for {len(self.gold)} labels")
+        if not (min(self.gold) > 0 and min(self.at_zero, self.reach, self.largest) >= 0):
+            raise ValueError("free weights: a label without examples, or a size below 0")
+
+    @property
+    def for_all(self) -> bool:
+        """Whether all labels have one: a number added to all of them changes nothing."""
+        return self.stop - self.start == len(self.gold)
+
+    def bound(self, l1: float, l2: float) -> float:
+        """What the absolute value of none of them exceeds at some minimum of P.
+
+        There P <= P(0). So the others have l2/2 |w|^2 <= P(0) and l1 |w|_1 <= P(0), and the scores that they give a row
+        for two labels differ by S <= min(sqrt(2) reach |w|, largest |w|_1). An example of label k has at least the loss
+        phi(b_j - b_k - S), and the mean over all of these is at most m = P(0) / gold_k. So b_j - b_k - S is at most m
+        with the identity link, and sqrt(m) with the squared link. Where all labels have one, they can be as much above
+        0 as below.
+        """
+        by_l2 = sqrt(2.0) * self.reach * sqrt(2.0 * self.at_zero / l2) if l2 > 0 else inf
+        by_l1 = self.largest * self.at_zero / l1 if l1 > 0 else inf
+        mean = self.at_zero / min(self.gold)
+        differ = (sqrt(mean) if self.link == "squared" else mean) + min(by_l1, by_l2)
+        return 0.5 * differ if self.for_all else differ
+
+
+@dataclass(frozen=True)
+class L2:
+    """strength / 2 * |w|^2. Estimators' C is 1 / strength. With strength 0 there is no certificate.
+
+    free: weights that are not penalised, if any.
+    """
+
+    strength: float
+    free: Free | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.strength) and self.strength >= 0):
+            raise ValueError(f"strength of the L2 penalty must be a number >= 0, got {self.strength}")
+
+    @property
+    def l1(self) -> float:
+        return 0.0
+
+    def capabilities(self) -> frozenset[Capability]:
+        """What a solver may ask of a penalty."""
+        found = {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM} | _penalised(self.free)
+        return frozenset(found | ({Capability.L2, Capability.PENALTY} if self.strength > 0 else set()))
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """l1 |w|_1 + strength / 2 |w|^2 with l1 > 0, which makes weights zero; strength 0 is the lasso.
+
+    free: weights that are not penalised, if any.
+    """
+
+    l1: float
+    strength: float = 0.0
+    free: Free | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.l1) and self.l1 > 0):
+            raise ValueError(f"l1 of the elastic net must be a number > 0 (else take L2), got {self.l1}")
+        if not (isfinite(self.strength) and self.strength >= 0):
+            raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
+
+    def capabilities(self) -> frozenset[Capability]:
+        """What a solver may ask of a penalty."""
+        found = {Capability.L1, Capability.PENALTY} | _penalised(self.free)
+        return frozenset(found | ({Capability.L2} if self.strength > 0 else set()))
+
+
+def _penalised(free: Free | None) -> set[Capability]:
+    return set() if free is not None else {Capability.ALL_PENALISED}
+
+
+Penalty = L2 | ElasticNet

@@ -1,0 +1,224 @@
+"""Several runs on one problem, side by side: as a table of text and as a figure."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from partwise.problem.result import Result, relative
+from partwise.support.arrays import Floats
+
+#: Relative gaps whose times the table has.
+LEVELS = (1e-1, 1e-2, 1e-3)
+#: Colours that can be told apart by most eyes (Okabe and Ito's, black last), and lines for more runs than that.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
+_LINES = ("-", "--", ":", "-.")
+_MARKERS = "osD^vPX*"
+
+
+def compare(results: Mapping[str, Any] | Iterable[Any]) -> Comparison:
+    """Set runs on the same problem side by side.
+
+    Parameters
+    ----------
+    results : dict of name -> run, or a list of runs
+        A run is a `Result`, or a fitted estimator, whose `result_` is taken. In a list, runs are named by their
+        solvers.
+
+    Returns
+    -------
+    Comparison
+        `print` shows a table; `plot()` gives a matplotlib figure of relative gaps and of primal values above the best
+        bound, against passes and seconds; notebooks show the figure.
+
+    Raises
+    ------
+    ValueError
+        If there is no run, or one run's lower bound is above another one's value: those are of different problems.
+
+    Notes
+    -----
+    A curve has a point for each certificate of its run. Most solvers issue few, as each costs about half a pass;
+    `callbacks.EachPass()` asks for one after every pass, which changes nothing else.
+    """
+    return Comparison(_named(results))
+
+
+class Comparison:
+    """Runs by name, with the smallest value and the largest lower bound that any of them found."""
+
+    def __init__(self, runs: dict[str, Result]) -> None:
+        if not runs:
+            raise ValueError("compare needs at least one run")
+        self.runs = runs
+        self._best = min(runs, key=lambda name: runs[name].primal)
+        self._lowest = max(runs, key=lambda name: runs[name].dual)
+        self.primal, self.dual = runs[self._best].primal, runs[self._lowest].dual
+        self._check()
+
+    def _check(self) -> None:
+        above, below = self.runs[self._lowest], self.runs[self._best]
+        if above.dual - above.rounding > below.primal + below.rounding:
+            raise ValueError(
+                f"the lower bound of {self._lowest!r}, {above.dual:.6g}, is above the value of {self._best!r}, "
+                f"{below.primal:.6g}: they are not runs on the same problem"
+            )
+
+    def above_best(self, name: str) -> Floats:
+        """How far the values of a run are above the largest lower bound, over the smallest value."""
+        bound = self.dual if math.isfinite(self.dual) else self.primal
+        return (self.runs[name].history["primal"] - bound) / (abs(self.primal) or 1.0)
+
+    def relative_gaps(self, name: str) -> Floats:
+        """The relative gaps of a run's history."""
+        history = self.runs[name].history
+        return np.array([relative(gap, primal) for gap, primal in zip(history["gap"], history["primal"], strict=True)])
+
+    def first(self, name: str, level: float) -> tuple[float, float] | None:
+        """(passes, seconds) at a run's first certificate with a relative gap of at most `level`; None if none has."""
+        reached = np.flatnonzero(self.relative_gaps(name) <= level)
+        if not reached.size:
+            return None
+        history = self.runs[name].history
+        return float(history["passes"][reached[0]]), float(history["seconds"][reached[0]])
+
+    def __str__(self) -> str:
+        heads = ["run", "status", "passes", "seconds", "primal", "gap", "rel. gap"]
+        rows = [[*heads, *(f"s to {level:g}" for level in LEVELS)]]
+        for name, run in sorted(self.runs.items(), key=lambda item: (item[1].relative_gap, item[1].seconds)):
+            found = [self.first(name, level) for level in LEVELS]
+            rows.append(
+                [
+                    name,
+                    run.status,
+                    f"{run.passes:.4g}",
+                    f"{run.seconds:.3g}",
+                    f"{run.primal:.8g}",
+                    f"{run.gap:.2g}",
+                    f"{run.relative_gap:.1e}",
+                    *("-" if each is None else f"{each[1]:.3g}" for each in found),
+                ]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            left, right = row[:2], row[2:]
+            cells = [*map(str.ljust, left, widths), *map(str.rjust, right, widths[2:])]
+            lines.append("  ".join(cells).rstrip())
+        known = f"the optimum is between {self.dual:.8g} ({self._lowest}) and {self.primal:.8g} ({self._best})"
+        if not math.isfinite(self.dual):
+            known = f"the smallest value is {self.primal:.8g} ({self._best}); no run has a lower bound"
+        return "\n".join([*lines, known])
+
+    __repr__ = __str__
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw gaps, and primal values above the best bound, against passes and seconds (extra "plot").
+
+        Axes are logarithmic. A ring at the end of a curve: the run did not reach its tolerance. The grey area is below
+        what the best bound and the best value leave open.
+
+        Parameters
+        ----------
+        axes : four matplotlib axes, optional
+            Default: those of a new figure.
+
+        Returns
+        -------
+        The figure.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise ImportError("compare(...).plot needs matplotlib: pip install 'partwise[plot]'") from None
+        own = axes is None
+        if own:
+            _, axes = pyplot.subplots(2, 2, figsize=(10, 7), sharey="row", sharex="col", layout="constrained")
+        panels = np.asarray(axes, dtype=object).ravel()
+        if len(panels) != 4:
+            raise ValueError(f"axes: 4 are needed, got {len(panels)}")
+        columns = (self.relative_gaps, self.above_best)
+        titles = ("gap / primal", "(primal - best dual) / best primal")
+        for k, panel in enumerate(panels):
+            for number, name in enumerate(self.runs):
+                self._draw(panel, number, name, ("passes", "seconds")[k % 2], columns[k // 2](name))
+            if any(np.any(line.get_ydata()) for line in panel.get_lines()):
+                panel.set(xscale="log", yscale="log")
+            else:
+                panel.text(0.5, 0.5, "no certificates", transform=panel.transAxes, ha="center", color="#808080")
+            panel.grid(which="major", alpha=0.25, linewidth=0.8)
+            panel.spines[["top", "right"]].set_visible(False)
+            if k % 2 == 0:
+                panel.set_ylabel(titles[k // 2])
+            if k >= 2 or not own:
+                panel.set_xlabel(("passes", "seconds")[k % 2])
+        open_below = relative(self.primal - self.dual, self.primal)
+        if 0 < open_below < math.inf:
+            for panel in panels[2:]:
+                panel.set_ylim(bottom=open_below / 3)
+                panel.axhspan(open_below / 3, open_below, color="#808080", alpha=0.15, linewidth=0)
+        figure = panels[0].figure
+        if own and len(self.runs) > 1:
+            handles, names = panels[0].get_legend_handles_labels()
+            across = min(len(names), 5)
+            figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
+        elif not own:
+            panels[0].legend()
+        return figure
+
+    def _draw(self, panel: Any, number: int, name: str, axis: str, values: Floats) -> None:
+        x = self.runs[name].history[axis]
+        # Logarithmic axes have no place for what is not positive, such as the start before the first pass.
+        shown = np.isfinite(values) & (values > 0) & (x > 0)
+        colour = _COLOURS[number % len(_COLOURS)]
+        line = _LINES[number // len(_COLOURS) % len(_LINES)]
+        many = np.count_nonzero(shown) > 25
+        marker = "" if many else _MARKERS[number % len(_MARKERS)]
+        panel.plot(x[shown], values[shown], line, marker=marker, markersize=4, linewidth=1.6, color=colour, label=name)
+        if shown.any():
+            face = colour if self.runs[name].converged else "white"
+            panel.plot(x[shown][-1], values[shown][-1], "o", markersize=7, color=colour, markerfacecolor=face, zorder=3)
+
+    def savefig(self, path: Any, **options: Any) -> None:
+        """Draw, and write the figure to a file; options are those of matplotlib's `savefig`."""
+        from matplotlib import pyplot
+
+        figure = self.plot()
+        figure.savefig(path, **options)
+        pyplot.close(figure)
+
+    def _repr_png_(self) -> bytes | None:
+        """What notebooks show; nothing without matplotlib, where they show the table."""
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            return None
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
+
+
+def _named(results: Mapping[str, Any] | Iterable[Any]) -> dict[str, Result]:
+    if isinstance(results, Mapping):
+        return {str(name): _result(run, repr(str(name))) for name, run in results.items()}
+    if isinstance(results, Result) or hasattr(results, "result_"):
+        results = [results]
+    runs = [_result(run, f"number {k}") for k, run in enumerate(results)]
+    often, seen = Counter(run.solver for run in runs), Counter[str]()
+    found = {}
+    for run in runs:
+        seen[run.solver] += 1
+        found[run.solver if often[run.solver] == 1 else f"{run.solver} {seen[run.solver]}"] = run
+    return found
+
+
+def _result(run: Any, where: str) -> Result:
+    found = getattr(run, "result_", run)
+    if not isinstance(found, Result):
+        raise TypeError(f"compare: run {where} is no Result and has none, it is of type {type(run).__name__}")
+    return found

@@ -1,0 +1,1 @@
+"""Solvers that change one weight, or one column of features, at a time: coordinate descent and iterative scaling."""

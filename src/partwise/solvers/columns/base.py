@@ -1,0 +1,405 @@
+"""What iterative scaling and coordinate descent share: state, passes, certificate, and what to say of hopeless data.
+
+Problem. min P(w) of `problem` for smooth losses with the identity link where every labelling is one slot ("one part")
+and the features can be had one by one ("column access"); l2 = 0 is allowed.
+
+Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
+with A_t(0) = 0. The methods are their A_t (Huang et al. 2010, Table 1 and (39), all in core/solvers/scaling.h) and
+
+    sequential   the next weight sees this one's step (Huang et al. 2010, Algorithm 1), in the order of the weights'
+                 numbers (the paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose
+                 last visit gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass
+                 is then as much work as a visit of every weight
+    parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
+
+Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19): all columns are needed in
+one place. The parallel update of `gis` goes through the examples instead and keeps no such table (section 4.2): all it
+needs are sums over batches, wherever these lie.
+
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
+pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
+l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+
+Source. Huang et al. 2010, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are
+recomputed from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than
+exp(50).
+"""
+
+import warnings
+from abc import ABC
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import sqrt
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from partwise import _core
+from partwise._core import ScalingReport, scaling_refresh
+from partwise.problem import Part, Problem
+from partwise.problem.capabilities import Capability, listed
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
+from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.state import State
+from partwise.support.arrays import Floats, Ints
+
+Order = Literal["index", "cyclic", "permuted", "adaptive"]
+UpdateKind = Literal["parallel", "sequential"]
+
+ORDERS = (
+    "order of the weights: index (by their numbers), cyclic (frequent features first), permuted differently in each "
+    "pass, or adaptive (by turns, weights that gain little for their cost less often)"
+)
+#: Passes between two recomputations of S and T.
+REFRESH = 20
+#: Certificates without progress before a run counts as stalled.
+PATIENCE = 4
+#: The adaptive order: a column waits at most this many rounds.
+LONGEST = 64
+#: Newton steps for one weight's minimum, at most.
+MOST_NEWTON = 100
+#: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
+GROWN = 30.0
+
+#: What S and T need of the batches.
+OF_TABLES = frozenset({Capability.IN_MEMORY, Capability.ONE_BATCH})
+NEEDS = OF_TABLES | frozenset(
+    {
+        Capability.SMOOTH,
+        Capability.IDENTITY_LINK,
+        Capability.SMOOTH_PENALTY,
+        Capability.ALL_PENALISED,
+        Capability.EXPECTATION_ORACLE,
+        Capability.EXPLICIT_WEIGHTS,
+        Capability.ONE_PART,
+        Capability.COLUMN_ACCESS,
+    }
+)
+
+
+@dataclass(kw_only=True)
+class ScalingState(State):
+    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); both are empty for
+    GIS's parallel update, which works from the weights alone.
+
+    wait, rest: the adaptive order's plan, one number per column. by_index: the columns in the order of their weights'
+    numbers; empty for other orders. largest_sum: f# (GIS). updates: weights moved so far.
+    cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
+    idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
+    """
+
+    weights: Floats
+    potentials: Floats
+    inverse: Floats
+    empirical: Floats
+    mass: Floats
+    wait: Ints
+    rest: Ints
+    by_index: Ints
+    n_columns: int
+    n_cells: int
+    largest_sum: float
+    rng: np.random.Generator
+    reference: float
+    updates: int = 0
+    cells: int = 0
+    still: int = 0
+    capped: int = 0
+    best_primal: float = float("inf")
+    best_norm: float = float("inf")
+    idle: int = 0
+
+    def complaint(self, fresh: Any) -> str:
+        of_data = ("empirical", "mass", "by_index", "n_columns", "n_cells", "largest_sum", "reference")
+        odd = [name for name in of_data if not np.array_equal(getattr(self, name), getattr(fresh, name))]
+        if odd:
+            return f"{odd[0]} is not that of the data"
+        if (self.potentials < 0).any() or not is_plan(self.wait, self.rest):
+            return "potentials or the plan of visits are invalid"
+        return super().complaint(fresh)
+
+
+@dataclass(frozen=True)
+class ScalingSolver(ScheduledSolver[ScalingState], ABC):
+    """A method: one approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
+
+    function: ClassVar[str]
+    #: Whether the function takes f#, the largest sum of an example's features.
+    needs_largest_sum: ClassVar[bool] = False
+    requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Huang et al. 2010, Theorems 2, 3 and 5: O(log 1/eps)"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
+        missing = OF_TABLES - problem.capabilities()
+        if self.keeps_cells and missing:
+            raise ValueError(
+                f"{self.name}: a table of examples and labels needs {listed(missing)}; update='parallel' has no table"
+            )
+        check_data(problem)
+        constants = problem.column_constants
+        columns = constants.weights
+        weights = np.zeros(problem.n_weights)
+        reference = 0.0
+        if problem.l2 == 0:
+            reference = sqrt(problem.norm2(problem.value_and_gradient(weights)[1]))
+        if warm_start is not None:  # padding stays 0: no step would ever move it
+            weights[columns] = start_weights(problem, warm_start)[columns]
+        state = ScalingState(
+            weights=weights,
+            potentials=np.empty(problem.n_slots if self.keeps_cells else 0),
+            inverse=np.empty(problem.n_examples if self.keeps_cells else 0),
+            empirical=constants.empirical,
+            mass=constants.mass,
+            wait=np.ones(len(columns), dtype=np.int64),
+            rest=np.zeros(len(columns), dtype=np.int64),
+            by_index=np.argsort(columns) if self.by_index else np.empty(0, dtype=np.int64),
+            n_columns=len(columns),
+            n_cells=constants.n_cells,
+            largest_sum=problem.largest_feature_sum() if self.needs_largest_sum else 0.0,
+            rng=rng,
+            reference=reference,
+        )
+        self.refresh(problem, state)
+        return state
+
+    @property
+    def keeps_cells(self) -> bool:
+        """Whether S and T are kept."""
+        return True
+
+    @property
+    def by_index(self) -> bool:
+        """Whether weights are visited in the order of their numbers."""
+        return False
+
+    def refresh(self, problem: Problem, state: ScalingState) -> None:
+        """S and T anew, from the weights."""
+        if self.keeps_cells:
+            scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether weights are visited by plan."""
+        return False
+
+    def columns(self, state: ScalingState) -> Ints:
+        """The columns of one pass, in the order of their visits."""
+        return _first(state.n_columns)
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        """One pass; subclasses add their parameters."""
+        raise NotImplementedError
+
+    def step(self, problem: Problem, state: ScalingState) -> None:
+        if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
+            self.refresh(problem, state)
+        if state.still:  # whether it is the end takes a look at all of them
+            state.rest[:] = 0
+        report = self.epoch(problem, state)
+        state.epoch += 1
+        state.still = 0 if report.updates else state.still + 1
+        state.capped = report.capped
+        state.updates += report.updates
+        state.cells += report.cells
+        state.visits = -(-state.cells * len(problem.active) // max(state.n_cells, 1))
+        state.gain = report.gain
+        if not np.isfinite(state.weights).all():
+            worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
+            raise DivergenceError(f"{self.name}: the weight of {problem.describe_weight(worst)} is not finite")
+
+    def run_epoch(
+        self,
+        problem: Problem,
+        state: ScalingState,
+        *,
+        parallel: bool = False,
+        **minimiser: Any,
+    ) -> ScalingReport:
+        """The core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
+        minimiser = {"max_newton": MOST_NEWTON, **minimiser}
+        part = _part(problem)
+        cells = _core.ScalingState(
+            part.native,
+            weights=state.weights,
+            potentials=state.potentials,
+            inverse=state.inverse,
+            empirical=state.empirical,
+            mass=state.mass,
+            largest_sum=state.largest_sum,
+        )
+        if self.adaptive:
+            plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
+            return _core.scaling_rounds(
+                cells, plan, _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+            )
+        minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
+        options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+        return _core.scaling_epoch(cells, self.columns(state), options)
+
+    def certificate(self, problem: Problem, state: ScalingState) -> Certified:
+        primal, gradient = problem.value_and_gradient(state.weights)
+        certificate = problem.certificate_at(primal, gradient, state.weights)
+        # The norm is all that `finished` can use where l2 = 0.
+        certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
+        plane = problem.touching_plane(state.weights, primal, gradient)
+        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
+
+    def weights(self, problem: Problem, state: ScalingState) -> Floats:
+        return state.weights.copy()
+
+    def check_due(self, state: ScalingState, tol: float) -> bool:
+        """At once if no weight moves any more, which is the end."""
+        return state.still > 1 or super().check_due(state, tol)
+
+    def observe(self, problem: Problem, state: ScalingState, certificate: Certificate) -> None:
+        down = certificate.primal < state.best_primal - 4e-16 * abs(state.best_primal)
+        state.idle = 0 if down or certificate.gradient_norm < 0.95 * state.best_norm else state.idle + 1
+        state.best_primal = min(state.best_primal, certificate.primal)
+        state.best_norm = min(state.best_norm, certificate.gradient_norm)
+
+    def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
+        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
+        if problem.l2 == 0:
+            small = tol > 0 and certificate.gradient_norm <= tol * state.reference
+            return "no certificate" if small else ("stalled" if stalled else None)
+        status = super().finished(problem, state, certificate, tol)
+        if status is None and stalled:
+            return self.at_the_end(certificate)
+        return status
+
+    def remark(self, problem: Problem, state: ScalingState) -> str:
+        text = f"{state.updates} updates of single weights"
+        if problem.l2 == 0:
+            norm = float(np.linalg.norm(problem.value_and_gradient(state.weights)[1]))
+            share = norm / state.reference if state.reference else 0.0
+            text += f", gradient norm {norm:.3g} ({share:.3g} of that at w = 0)"
+        return text
+
+    def check_end(self, problem: Problem, state: ScalingState, status: Status) -> None:
+        if problem.l2 == 0:
+            warn_of_infinity(self.name, problem, state)
+
+
+@dataclass(frozen=True)
+class SequentialSolver(ScalingSolver, ABC):
+    """Algorithm 1."""
+
+    order: Order = option("cyclic", ORDERS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order not in get_args(Order):
+            raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+
+    @property
+    def adaptive(self) -> bool:
+        return self.order == "adaptive"
+
+    @property
+    def by_index(self) -> bool:
+        return self.order == "index"
+
+    def columns(self, state: ScalingState) -> Ints:
+        if self.order == "permuted":
+            return state.rng.permutation(state.n_columns)
+        return state.by_index if self.by_index else super().columns(state)
+
+
+@dataclass(frozen=True)
+class ParallelSolver(SequentialSolver, ABC):
+    """Algorithm 2, or Algorithm 1 with the same function."""
+
+    update: UpdateKind = option("parallel", "parallel: all steps at once; sequential: one after the other")
+    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.update not in get_args(UpdateKind):
+            raise ValueError(f"update must be one of {', '.join(get_args(UpdateKind))}, got {self.update!r}")
+        if self.update == "parallel" and self.adaptive:
+            raise ValueError("order='adaptive' needs update='sequential': in parallel all weights move at once")
+        check_positive("newton_tol", self.newton_tol)
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
+
+
+def _part(problem: Problem) -> Part:
+    """The one batch that there is."""
+    (part,) = problem.in_memory()
+    return part
+
+
+@lru_cache(maxsize=1)
+def _first(n: int) -> Ints:
+    """The numbers below n: as many as there are weights, for every pass."""
+    numbers = np.arange(n, dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
+
+
+def is_plan(wait: Ints, rest: Ints) -> bool:
+    """Whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
+    good = (wait >= 1) & (wait <= LONGEST) & (rest >= 0) & (rest < LONGEST)
+    return bool(good.all())
+
+
+def check_positive(name: str, value: float) -> None:
+    """ValueError unless it is a positive number."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number, got {value}")
+
+
+def check_data(problem: Problem) -> None:
+    """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
+    describe, constants = problem.describe_weight, problem.column_constants
+    empirical, columns = constants.empirical, constants.weights
+    unseen = np.setdiff1d(constants.labels, constants.gold)
+    if unseen.size:
+        message = f"label {unseen[0]} is not the gold label of any example: its features are only held down"
+        warnings.warn(message, FeatureWarning, stacklevel=6)
+    empty = np.sort(columns[constants.mass[columns] == 0])
+    if empty.size:
+        more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
+        where = "everywhere" if len(problem.active) == problem.n_examples else "in every example of positive weight"
+        text = f"{describe(int(empty[0]))}{more} is 0 {where}: its weight stays 0"
+        warnings.warn(text, FeatureWarning, stacklevel=6)
+    if problem.l2 > 0:
+        return
+    lowest, highest = problem.column_extremes()
+    room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
+    never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
+    if never.size:
+        raise ValueError(
+            f"{describe(int(never[0]))} never occurs with the gold label: without a penalty its best weight "
+            f"is -infinity ({never.size} such features); take l2 > 0, or leave out pairs that were not observed"
+        )
+    always = np.flatnonzero(room & (highest - empirical <= 1e-12 * (highest - lowest)))
+    if always.size:
+        warnings.warn(
+            f"{describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
+            f"is +infinity ({always.size} such features)",
+            FeatureWarning,
+            stacklevel=6,
+        )
+
+
+def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
+    """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
+    separated = problem.separates(state.weights)
+    worst = int(np.abs(state.weights).argmax())
+    weight = float(state.weights[worst])
+    if separated:
+        reason = "the weights separate the training data, so that the optimum without a penalty is at infinity"
+    elif abs(weight) > GROWN * problem.loss.temperature:
+        reason = "the optimum without a penalty may be at infinity"
+    else:
+        return
+    described = problem.describe_weight(worst)
+    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {described}. Take l2 > 0."
+    warnings.warn(text, ConvergenceWarning, stacklevel=6)

@@ -1,0 +1,89 @@
+"""Coordinate descent with one Newton step per weight.
+
+Problem. That of `scaling`; features may be negative.
+
+Update. One weight after the other, by default in the adaptive order of `scaling`. With A_t(z) = P(w + z e_t) - P(w),
+d = -A_t'(0) / A_t''(0) and z = d, beta d, beta^2 d, ... the first z with
+
+    A_t(z) <= gamma z A_t'(0)
+
+(there is one for any beta, Theorem 4; as A_t is convex, one that is far can be found by bisection), where upper bounds
+of A_t are tried first: they cost nothing, while A_t(z) is a sum over the column. `bound`:
+
+    "paper"        the function of `is-bound`, where f_t >= 0: step 2' with (38) and (39)
+    "third-order"  before that another one: the third derivative of a log partition function is at most R times the
+                   second, R the range of f_t; with E and V the sums of means and variances of f_t at w,
+
+                       A_t(z) <= l2 (w_t z + z^2/2) - z e_t + z E + V (exp(R|z|) - 1 - R|z|) / R^2
+    "none"         A_t itself always (the paper's CDD)
+
+They change no step. What the paper ran is order="index", bound="paper".
+
+Stopping rule. That of `scaling`.
+
+Source. Huang et al. 2010, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of
+`scaling`; the order (the paper visits every weight in each pass, by number: order="index"; "cyclic" does so too,
+frequent features first, and reads about five times as many cells on CoNLL-2000 as the default to come within 1e-2 of
+the optimum); the third-order bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and
+changes no step, only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the
+features are 0/1, as in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides
+the rest.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from partwise._core import ScalingReport
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.solvers.columns.base import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
+from partwise.solvers.engine.base import option
+from partwise.solvers.engine.registry import register
+from partwise.support.checks import check_choice
+
+SearchBound = Literal["third-order", "paper", "none"]
+
+
+@register(place=15)
+@dataclass(frozen=True)
+class CD(SequentialSolver):
+    """Coordinate descent (see the module's docstring)."""
+
+    name: ClassVar[str] = "cd"
+    function: ClassVar[str] = "cd"
+    requires: ClassVar[frozenset[Capability]] = NEEDS
+
+    order: Order = option("adaptive", ORDERS)
+    bound: SearchBound = option(
+        "third-order",
+        "what the line search tries before the objective itself: paper (the function of is-bound), third-order (before "
+        "that a bound from the third derivative) or none",
+    )
+    beta: float = option(0.5, "factor on a step that is too long")
+    gamma: float | None = option(
+        None, "share of the linear decrease to ask for; by default 0.001 for 0/1 features, else 0.01"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("bound", self.bound, get_args(SearchBound))
+        if not 0 < self.beta < 1:
+            raise ValueError(f"beta must lie between 0 and 1, got {self.beta}")
+        if self.gamma is not None and not 0 < self.gamma < 0.5:
+            raise ValueError(f"gamma must lie between 0 and 1/2, got {self.gamma}")
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        return self.descend(problem, state, newton_tol=0.0, max_newton=1)
+
+    def descend(self, problem: Problem, state: ScalingState, newton_tol: float, max_newton: int) -> ScalingReport:
+        """One pass with up to `max_newton` steps per weight."""
+        binary = Capability.BINARY_FEATURES in problem.capabilities()
+        return self.run_epoch(
+            problem,
+            state,
+            search_bound=self.bound,
+            beta=self.beta,
+            gamma=self.gamma if self.gamma is not None else (0.001 if binary else 0.01),
+            newton_tol=newton_tol,
+            max_newton=max_newton,
+        )

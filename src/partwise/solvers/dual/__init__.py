@@ -1,0 +1,1 @@
+"""Solvers that raise the dual over distributions or marginals: exponentiated gradient, SDCA, SMO, excessive gap."""

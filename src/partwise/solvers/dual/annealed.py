@@ -1,0 +1,233 @@
+"""An entropy-smoothed dual with falling temperature, then pairwise Frank-Wolfe: for max-margin losses.
+
+Problem. max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0. At temperature tau > 0
+
+    D_tau(alpha) = D(alpha) + tau sum_i omega_i H(p_i)
+
+is smooth in Gibbs distributions, and its maximum is within tau sum_i omega_i log |Y_i| of that of D.
+
+Update. First `eg`'s: example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i, and a visit makes
+
+    s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i)
+
+with eta adapted so that D_tau does not fall. What smoothing costs at a point, tau sum_i omega_i H(p_i), is what D_tau
+and D differ by, and at the maximum of D_tau an upper bound of P - D. So the temperature, which starts at `temperature`
+in units of the cost, is multiplied by `factor` after each pass in which D_tau rose by less than `settled` times that
+(or after `PATIENCE` passes). Below `last_temperature` the distributions of each example become a working set: the
+`labellings` most probable labellings with their probabilities, which are made to sum to 1 (where the structure has no
+k_best: the expected counts as one mixture). From there on a step is one of `bcfw` with its default options: a pass with
+the oracle and pairwise steps, then sweeps over the labellings kept.
+
+A warm start in slot scores starts at `temperature`; expected counts and active sets go to the pairwise steps at once.
+
+Stopping rule. gap = P(w) - D <= tol |P| at temperature 0, in both parts; the point's entropy counts nothing. Checked
+every fifth pass in the first part, then as in `bcfw`.
+
+Source. The dual of Bartlett et al. 2004 with the entropy of Collins et al. 2008 for a smoothing; the finish is that of
+`bcfw`. No paper has this schedule. Sums over labellings at low temperatures are as stable as those of structures, which
+reduce by the maximum before they take exponentials.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from partwise import _core
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.solvers.dual.eg import REFRESH, Chain, visit_all
+from partwise.solvers.dual.eg_start import start_scores
+from partwise.solvers.engine.base import Certified, WarmStart, option, start_point
+from partwise.solvers.engine.registry import register
+from partwise.solvers.online.base import OnlineSolver
+from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, check_memory, start_sets
+from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
+from partwise.solvers.working_sets.kept_labellings import KeptLabellings
+from partwise.support.arrays import Floats
+
+#: Most passes at one temperature.
+PATIENCE = 10
+
+
+@dataclass(kw_only=True)
+class AnnealedState(BCFWState):
+    """What `bcfw` has, and Gibbs blocks: scores, marginals (all slots), entropies, step_sizes (n,).
+
+    temperature: of the Gibbs blocks; 0 once there are working sets in their place (which stay at the start until then,
+    as the Gibbs blocks do afterwards). held: passes made at this temperature. dual: D at this temperature.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
+
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
+    temperature: float
+    held: int = 0
+
+    def complaint(self, fresh: "AnnealedState") -> str:
+        if not 0 <= self.temperature <= fresh.temperature:
+            return f"its temperature is {self.temperature:g}"
+        return super().complaint(fresh)
+
+
+@register(place=10)
+@dataclass(frozen=True)
+class Annealed(OnlineSolver[AnnealedState]):
+    """Falling temperature, then pairwise Frank-Wolfe (see the module's docstring)."""
+
+    name: ClassVar[str] = "annealed"
+    requires: ClassVar[frozenset[Capability]] = BCFW.requires | {
+        Capability.IDENTITY_LINK,
+        Capability.EXPECTATION_ORACLE,
+    }
+    rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "none for the annealing; it ends as `bcfw` does"
+    advice: ClassVar[str] = BCFW.advice
+    default_max_passes: ClassVar[int] = 1000
+    slot_vectors: ClassVar[int] = 2
+
+    temperature: float = option(1.0, "the first temperature, in units of the cost")
+    factor: float = option(0.5, "factor on the temperature when a pass gained little")
+    settled: float = option(0.5, "how little: this share of temperature times entropy")
+    last_temperature: float = option(0.02, "below this temperature pairwise steps on labellings begin")
+    labellings: int = option(10, "most labellings of each example to begin them with")
+    sharpness: float = option(11.0, "how far the first scores of wrong parts lie below those of gold parts")
+    initial_step: float = option(0.5, "first step size of every example while the temperature falls")
+    growth: float = option(1.05, "factor on the step size after each visit")
+    memory_mb: float = option(1024.0, MEMORY_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("temperature", "settled", "last_temperature", "initial_step"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ValueError(f"{name} must be a number above 0, got {getattr(self, name)}")
+        if not 0 < self.factor < 1:
+            raise ValueError(f"factor must be above 0 and below 1, got {self.factor}")
+        if not (isfinite(self.sharpness) and self.sharpness >= 0):
+            raise ValueError(f"sharpness must be >= 0, got {self.sharpness}")
+        if not (isfinite(self.growth) and self.growth >= 1):
+            raise ValueError(f"growth must be >= 1, got {self.growth}")
+        if self.labellings < 1:
+            raise ValueError(f"labellings must be at least 1, got {self.labellings}")
+        check_memory(self.memory_mb)
+
+    @property
+    def finish(self) -> BCFW:
+        """The method of pairwise steps."""
+        return BCFW(order=self.order, check_every=self.check_every, memory_mb=self.memory_mb)
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> AnnealedState:
+        n, sparse = problem.n_examples, None
+        if warm_start is not None:
+            sparse = start_point(problem, warm_start, ("slots", "active"))
+        if sparse is None:
+            scores = start_scores(problem, warm_start, -self.sharpness, self.name)
+            marginals, entropies = problem.marginals_of_scores(scores)
+            u, b = problem.terms_of_counts(marginals)
+        else:
+            scores, marginals, entropies = np.zeros(problem.n_slots), np.zeros(problem.n_slots), np.zeros(n)
+        state = AnnealedState(
+            weights=np.zeros(problem.n_weights),
+            lag=np.zeros(problem.n_weights),
+            average=np.array([0.0, 1.0, 0.0]),
+            gaps=np.zeros(n),
+            sets=start_sets(problem, sparse, self.name),
+            scores=scores,
+            marginals=marginals,
+            entropies=entropies,
+            step_sizes=np.full(n, self.initial_step),
+            temperature=self.temperature,
+            rng=rng,
+        )
+        if sparse is None:
+            state.weights[:] = problem.weights_of_plane(u)
+            state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
+        else:
+            self._begin_finish(problem, state)
+        return state
+
+    def step(self, problem: Problem, state: AnnealedState) -> None:
+        if state.temperature == 0:
+            self.finish.step(problem, state)
+            return
+        self._gibbs_pass(problem, state)
+        if state.gain > self.settled * self._smoothing(problem, state) and state.held < PATIENCE:
+            return
+        before = self._smoothing(problem, state)
+        state.temperature *= self.factor
+        state.held = 0
+        state.dual += self._smoothing(problem, state) - before
+        if state.temperature < self.last_temperature:
+            state.sets = self._labellings(problem, state)
+            self._begin_finish(problem, state)
+
+    def _gibbs_pass(self, problem: Problem, state: AnnealedState) -> None:
+        """One pass of `eg` at the state's temperature."""
+        tau = state.temperature
+        options = _core.EgOptions(
+            l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
+        )
+        chain = Chain(state.weights, np.zeros(0), state.scores, state.marginals, state.entropies, state.step_sizes)
+        visits, state.gain = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+        state.visits += visits
+        state.epoch += 1
+        state.held += 1
+        state.dual += state.gain
+        if state.epoch % REFRESH == 0:
+            u, b = problem.terms_of_counts(state.marginals)
+            state.weights[:] = problem.weights_of_plane(u)
+            state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
+
+    @staticmethod
+    def _smoothing(problem: Problem, state: AnnealedState) -> float:
+        """tau sum_i omega_i H(p_i)."""
+        return state.temperature * float(problem.sample_weight @ state.entropies)
+
+    def _labellings(self, problem: Problem, state: AnnealedState) -> KeptLabellings:
+        """The working sets that take the Gibbs distributions' place."""
+        if Capability.K_BEST not in problem.capabilities():
+            return start_sets(problem, DualPoint.of_scores(state.scores), self.name)
+        return KeptLabellings(
+            [
+                _core.likely_labellings(part.native, state.scores[part.slots], self.labellings)
+                for part in problem.in_memory()
+            ]
+        )
+
+    @staticmethod
+    def _begin_finish(problem: Problem, state: AnnealedState) -> None:
+        """Weights and average from the working sets; what was noted of gains is not comparable to what comes."""
+        assert state.sets is not None
+        u, b = problem.dual_terms(DualPoint.of_active_set(active_set(state.sets)))
+        state.weights[:] = problem.weights_of_plane(u)
+        state.dual = problem.dual_of_plane(u, b)
+        state.average[:] = 0.0, 1.0, b
+        state.temperature, state.held, state.checked_gain = 0.0, 0, 0.0
+
+    def certificate(self, problem: Problem, state: AnnealedState) -> Certified:
+        if state.temperature == 0:
+            return self.finish.certificate(problem, state)
+        certificate, weights = problem.certify(DualPoint.of_counts(state.marginals))
+        return Certified(certificate, weights, DualPoint.of_scores(state.scores))
+
+    def weights(self, problem: Problem, state: AnnealedState) -> Floats:
+        return self.finish.weights(problem, state) if state.temperature == 0 else state.weights.copy()
+
+    def check_due(self, state: AnnealedState, tol: float) -> bool:
+        """A small gain at one temperature says nothing about the gap at 0."""
+        if state.temperature > 0 and self.check_every is None:
+            return state.epoch - state.checked_epoch >= 5
+        return super().check_due(state, tol)
+
+    def guess_primal(self, state: AnnealedState) -> float:
+        return self.finish.guess_primal(state)
+
+    def remark(self, problem: Problem, state: AnnealedState) -> str:
+        if state.temperature == 0:
+            return self.finish.remark(problem, state)
+        return f"the temperature is {state.temperature:.3g}, pairwise steps have not begun"

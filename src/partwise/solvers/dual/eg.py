@@ -1,0 +1,326 @@
+"""Online exponentiated gradient on the dual.
+
+Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0. With
+an l1 term (an elastic net): temperature above 0.
+
+Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. A visit takes a step of size eta
+along the block's gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
+
+    s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i),    theta_i = A_i w,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
+
+and w follows the change of mu_i. With l1, u = sum_i omega_i A_i'(g_i - mu_i) is kept beside w = soft(u, l1) / l2, and
+both follow on the rows that a visit touches; R*(u) = |soft(u, l1)|^2 / (2 l2) is no rougher than |u|^2 / (2 l2), so
+that all bounds on steps hold as they are, and changes of the dual are exact. Step sizes:
+
+    adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
+               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` per visit,
+               up to 1 / tau (to 1000 at temperature 0)
+    theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
+               upper bound of it)
+    a number   that one; a run whose dual falls back for good raises DivergenceError
+
+Options. initial_step "calibrate": the first step is found on a tenth of the data (`calibration`). anneal > 1: the
+first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delta) runs side by side, and the best is
+certified.
+
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples at the problem's own l2; checked when it
+may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
+
+Threads. With n_jobs > 1, where examples are large and many enough for it, this is another algorithm than the papers'.
+Lanes (at most 8) visit a few examples each, at the weights of the round's beginning plus their own changes, and
+exchange changes at its end; a round that made the dual worse is undone, except for the first lane's part, and where
+that happens often one lane makes the rest of the pass. The dual still never falls, and the certificate is the same; but
+steps are judged at weights up to a round old, the papers' bounds are not proved for it, and a pass brings the dual less
+far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
+the same bits; another number gives others.
+
+Source. Collins et al. 2008: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its
+calibration, effective iterations: `passes` counts every trial step), 7.1.1 (annealing:
+l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold, where rate is 0.7 and hold 5 passes; set to l2 once within a
+thousandth of it), Theorem 2 and the repeated runs after it: their mean excess is doubled by all of them with
+probability <= delta. Theorem 2 is about step_size "theorem", or a number up to it, with order "random"; of the default
+options (adaptive steps, order "permuted") it is known that the dual never falls, but no rate.
+Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by default; start near the gold
+labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is enormous and the run never
+recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
+"""
+
+from dataclasses import dataclass, field
+from math import ceil, isfinite, log2
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from partwise import _core
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import ElasticNet
+from partwise.problem.result import Status
+from partwise.solvers.dual.calibration import calibrate
+from partwise.solvers.dual.eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
+from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
+from partwise.solvers.engine.divergence import WatchedState, check_end, watch
+from partwise.solvers.engine.registry import register
+from partwise.solvers.online.base import OnlineState
+from partwise.support.arrays import Floats, Ints
+
+#: Passes between two recomputations of the weights.
+REFRESH = 20
+#: Annealing is over when l2 is within this share of its target.
+ANNEALED = 1e-3
+
+
+@dataclass(kw_only=True)
+class EGState(OnlineState, WatchedState):
+    """Arrays of all runs end to end, run by run.
+
+    weights: (runs * d,), w(alpha) at the l2 of the moment. plane: the same of u with l1, else empty. scores, marginals:
+    (runs * all slots,). entropies, step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual:
+    the best of them. excess: how far l2 is above its target, over the target.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
+
+    weights: Floats
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
+    duals: Floats
+    plane: Floats = field(default_factory=lambda: np.zeros(0))
+    excess: float = 0.0
+
+
+class Chain(NamedTuple):
+    """One run's part of each array, as views."""
+
+    weights: Floats
+    plane: Floats
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
+
+
+def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
+    """Visit these examples, in this order across all batches: (trial steps made, the dual's gain)."""
+    blocks = [
+        _core.EgState(
+            part.native,
+            weights=chain.weights,
+            scores=chain.scores[part.slots],
+            marginals=chain.marginals[part.slots],
+            entropies=chain.entropies[part.examples],
+            step_sizes=chain.step_sizes[part.examples],
+            plane=chain.plane if problem.l1 else None,
+        )
+        for part in problem.in_memory()
+    ]
+    report = _core.eg_epoch(blocks, order, options)
+    return report.visits, report.dual_gain
+
+
+@register(place=2)
+@dataclass(frozen=True)
+class EG(BlockSolver[EGState]):
+    """Online exponentiated gradient (see the module's docstring)."""
+
+    name: ClassVar[str] = "eg"
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.IDENTITY_LINK,
+            Capability.EXPECTATION_ORACLE,
+            Capability.L2,
+            Capability.ALL_PENALISED,
+            Capability.SMOOTH_TERM,
+            Capability.IN_MEMORY,
+        }
+    )
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (EGState,)
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = (
+        "Collins et al. 2008, Theorem 2, with the theorem's steps and random order: O(log 1/eps); O(1/eps) at "
+        "temperature 0; none for the defaults"
+    )
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 500
+    slot_vectors: ClassVar[int] = 2
+
+    step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
+    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
+    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
+    initial_step: str | float = option(0.5, "adaptive: first step size of every example, or calibrate")
+    growth: float = option(1.05, "adaptive: factor on the step size after each visit")
+    round_size: int = option(
+        0, "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    )
+    anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
+    anneal_hold: int = option(5, "passes at the first l2")
+    anneal_rate: float = option(0.7, "factor per pass on how far l2 is above its target")
+    delta: float = option(1.0, "take the best of log2(1 / delta) independent runs")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_options(self.step_size, ("adaptive", "theorem"), self.start, self.sharpness)
+        if isinstance(self.initial_step, str):
+            if self.initial_step != "calibrate":
+                raise ValueError(f"initial_step must be calibrate or a number, got {self.initial_step!r}")
+        elif not (isfinite(self.initial_step) and self.initial_step > 0):
+            raise ValueError(f"initial_step must be positive, got {self.initial_step}")
+        if not (self.growth >= 1 and self.round_size >= 0):
+            raise ValueError("growth must be >= 1 and round_size >= 0")
+        if not (isfinite(self.anneal) and self.anneal >= 1 and self.anneal_hold >= 0 and 0 <= self.anneal_rate < 1):
+            raise ValueError("anneal must be >= 1, anneal_hold >= 0 and anneal_rate at least 0 and below 1")
+        if not 0 < self.delta <= 1:
+            raise ValueError(f"delta must be above 0 and at most 1, got {self.delta}")
+
+    @property
+    def runs(self) -> int:
+        """How many independent runs there are."""
+        return max(1, ceil(log2(1.0 / self.delta)))
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
+        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+        marginals, entropies = problem.marginals_of_scores(scores)
+        u, b = problem.terms_of_counts(marginals, None, entropies)
+        visits = 0
+        if self.step_size == "adaptive" and self.initial_step == "calibrate":
+            first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
+            steps = np.full(problem.n_examples, first)
+        else:
+            steps = self.step_sizes(problem)
+        excess = self.excess(1)
+        annealed = _annealed(problem, excess)
+        dual = annealed.dual_as_it_is(u, b)
+        runs = self.runs
+        return EGState(
+            weights=np.tile(annealed.weights_of_plane(u), runs),
+            plane=np.tile(u, runs) if problem.l1 else np.zeros(0),
+            scores=np.tile(scores, runs) if runs > 1 else scores,
+            marginals=np.tile(marginals, runs) if runs > 1 else marginals,
+            entropies=np.tile(entropies, runs),
+            step_sizes=np.tile(steps, runs),
+            duals=np.full(runs, dual),
+            dual=dual,
+            best_dual=dual,
+            excess=excess,
+            visits=visits,
+            rng=rng,
+        )
+
+    def step(self, problem: Problem, state: EGState) -> None:
+        self._anneal(problem, state)
+        annealed = _annealed(problem, state.excess)
+        gains = np.zeros(self.runs)
+        for k in range(self.runs):
+            chain = self._chain(problem, state, k)
+            options = _core.EgOptions(
+                l2=annealed.l2,
+                l1=problem.l1,
+                adaptive=self.step_size == "adaptive",
+                growth=self.growth,
+                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                n_jobs=problem.n_jobs,
+                round_size=self.round_size,
+            )
+            visits, gains[k] = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+            state.visits += visits
+        state.epoch += 1
+        state.duals += gains
+        best = int(np.argmax(state.duals))
+        state.gain, state.dual = float(gains[best]), float(state.duals[best])
+        state.raised += state.gain
+        watch(state, self.name, self.step_size)
+        if state.epoch % REFRESH == 0:
+            for k in range(self.runs):
+                self._refresh(problem, state, k)
+            state.dual = float(state.duals.max())
+
+    def certificate(self, problem: Problem, state: EGState) -> Certified:
+        # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
+        # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
+        scores = self._best(problem, state).scores
+        return Certified(*problem.certify(self.dual_point(problem, state)), DualPoint.of_scores(scores))
+
+    def dual_point(self, problem: Problem, state: EGState) -> DualPoint:
+        chain = self._best(problem, state)
+        return DualPoint.of_counts(chain.marginals, None, chain.entropies)
+
+    def in_blocks(self) -> InBlocks | None:
+        # Other steps are for one l2, and annealing and repeated runs for all examples at once.
+        usual = self.step_size == "adaptive" and self.initial_step != "calibrate"
+        return super().in_blocks() if usual and self.anneal == 1 and self.runs == 1 else None
+
+    def weights(self, problem: Problem, state: EGState) -> Floats:
+        return self._best(problem, state).weights * (1.0 + state.excess)
+
+    def check_due(self, state: EGState, tol: float) -> bool:
+        """While l2 is far above its target a small gain says nothing about the gap."""
+        if state.excess > 0 and self.check_every is None:
+            return state.epoch - state.checked_epoch >= 5
+        return super().check_due(state, tol)
+
+    def guess_primal(self, state: EGState) -> float:
+        return state.checked_primal or state.dual
+
+    def check_end(self, problem: Problem, state: EGState, status: Status) -> None:
+        check_end(state, status, self.name, self.step_size)
+
+    def least_step(self, problem: Problem) -> float:
+        """A step that no example can refuse."""
+        curvature = float((problem.sample_weight * psi2_bounds(problem)).max()) / problem.l2
+        return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
+
+    def step_sizes(self, problem: Problem) -> Floats:
+        """One step size per example, before the first visit (and without calibration)."""
+        n, tau = problem.n_examples, problem.loss.temperature
+        if self.step_size == "adaptive":
+            return np.full(n, min(float(self.initial_step), max_step(problem)))
+        if self.step_size != "theorem":
+            return np.full(n, float(self.step_size))
+        largest = float(psi2_bounds(problem).max()) / problem.l2
+        return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / max_step(problem))
+
+    def excess(self, number: int) -> float:
+        """How far l2 is above its target in the pass of this number (the first is 1), over the target (7.1.1)."""
+        excess = (self.anneal - 1.0) * self.anneal_rate ** max(0, number - self.anneal_hold)
+        return excess if excess > ANNEALED else 0.0
+
+    def _anneal(self, problem: Problem, state: EGState) -> None:
+        """The l2 of the pass to come: the weights and the duals follow it."""
+        excess = self.excess(state.epoch + 1)
+        if excess == state.excess:
+            return
+        old, new = _annealed(problem, state.excess), _annealed(problem, excess)
+        state.excess = excess
+        for k in range(self.runs):
+            state.duals[k] += old.change_of_dual(self._chain(problem, state, k).weights, new)
+        state.weights *= old.l2 / new.l2
+        state.dual = state.best_dual = float(state.duals.max())
+        state.best_epoch = state.epoch
+
+    def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
+        chain, annealed = self._chain(problem, state, k), _annealed(problem, state.excess)
+        u, b = problem.terms_of_counts(chain.marginals, None, chain.entropies)
+        chain.weights[:] = annealed.weights_of_plane(u)
+        if problem.l1:
+            chain.plane[:] = u
+        state.duals[k] = annealed.dual_as_it_is(u, b)
+
+    def _best(self, problem: Problem, state: EGState) -> Chain:
+        return self._chain(problem, state, int(np.argmax(state.duals)))
+
+    def _chain(self, problem: Problem, state: EGState, k: int) -> Chain:
+        arrays = (state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes)
+        sizes = [len(array) // self.runs for array in arrays]
+        return Chain(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
+
+
+def _annealed(problem: Problem, excess: float) -> Problem:
+    """The problem with its l2 so far above the target."""
+    if not excess:
+        return problem
+    l2 = problem.l2 * (1.0 + excess)
+    return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else l2)

@@ -1,0 +1,93 @@
+"""Batch exponentiated gradient in primal form: memory for weights and one example.
+
+Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+
+Update. The slot scores of batch exponentiated gradient are s_i = A_i z + k c_i for one vector z and one number k if
+they are so at the start, for the update is linear in them and has the same coefficients for every example:
+
+    z <- (1 - eta tau) z + eta w,    k <- (1 - eta tau) k + eta kappa,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
+
+where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. z = 0 at the start, with k = 0
+(uniform distributions) or k = -`sharpness` (near the gold labelling). Step sizes as in `eg_batch`.
+
+Stopping rule. gap = P(w) - D <= tol |P|, as in `eg_batch`: u, and b = sum_i omega_i (kappa <mu_i, c_i> + tau H_i), are
+summed in the same pass over the data, which is all that D needs. The result's dual point is the pair (z, k).
+
+Source. Bartlett et al. 2004: Figure 5 (appendix C), the max-margin problem. The paper's line z^(t+1) = z^t + ... inside
+the loop over examples must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0,
+eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss
+z <- (1 - eta) z + eta w), sample weights, the start near the gold labelling, and steps that may change from round to
+round.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from partwise.problem import Problem
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.result import DivergenceError
+from partwise.solvers.dual.eg_batch import BatchEG, BatchState, Moved
+from partwise.solvers.dual.eg_start import start_cost_scale
+from partwise.solvers.engine.base import WarmStart, start_point, start_weights
+from partwise.solvers.engine.registry import register
+from partwise.support.arrays import Floats
+
+
+@dataclass(kw_only=True)
+class EGPrimalState(BatchState):
+    """z: (d,). gold: (d,), the sum of omega_i A_i'g_i."""
+
+    z: Floats
+    cost_scale: float
+    gold: Floats
+
+
+@register(place=8)
+@dataclass(frozen=True)
+class EGPrimal(BatchEG[EGPrimalState]):
+    """Batch exponentiated gradient in primal form (see the module's docstring)."""
+
+    name: ClassVar[str] = "eg-primal"
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
+        z, cost_scale = self._start(problem, warm_start)
+        first = Moved(None, *problem.eg_linear_point(z, cost_scale, cost_scale))
+        gold = problem.gold_features()
+        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
+
+    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
+        keep = 1.0 - step * problem.loss.temperature
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = keep * state.z + problem.weights_of_plane(state.u, step)
+            cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
+        if not (isfinite(cost_scale) and np.isfinite(z).all()):
+            raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
+        u, b, log_partition, reference = problem.eg_linear_point(z, cost_scale, state.cost_scale)
+        if self.step_size == "search":
+            reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
+        return Moved((z, cost_scale), u, b, log_partition, reference)
+
+    def settle(self, state: EGPrimalState, point: tuple[Floats, float]) -> None:
+        state.z, state.cost_scale = point
+
+    def point(self, state: EGPrimalState) -> DualPoint:
+        return DualPoint.of_linear(state.z, state.cost_scale)
+
+    def _start(self, problem: Problem, warm_start: WarmStart | None) -> tuple[Floats, float]:
+        if warm_start is None:
+            return np.zeros(problem.n_weights), start_cost_scale(self.start, self.sharpness)
+        point = start_point(problem, warm_start, ("linear",))
+        if point is not None:
+            z, cost_scale = point.linear()
+            return start_weights(problem, z), cost_scale
+        tau = problem.loss.temperature
+        if tau == 0:
+            raise ValueError(
+                "eg-primal at temperature 0 starts from a dual point of kind 'linear' (as in an earlier result of "
+                "eg-primal); weights alone, or another kind of dual point, do not give it"
+            )
+        # The oracle's answer at w: slot scores (A_i w + kappa c_i) / tau.
+        return start_weights(problem, warm_start) / tau, problem.loss.cost_scale / tau

@@ -1,0 +1,231 @@
+"""Dual extragradient with Bregman projections, for the saddle point of max-margin losses.
+
+Problem. min over w, max over distributions alpha of l2/2 |w|^2 + b(alpha) - <u(alpha), w>, the saddle point of P and D
+of `problem` at temperature 0 with the identity link (hinge); l2 > 0. Its operator is
+F(w, alpha) = (l2 w - u(alpha), -(theta_i + kappa c_i)), the second part in slots, per example and weight omega_i.
+
+Update. Distances are those of the prox-function a/2 |w|^2 + sum_i omega_i KL(alpha_i || uniform), whose projections are
+additions to w and to the slot scores of alpha. From (w, alpha) with scores A_i y + k c_i, a step of length eta is
+
+    w_v = w - eta/a (l2 w - u(alpha)),          y_v = y + eta w,      k_v = k + eta kappa       (look ahead)
+    w  <- w - eta/a (l2 w_v - u(alpha_v)),      y  <- y + eta w_v,    k  <- k + eta kappa       (step from there)
+
+so that all distributions are two vectors and a number, as in `eg-primal`; two inferences per step. eta, with `step`:
+
+    theorem    1 / L, L = l2 / a + sqrt(sum_i omega_i Psi_i / a) (Psi_i as in the derivation)
+    adaptive   from there, times 1.2 after each step that has eta <F(v), v - new> <= distance of the new point from the
+               old one, all that the proof takes L for; halved and tried again until that holds. 1 / L always passes
+
+Answer. The averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
+(a/2 |w(mean alpha) - first w|^2 + sum_i omega_i log |Y_i|) / sum of eta.
+
+Stopping rule. gap = P - D <= tol |P|; D of the averaged plane or the newest, P at the averaged weights or those of the
+averaged plane, whichever is better. Checked when it may be near, at least every fifth step (after step 100: every
+twentieth part of the steps made).
+
+Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section
+5 (Zhang et al. 2011, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from
+the newest point (the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
+Departures: a penalty instead of a ball of weights; sample weights; the search for eta; the choice
+a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike, as l2/2 |w*|^2 is a part of P(0)
+(a tenth, by default).
+"""
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from partwise._core import dot
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.result import DivergenceError
+from partwise.solvers.dual.eg_start import psi2_bounds
+from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.registry import register
+from partwise.solvers.engine.state import State
+from partwise.support.arrays import Floats
+
+Step = Literal["adaptive", "theorem"]
+
+#: Factors of eta after a step that holds, and after one that does not.
+GROW, SHRINK = 1.2, 0.5
+#: Differences below this share of the numbers involved are rounding.
+NOISE = 1e-12
+
+
+@dataclass(kw_only=True)
+class ExtragradientState(State):
+    """weights: w; y, cost_scale: of alpha's slot scores; u, b: its plane. All vectors (d,).
+
+    log_partition: sum omega log Z of these scores. mean_weights, mean_u, mean_b: averages, of total weight `total`.
+    gold: sum omega A'g. step_size: eta; least_step: the theorem's; prox: a.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_size", "least_step", "prox"})
+
+    weights: Floats
+    y: Floats
+    cost_scale: float
+    u: Floats
+    b: float
+    log_partition: float
+    gold: Floats
+    mean_weights: Floats
+    mean_u: Floats
+    mean_b: float
+    total: float
+    step_size: float
+    least_step: float
+    prox: float
+
+
+class _Point(NamedTuple):
+    """Distributions with slot scores A y + k c: plane, sum omega log Z, and sum omega (H + old k <mu, c>)."""
+
+    y: Floats
+    cost_scale: float
+    u: Floats
+    b: float
+    log_partition: float
+    reference: float
+
+
+@register(place=27)
+@dataclass(frozen=True)
+class Extragradient(ScheduledSolver[ExtragradientState]):
+    """Dual extragradient (see the module's docstring)."""
+
+    name: ClassVar[str] = "extragradient"
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.TEMPERATURE_0,
+            Capability.IDENTITY_LINK,
+            Capability.EXPECTATION_ORACLE,
+            Capability.L2,
+            Capability.ALL_PENALISED,
+            Capability.SMOOTH_PENALTY,
+        }
+    )
+    rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Taskar et al. 2006: O(1/eps)"
+    advice: ClassVar[str] = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 4000
+
+    step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem")
+    balance: float = option(10.0, "weight of distances in w beside those in alpha")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step_rule not in get_args(Step):
+            raise ValueError(f"step_rule must be one of {', '.join(get_args(Step))}, got {self.step_rule!r}")
+        if not (isfinite(self.balance) and self.balance > 0):
+            raise ValueError(f"balance must be a number above 0, got {self.balance}")
+
+    def init_state(
+        self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None
+    ) -> ExtragradientState:
+        d = problem.n_weights
+        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
+        y = np.zeros(d)
+        u, b, spread, _ = problem.eg_linear_point(y, 0.0, 0.0)  # log Z of zero scores is log |Y|
+        at_zero = problem.losses(np.zeros(d))
+        prox = self.balance * problem.l2 * (spread / at_zero if spread > 0 and at_zero > 0 else 1.0)
+        coupling = dot(problem.sample_weight, psi2_bounds(problem))
+        step = 1.0 / (problem.l2 / prox + sqrt(coupling / prox))
+        return ExtragradientState(
+            weights=weights,
+            y=y,
+            cost_scale=0.0,
+            u=u,
+            b=b,
+            log_partition=spread,
+            gold=problem.gold_features(),
+            mean_weights=weights.copy(),
+            mean_u=u.copy(),
+            mean_b=b,
+            total=0.0,
+            step_size=step,
+            least_step=step,
+            prox=prox,
+            visits=2 * len(problem.active),
+        )
+
+    def step(self, problem: Problem, state: ExtragradientState) -> None:
+        kappa = problem.loss.cost_scale
+        while True:
+            eta = state.step_size
+            ahead_w = state.weights - eta / state.prox * problem.gradient(state.weights, state.u)
+            ahead = self._point(problem, state, state.y + eta * state.weights, state.cost_scale + eta * kappa)
+            slope = problem.gradient(ahead_w, ahead.u)
+            weights = state.weights - eta / state.prox * slope
+            new = self._point(problem, state, state.y + eta * ahead_w, state.cost_scale + eta * kappa)
+            if not (isfinite(new.b + new.log_partition) and np.isfinite(weights).all()):
+                raise DivergenceError(f"{self.name}: numbers beyond double precision at a step of {eta:.3g}")
+            if self._holds(problem, state, eta, ahead_w, ahead, slope, weights, new):
+                break
+            if eta <= state.least_step:
+                raise DivergenceError(
+                    f"{self.name}: a step of {eta:.3g}, the theorem's, is too long: the feature map's psi2_bound is "
+                    "not a bound, or an oracle is wrong"
+                )
+            state.step_size = max(SHRINK * eta, state.least_step)
+        state.total += eta
+        share = eta / state.total
+        state.mean_weights += share * (ahead_w - state.mean_weights)
+        state.mean_u += share * (ahead.u - state.mean_u)
+        state.mean_b += share * (ahead.b - state.mean_b)
+        state.weights, state.y, state.cost_scale = weights, new.y, new.cost_scale
+        state.u, state.b, state.log_partition = new.u, new.b, new.log_partition
+        if self.step_rule == "adaptive":
+            state.step_size = GROW * eta
+        state.gain = 1.0 / state.total
+        state.epoch += 1
+
+    def certificate(self, problem: Problem, state: ExtragradientState) -> Certified:
+        planes = [(state.mean_u, state.mean_b), (state.u, state.b)]
+        u, b = max(planes, key=lambda plane: problem.dual_of_plane(*plane))
+        candidates = [state.mean_weights, problem.weights_of_plane(state.mean_u)]
+        values = [problem.value(weights) for weights in candidates]
+        best = int(values[1] < values[0])
+        certificate = problem.certificate_of(values[best], u, b, candidates[best], state.epoch + 1)
+        return Certified(certificate, candidates[best].copy(), DualPoint.of_plane(u.copy(), b))
+
+    def weights(self, problem: Problem, state: ExtragradientState) -> Floats:
+        return state.mean_weights.copy()
+
+    def remark(self, problem: Problem, state: ExtragradientState) -> str:
+        return f"step size {state.step_size / state.least_step:.3g} times the theorem's"
+
+    def _point(self, problem: Problem, state: ExtragradientState, y: Floats, cost_scale: float) -> _Point:
+        found = problem.eg_linear_point(y, cost_scale, state.cost_scale)
+        state.visits += len(problem.active)
+        return _Point(y, cost_scale, *found)
+
+    def _holds(
+        self,
+        problem: Problem,
+        state: ExtragradientState,
+        eta: float,
+        ahead_w: Floats,
+        ahead: _Point,
+        slope: Floats,
+        weights: Floats,
+        new: _Point,
+    ) -> bool:
+        """eta <F(v), v - new> <= a/2 |w_new - w|^2 + sum omega KL(alpha_new || alpha), up to rounding."""
+        of_alpha = (ahead.b - problem.dot(ahead.u, ahead_w)) - (new.b - problem.dot(new.u, ahead_w))
+        gain = problem.dot(slope, ahead_w - weights) - of_alpha
+        # E_new[scores of alpha] = <sum omega A'mu_new, y> + k <mu_new, c>, and sum omega A'mu = sum omega A'g - u
+        expected = problem.dot(state.gold - new.u, state.y)
+        divergence = state.log_partition - new.reference - expected
+        distance = 0.5 * state.prox * problem.norm2(weights - state.weights) + divergence
+        # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
+        size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
+        size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
+        rounding = problem.rounding
+        times_u = 2.0 * rounding.size(state.y) + eta * (2.0 * rounding.size(ahead_w) + rounding.size(ahead_w - weights))
+        return eta * gain <= distance + NOISE * size + rounding.of_plane(0.0, 1.0, 0)[1] * times_u

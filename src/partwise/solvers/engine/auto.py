@@ -1,0 +1,334 @@
+"""`solve`, and the choice of a solver where none is named.
+
+The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
+
+    l1 > 0, one part per labelling    cd-l1, if l2 = 0, the problem is tiny or weights are few (see `_few_weights`)
+    l1 > 0                            eg-prox
+    l1 > 0, batches not in memory     owlqn
+    hinge, squared hinge              bcfw, with draws by gaps (see `_max_margin`)
+    hinge, batches not in memory      block-dual with bcfw, or excessive-gap where there are no files for dual variables
+    hinge, kernels                    eg
+    hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
+    else at temperature 0             one-slack
+    smooth, kernels                   eg
+    smooth, l2 = 0 or squared link    lbfgs
+    smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
+    smooth, tiny (`TINY`)             one part per labelling: the same; else lbfgs
+    smooth, oracle in Python          lbfgs, where weights are few (`_few_weights`); else as below
+    smooth, one part, columns         cd, where a slot has few 0/1 features and weights are few (see `_few_columns`)
+    smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
+    smooth, very many slots           lbfgs, which keeps nothing per slot (see `too_many_slots`)
+    smooth, weak penalty              lbfgs
+    smooth, one part per labelling    sdca
+    smooth, else                      eg-prox
+    the last two, not in memory       block-dual with them, or lbfgs where there are no files for dual variables
+
+Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
+to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
+equal problems have equal weights. A structure written in Python is never tiny (`Look.work`), and what counts there is
+the number of oracle calls: `lbfgs` asks less often where weights are few, `eg-prox` elsewhere
+(`tests/solvers/test_registry.py` counts the calls of both).
+
+Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
+units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-2 and
+1e-3), curvature 1e5: eg-prox 3.5 and 6.2, lbfgs 12.5 and 16.9; 1e6: 7.1 and 11.9, lbfgs at a gap of 0.45 after 20.
+
+Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-1, 1e-2 and 1e-3
+after 0.7, 1.5 and 2.9 s of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3,
+0.6 and 0.3 after 6 s; at l2 = 0.02 (2500) bcfw and excessive-gap are at 0.15 and 0.11 after 30 s. On 1000 words of OCR
+letters at l2 = 2: 1e-3 after 1.5 s, 0.036 and 0.078 after 6 s. Squared hinge, l2 = 2, all of CoNLL-2000: bcfw is at
+1e-2 and 1e-3 after 9.0 and 16 s, dcd after 8.4 and 22 s; OCR letters: at 1e-1 after 15 s, dcd after 23 s, cpd after
+17 s. All of these are of sweeps with a fixed cost (`sweep_cost=0.1`). With counted work, the default now, beside it in
+the same hour on a busy machine (hinge, CPU s): handwritten words, folds 1-9, l2 = 6.25, gap 0.033 after 2.1 s (2.5
+with a fixed cost); fold 0 alone, l2 = 6.26, 0.03 after 0.35 to 0.42 s (0.44); CoNLL-2000, l2 = 8.94, 0.27 after 1.7 s
+(1.7). `annealed` on fold 0: 1e-1, 3e-2 and 1e-2 after 0.35, 0.47 and 0.61 s, bcfw after 0.23, 0.40 and 0.55 s.
+"""
+
+import logging
+import os
+from dataclasses import dataclass
+from math import isinf
+from typing import Any
+
+from partwise.out_of_core.block_dual import BlockDual
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.result import Result
+from partwise.solvers.columns.cd import CD
+from partwise.solvers.columns.cd_l1 import CDL1
+from partwise.solvers.dual.eg import EG
+from partwise.solvers.dual.eg_prox import EGProx
+from partwise.solvers.dual.excessive_gap import ExcessiveGap
+from partwise.solvers.dual.sdca import SDCA
+from partwise.solvers.engine.base import Callback, Solver, WarmStart, logger
+from partwise.solvers.engine.checkpoint import Checkpoint
+from partwise.solvers.engine.data_sample import Look
+from partwise.solvers.engine.registry import (
+    LAST,
+    PLACES,
+    SOLVERS,
+    check_fits,
+    describe,
+    get_solver,
+    no_solver,
+    suitable_solvers,
+)
+from partwise.solvers.planes.one_slack import OneSlack
+from partwise.solvers.primal.lbfgs import LBFGS
+from partwise.solvers.primal.newton import Newton
+from partwise.solvers.primal.owlqn import OWLQN
+from partwise.solvers.working_sets.bcfw import BCFW
+
+#: What a pass over a tiny problem costs, at most (`Look.work`).
+TINY = 1e5
+#: Work that a run on a tiny problem may do to go beyond its tolerance, and the fixed cost of a pass.
+FREE, PASS = 1e7, 3e4
+#: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
+EXACT = 1e-18
+#: Curvature from which scales of columns matter.
+STEEP = 1e4
+#: Curvature above which L-BFGS is faster than methods that visit single examples.
+WEAK = 3e7
+#: Examples per weight from which a few Newton steps are faster than passes over single examples; the same where rows
+#: are at most so long (an exact block costs a microsecond beside its row).
+MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
+#: Weights up to which short rows count so.
+FEW = 2000
+#: Weights, and features of a slot in the mean, up to which single columns are ahead.
+FEW_COLUMNS, FEW_FEATURES = 10_000, 4.5
+#: Numbers that dual variables may always have, and how many each gold part may have beyond that.
+DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
+#: The latter where weights have no penalty.
+DUAL_PER_FREE_PART = 2000
+#: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
+WEAK_HINGE = 100.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A solver and why; where `exact_passes` > 0, this many passes may be spent on going beyond the tolerance."""
+
+    solver: Solver[Any]
+    reason: str
+    exact_passes: float = 0.0
+
+
+def choose(problem: Problem) -> Choice:
+    """The solver of "auto" (see the module's docstring)."""
+    fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
+    if not fitting:
+        raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
+    ours = [name for name in fitting if PLACES[name] < LAST]
+    if not ours or len(fitting) == 1:
+        return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
+    fitting = ours  # what a user registers does not change the choice
+
+    def fits(solver: type[Solver[Any]]) -> bool:
+        return solver.name in fitting
+
+    if problem.l1:
+        return _sparse(problem, fitting)
+    if fits(BCFW):
+        return Choice(_max_margin(problem), f"loss {problem.loss.name!r}, examples drawn by their gaps")
+    in_files = Capability.IN_MEMORY not in problem.capabilities() and fits(BlockDual)
+    if in_files and not problem.loss.smooth:
+        return Choice(BlockDual(), f"loss {problem.loss.name!r}, and batches are not in memory")
+    look = Look(problem)
+    if not problem.loss.smooth and not (fits(ExcessiveGap) or fits(EG)):
+        return Choice(OneSlack(), f"loss {problem.loss.name!r}, for which there are only planes")
+    if not problem.loss.smooth:
+        if fits(ExcessiveGap) and not fits(EG):
+            return Choice(ExcessiveGap(), f"loss {problem.loss.name!r}, and single examples cannot be visited")
+        if fits(ExcessiveGap) and look.curvature > WEAK_HINGE:
+            reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
+            return Choice(ExcessiveGap(), reason)
+        return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
+    if not problem.explicit_weights:
+        return Choice(EG(), "smooth with a kernel")
+    tiny = look.work <= TINY
+    exact_passes = FREE / (look.work + PASS) if tiny else 0.0
+    if in_files and fits(BlockDual) and not tiny and look.curvature <= WEAK:
+        return Choice(BlockDual(), "smooth, and batches are not in memory")
+    if not (fits(EGProx) or fits(SDCA)):
+        return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
+    one_part = fits(SDCA) and Capability.DIAGONAL_BLOCKS in problem.capabilities()
+    if fits(Newton):
+        if look.curvature > STEEP and look.different_scales:
+            reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
+            return Choice(Newton(preconditioner="diagonal"), reason, exact_passes)
+        if one_part and tiny:
+            return Choice(Newton(preconditioner="diagonal"), "smooth and tiny, one part per labelling", exact_passes)
+        if fits(CD) and _few_columns(look):
+            return Choice(CD(), f"smooth, few 0/1 features per slot, few weights ({problem.n_weights})")
+        if one_part and _few_weights(look):
+            newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
+            return Choice(newton, f"smooth, one part per labelling, few weights ({problem.n_weights})")
+    if tiny:
+        return Choice(LBFGS(), "smooth and tiny", exact_passes)
+    if isinf(look.work) and _few_weights(look):
+        return Choice(LBFGS(), f"smooth, an oracle in Python, few weights ({problem.n_weights})")
+    if too_many_slots(problem):
+        return Choice(LBFGS(), "smooth, too many slots for dual variables")
+    if look.curvature > WEAK:
+        return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {WEAK:g})")
+    if one_part:
+        return Choice(SDCA(), "smooth, one part per labelling")
+    return Choice(EGProx(), "smooth")
+
+
+def _max_margin(problem: Problem) -> BCFW:
+    """`bcfw` as it measures best.
+
+    CPU s to gaps of 1e-1, 1e-2 and 1e-3 in the default form, with draws by gaps, and with those and `steps=5`, all at
+    l2 = 2. Hinge: CoNLL-2000 3.3, 5.8, 10.3; 3.2, 5.2, 8.2; 3.1, 4.8, 7.4; OCR letters 1.7, 3.3, 6.7; 1.9, 4.0, 8.2;
+    1.7, 3.1, 6.2; names of WNUT 17 1.1, 2.1, 3.3; 1.0, 1.7, 2.4; 1.0, 1.5, 2.4. Squared hinge, names: 1.2, 3.6, 12;
+    1.0, 1.8, 3.4; 1.2, 2.1, 4.0; CoNLL-2000, first two forms: 2.8, 5.0, 8.1; 3.2, 4.5, 7.2; OCR letters to 1e-1: 8.6;
+    8.7. `keep=2`: 3 % less work on the hinge.
+    """
+    if Capability.IDENTITY_LINK in problem.capabilities():
+        return BCFW(gap_sampling=True, steps=5, keep=2)
+    return BCFW(gap_sampling=True)
+
+
+def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
+    """The solver, or where it lacks batches in memory and nothing else: the solver on one batch after the other."""
+    lacks_memory = solver.missing(problem) == {Capability.IN_MEMORY}
+    if not lacks_memory or Capability.BLOCK_FILES not in problem.capabilities() or solver.in_blocks() is None:
+        return solver
+    return BlockDual.around(solver)
+
+
+def _sparse(problem: Problem, fitting: list[str]) -> Choice:
+    """The choice where an l1 term makes weights zero."""
+    if CDL1.name in fitting and (EGProx.name not in fitting or _columns_for_sparse(problem)):
+        return Choice(CDL1(), "an l1 term, one part per labelling")
+    if EGProx.name in fitting:
+        return Choice(EGProx(), "an l1 term")
+    return Choice(OWLQN(), "an l1 term, and no dual method fits")
+
+
+def _few_weights(look: Look) -> bool:
+    """Whether there are so many examples per weight that Newton steps are ahead of visits to single examples.
+
+    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples per weight, 14 features per row) 0.10 s, 0.48 s;
+    its first 2000 rows (4 per weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007,
+    0.015; drawn 0/1 rows of 10 to 50 features, 1 to 0.5 per weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 per
+    weight, level. Long rows: digits (2.3 per weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51;
+    all of MNIST (6) at l2 = 10: 6.3, 1.5. More than `FEW` weights, short rows: contexts of CoNLL-2000 at l2 = 1 (4
+    examples per weight, 44 parts of speech or 22 chunk labels): sdca is at 1e-3 after 8.0 and 7.6 s, when newton is at
+    a gap of 31 and 26 times the objective (`python -m benchmarks maxent-auto`). There `cd` with columns is at 1e-1
+    after 5.4 and 6.2 s, sdca after 6.8 and 7.6 s, and at 2e-2 and 3e-2 when sdca is at 1e-3.
+    """
+    short = look.row_length <= SHORT and look.problem.n_weights <= FEW
+    many = MANY_SHORT if short else MANY_EXAMPLES
+    return many * look.problem.n_weights <= len(look.problem.active)
+
+
+def _columns_for_sparse(problem: Problem) -> bool:
+    """Whether columns are the better way under an l1 term: l2 = 0, tiny or few weights.
+
+    CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1: a9a (265 examples per weight), l1_ratio 0.1: 0.12, 0.56;
+    0.5: 0.27, 0.70; 0.9: 0.11, 1.0. 20news (0.01 per weight): 0.1: more than 8, 1.3; 0.5: 18, 1.2; 0.9: 8.1, 1.6; 0.99:
+    2.7, 2.0; 0.999: 2.1, 2.4.
+    """
+    look = Look(problem)
+    return problem.l2 == 0 or look.work <= TINY or _few_weights(look)
+
+
+def _few_columns(look: Look) -> bool:
+    """Whether going from column to column is fastest.
+
+    Contexts of CoNLL-2000 with the pairs of attribute and label that meet five times, parts of speech and chunks, CPU s
+    to 1e-3 of cd, sdca and lbfgs (`python -m benchmarks maxent-auto`). 150 sentences, 1,700 and 2,100 weights, l2 =
+    0.01: 0.12, 0.80, 0.33 and 0.16, 0.37, 0.28; l2 = 1: 0.02, 0.07, 0.05 and 0.03, 0.05, 0.05. 600 sentences, 6,500
+    and 7,300 weights, l2 = 0.01: 1.3, 2.6, 1.8 and 1.3, 3.0, 1.7; l2 = 1: 0.18, 0.29, 0.36 and 0.22, 0.28, 0.30. 2000
+    sentences, 17,500 weights, l2 = 1: 1.3, 1.2, 1.9. With a weight for all pairs, 150 sentences, 13 to 20 features per
+    slot: 0.45, 0.06, 0.54 and 0.49, 0.05, 0.49.
+    """
+    problem = look.problem
+    few = problem.n_weights <= FEW_COLUMNS and look.row_length <= FEW_FEATURES
+    return few and Capability.BINARY_FEATURES in problem.capabilities()
+
+
+def too_many_slots(problem: Problem) -> bool:
+    """Whether dual variables, 16 bytes per slot, are out of proportion to the data.
+
+    A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
+    in a file, would take 2 GB. Where weights have no penalty lbfgs is slow, and more is in proportion: 1,000 labels,
+    6,000 rows of 64 numbers, l2 = 1, CPU s to 1e-3: sdca 4.0, lbfgs 15; with a penalty on all weights 3.4 and 4.7.
+    """
+    each = DUAL_PER_PART if problem.penalty.free is None else DUAL_PER_FREE_PART
+    return problem.n_slots > max(DUAL_SIZE, each * float(problem.gold[2].sum()))
+
+
+def solve(
+    problem: Problem,
+    solver: str | Solver[Any] = "auto",
+    *,
+    tol: float = 1e-3,
+    max_passes: float | None = None,
+    max_seconds: float | None = None,
+    callback: Callback | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    warm_start: WarmStart | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Minimise the problem's objective and certify the result.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or Solver
+        A name (`available_solvers()`), a solver with its hyper-parameters, or "auto".
+    tol : float
+        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto"
+        continues to rounding on tiny problems, where that takes at most a few milliseconds.
+    max_passes, max_seconds : float, optional
+        Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
+    callback : callable, optional
+        Called with a `Progress` after each epoch; returning a true value stops the run.
+    n_jobs : int, optional
+        Threads (default: the problem's).
+    random_state : int, Generator, RandomState or None
+        The same seed and n_jobs give the same bits. None: another seed each time.
+    warm_start : Result, DualPoint or weights, optional
+        What to start from; a solver that cannot start from it says so.
+    checkpoint : path or Checkpoint, optional
+        Save the state there from time to time and at the end; if the file exists, continue from it.
+    verbose : int
+        1: log each certificate.
+
+    Raises
+    ------
+    ValueError
+        If the solver does not fit the problem; the message says which do.
+    DivergenceError
+        If the iterates diverge.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not reached.
+    """
+    problem = problem.with_n_jobs(n_jobs)
+    if isinstance(solver, str) and solver == "auto":
+        choice = choose(problem)
+    else:
+        choice = Choice(in_blocks(get_solver(solver) if isinstance(solver, str) else solver, problem), "")
+    check_fits(choice.solver, problem)
+    if choice.reason:
+        logger.log(logging.INFO if verbose else logging.DEBUG, "auto: %s, %s", choice.solver.name, choice.reason)
+    return choice.solver.run(
+        problem,
+        tol=tol,
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        callback=callback,
+        random_state=random_state,
+        warm_start=warm_start,
+        checkpoint=checkpoint,
+        verbose=verbose,
+        precise=(EXACT, choice.exact_passes) if choice.exact_passes else None,
+    ).noted(f"auto chose {choice.solver.name}: {choice.reason}" if choice.reason else "")

@@ -1,0 +1,282 @@
+"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch per step; `run` is the same for all.
+
+    state = solver.init_state(problem, rng, warm_start)
+    until a stopping rule holds: solver.step(problem, state)
+
+Stopping rules, checked after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
+gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, a callback says so. With tol = 0 the first two
+never hold. A certificate is always issued at the end.
+
+Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
+progress, ROUNDING_FLOOR * |primal|.
+"""
+
+import logging
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
+
+import numpy as np
+
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.losses import Loss
+from partwise.problem.result import Certificate, Result, Status
+from partwise.solvers.engine.checkpoint import Checkpoint
+from partwise.solvers.engine.point_conversions import check_point
+from partwise.solvers.engine.state import State
+from partwise.support.arrays import Floats
+
+S = TypeVar("S", bound=State)
+
+#: What a run can start from: an earlier result, a dual point, or weights.
+WarmStart = Result | DualPoint | Floats
+
+logger = logging.getLogger("partwise.solvers")
+
+#: Orders of convergence: how many passes an accuracy eps takes.
+RATES = {
+    "linear": "O(log 1/eps)",
+    "accelerated": "O(1/sqrt(eps))",
+    "sublinear": "O(1/eps) or more",
+    "none": "it may stay away from the optimum",
+}
+#: A run that can get no further in double precision has converged if its relative gap is at most this.
+ROUNDING_FLOOR = 1e-10
+
+
+def option(default: Any, help: str) -> Any:
+    """A hyper-parameter with the one text that the docs and the command line show."""
+    return field(default=default, metadata={"help": help})
+
+
+class Certified(NamedTuple):
+    """A certificate with the weights and the dual point that it is about (None: `Solver.certified` is False)."""
+
+    certificate: Certificate
+    weights: Floats
+    point: DualPoint | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback gets after each step; if it returns a true value, the run stops.
+
+    certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
+    weights: a function that gives the weights as they are now.
+    tol, max_passes, max_seconds: when the run will stop by itself.
+    scores: what callbacks found out in this step, by name; filled in by the callbacks.
+    last_scores: (score, passes) of the last one of each name, before this step.
+    record: a function that issues a certificate of the state as it is now for the history, and gives it; the solver
+    does not learn of it.
+    """
+
+    solver: str
+    epoch: int
+    passes: float
+    seconds: float
+    certificate: Certificate | None
+    fresh: bool
+    weights: Callable[[], Floats]
+    tol: float = 0.0
+    max_passes: float = math.inf
+    max_seconds: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
+    record: Callable[[], Certificate | None] = lambda: None
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class Solver(ABC, Generic[S]):
+    """A solver's hyper-parameters and four methods: `init_state`, `step`, `certificate` and `weights`.
+
+    Subclasses are frozen dataclasses, whose fields are made by `option` (docs/how_to_add_a_solver.md).
+    """
+
+    #: What it is called.
+    name: ClassVar[str]
+    #: What it needs of a problem; problems that lack something are refused.
+    requires: ClassVar[frozenset[Capability]]
+    #: One of RATES, for losses with a temperature above 0, and for those of temperature 0 (see `rate_for`).
+    rate: ClassVar[str]
+    rate_at_zero: ClassVar[str] = "sublinear"
+    #: What is proved of it, and where.
+    proof: ClassVar[str] = "no proof known to us"
+    #: What to do when the tolerance is not reached.
+    advice: ClassVar[str]
+    #: Passes after which a run ends if nothing else is said.
+    default_max_passes: ClassVar[int]
+    #: What its history has beside the columns of every history (`trace`).
+    traced: ClassVar[tuple[str, ...]] = ()
+    #: Whether its certificates have a dual value. Where not, a run ends after its passes, with "no certificate".
+    certified: ClassVar[bool] = True
+    #: How many numbers per slot its state holds, for the estimate of memory.
+    slot_vectors: ClassVar[int] = 0
+    #: Whether its state has nothing of single examples: a step may then visit other ones than the step before.
+    incremental: ClassVar[bool] = False
+
+    @abstractmethod
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: S) -> None:
+        """One epoch, in place."""
+
+    @abstractmethod
+    def certificate(self, problem: Problem, state: S) -> Certified:
+        """The certificate of the state's weights, recomputed from its dual point; the state is left alone."""
+
+    @abstractmethod
+    def weights(self, problem: Problem, state: S) -> Floats:
+        """The weights that the state stands for."""
+
+    def trace(self, problem: Problem, state: S) -> tuple[float, ...]:
+        """A number for each of its columns `traced` of the history; it may be infinite, but not NaN."""
+        return ()
+
+    def check_due(self, state: S, tol: float) -> bool:
+        """Whether a certificate should be issued now. By default always (for solvers that get it for free)."""
+        return True
+
+    def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
+        """What the state should keep of a certificate that was issued because it was due.
+
+        Others, at the end of a run or where it is resumed, are not reported: a run that is
+        interrupted and resumed knows what an unbroken one does.
+        """
+
+    def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
+        """The status to stop with, given a new certificate; None to go on. The state is left alone."""
+        if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
+            return "converged"
+        return self.at_the_end(certificate) if tol > 0 and certificate.hidden(tol) else None
+
+    @final
+    def at_the_end(self, certificate: Certificate) -> Status:
+        """The status of a run that can get no further in double precision."""
+        return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+
+    def check_end(self, problem: Problem, state: S, status: Status) -> None:
+        """Called once before a result is made; raises DivergenceError if the state is not fit to be one."""
+
+    def remark(self, problem: Problem, state: S) -> str:
+        """What the result's message should add, if anything."""
+        return ""
+
+    def in_blocks(self) -> Any:
+        """How it works on parts of the examples in turn (`block_solver.InBlocks`); None: it cannot.
+
+        Whoever can takes problems with a shift.
+        """
+        return None
+
+    def place(self, problem: Problem, state: S, folder: str) -> None:
+        """Called before the first step with the folder of the checkpoint that the run has: new or from a file."""
+
+    def before_save(self, problem: Problem, state: S) -> None:
+        """Called before the state is written to a checkpoint: what it refers to must last as long as the file."""
+
+    def after_save(self, problem: Problem, state: S) -> None:
+        """Called when it is written, in place of any earlier one."""
+
+    @final
+    @classmethod
+    def rate_for(cls, loss: Loss) -> str:
+        """The rate for this loss, one of RATES: smooth losses have other ones than those of temperature 0."""
+        return cls.rate if loss.smooth else cls.rate_at_zero
+
+    @final
+    @classmethod
+    def rates(cls) -> dict[str, str]:
+        """The rates of the losses that the solver takes, by their temperature: "temperature > 0", "temperature 0"."""
+        all_rates = {Capability.SMOOTH: ("temperature > 0", cls.rate)}
+        all_rates[Capability.TEMPERATURE_0] = ("temperature 0", cls.rate_at_zero)
+        asked = [name for name in all_rates if name in cls.requires] or list(all_rates)
+        return dict(all_rates[name] for name in asked)
+
+    @final
+    @classmethod
+    def describe_rate(cls) -> str:
+        """The rates in words, and what is proved."""
+        found = cls.rates()
+        same = len(set(found.values())) == 1
+        words = next(iter(found.values())) if same else ", ".join(f"{rate} at {at}" for at, rate in found.items())
+        return f"{words} ({cls.proof})"
+
+    @final
+    def missing(self, problem: Problem) -> frozenset[Capability]:
+        """Which of the capabilities it needs the problem lacks."""
+        return self.requires - problem.capabilities()
+
+    @final
+    def options(self) -> dict[str, Any]:
+        """Hyper-parameters by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @final
+    def run(
+        self,
+        problem: Problem,
+        *,
+        tol: float = 1e-3,
+        max_passes: float | None = None,
+        max_seconds: float | None = None,
+        callback: Callback | None = None,
+        random_state: Any = 0,
+        warm_start: WarmStart | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        verbose: int = 0,
+        precise: tuple[float, float] | None = None,
+    ) -> Result:
+        """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
+
+        `precise` = (relative gap, passes): while it has made no more passes than these, the run goes on beyond `tol`
+        to this gap.
+        """
+        from partwise.solvers.engine.loop import Limits, Run
+
+        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, precise)
+        return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a Generator, a RandomState (one number is drawn from it) or None."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(random_state)
+
+
+def start_weights(problem: Problem, warm_start: WarmStart) -> Floats:
+    """Weights to start from."""
+    if isinstance(warm_start, Result):
+        warm_start = warm_start.weights
+    weights = problem.weights_from_dual(warm_start) if isinstance(warm_start, DualPoint) else warm_start
+    weights = np.array(weights, dtype=np.float64)
+    if weights.shape != (problem.n_weights,):
+        raise ValueError(f"warm start: weights of shape {weights.shape}, the problem has {problem.n_weights}")
+    if not np.isfinite(weights).all():
+        raise ValueError("warm start: weights that are not finite")
+    return weights
+
+
+def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...]) -> DualPoint | None:
+    """Return a dual point of one of these kinds to start from, if the warm start has one.
+
+    It is checked (`conversions.check_point`): ForeignPoint if it is one of another problem.
+    """
+    point = warm_start.dual_point if isinstance(warm_start, Result) else warm_start
+    if not isinstance(point, DualPoint):
+        return None
+    point = point.with_blocks()
+    if point.kind not in kinds:
+        return None
+    check_point(problem, point)
+    return point

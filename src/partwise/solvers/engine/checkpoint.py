@@ -1,0 +1,160 @@
+"""Checkpoints: the state of a run in one file, replaced in one step.
+
+The container is that of model files (`models.container`): arrays, and in the metadata one JSON text with everything
+else. Nothing in a file is executed, and nothing is used before it was found to be what a run of this kind writes.
+"""
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.io.files import atomic_write
+from partwise.model_files import container
+from partwise.model_files.errors import CheckpointError
+from partwise.problem.result import HISTORY, Status
+
+Array = NDArray[Any]
+
+KIND = container.Kind(
+    "partwise checkpoint",
+    2,
+    "checkpoint",
+    CheckpointError,
+    " of this version: files of partwise 0.1.0 cannot be resumed, start again",
+)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run saves its state, and how often. A run that finds a file there continues from it.
+
+    It is saved after a step, `every_seconds` after the last time or (if given) `every_passes` after it.
+    """
+
+    path: str | os.PathLike[str]
+    every_seconds: float = 60.0
+    every_passes: float | None = None
+
+    def __post_init__(self) -> None:
+        name = os.fspath(self.path)
+        if name == "-" or name.endswith(".gz"):
+            raise ValueError(f"checkpoint: {name!r} is not a name for a file that is read and rewritten")
+        if not self.every_seconds >= 0:
+            raise ValueError(f"every_seconds must be >= 0, got {self.every_seconds}")
+        if self.every_passes is not None and not self.every_passes > 0:
+            raise ValueError(f"every_passes must be above 0, got {self.every_passes}")
+
+    def due(self, seconds: float, passes: float) -> bool:
+        """Whether to save after so many seconds and passes since the last time."""
+        return seconds >= self.every_seconds or (self.every_passes is not None and passes >= self.every_passes)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds.
+
+    solver, options: the solver's name and hyper-parameters. problem: its constants, and a few arrays that tell its data
+    from other data (see `identity`). status: how the run ended, None before its end. state: numbers and arrays, as
+    `state.pack` made them.
+    """
+
+    solver: str
+    options: dict[str, Any]
+    problem: dict[str, Any]
+    data: dict[str, Array]
+    seconds: float
+    status: Status | None
+    history: dict[str, list[float]]
+    arrays: dict[str, Array]
+    scalars: dict[str, Any]
+
+
+def write(path: str | os.PathLike[str], saved: Saved) -> None:
+    """Write, flush to the disk, then rename: a reader sees the old file or the new one, never half of one."""
+    names = ("solver", "options", "problem", "seconds", "status", "history", "scalars")
+    metadata = {
+        "format": KIND.format,
+        "format_version": str(KIND.version),
+        "values": json.dumps({name: getattr(saved, name) for name in names}),
+    }
+    arrays = {f"data.{name}": array for name, array in saved.data.items()}
+    arrays |= {f"state.{name}": array for name, array in saved.arrays.items()}
+    with atomic_write(path) as file:
+        container.write(file, metadata, arrays)
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """What was written.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is not a whole and undamaged checkpoint.
+    OSError
+        If it cannot be read.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise CheckpointError("is not a file", path)
+    metadata, arrays = container.read(path, KIND)
+    try:
+        if metadata["format_version"] != str(KIND.version):
+            raise ValueError(f"is not a checkpoint{KIND.hint}")
+        values = json.loads(
+            metadata.get("values", ""), object_pairs_hook=container.no_repeats, parse_constant=_constant
+        )
+        return _checked(values, arrays)
+    except CheckpointError as error:
+        raise CheckpointError(error.message, path) from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"is not a checkpoint of a run ({error})", path) from None
+
+
+def _constant(text: str) -> float:
+    if text == "NaN":
+        raise ValueError("a number is NaN")
+    return math.inf if text == "Infinity" else -math.inf
+
+
+def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
+    """The schema of a file, apart from the state, which `state.unpack` looks at."""
+    kinds = {"solver": str, "options": dict, "problem": dict, "history": dict, "scalars": dict}
+    if not isinstance(values, dict) or set(values) != {*kinds, "seconds", "status"}:
+        raise CheckpointError("lacks something that every checkpoint has")
+    for name, kind in kinds.items():
+        if not isinstance(values[name], kind):
+            raise CheckpointError(f"has a field {name} that is no {kind.__name__}")
+    seconds, status, history = values["seconds"], values["status"], values["history"]
+    if not is_number(seconds) or not 0 <= seconds < math.inf:
+        raise CheckpointError("has an invalid number of seconds")
+    if status is not None and status not in get_args(Status):
+        raise CheckpointError("ended in a way that is unknown here")
+    columns = list(history.values())
+    if not set(HISTORY) <= set(history) or not all(isinstance(column, list) for column in columns):
+        raise CheckpointError("has an invalid history")
+    if len({len(column) for column in columns}) != 1 or not all(is_number(x) for column in columns for x in column):
+        raise CheckpointError("has an invalid history")
+    if not rises(history["passes"]) or not all(math.isfinite(x) for x in history["primal"]):
+        raise CheckpointError("has an invalid history")
+    parts: dict[str, dict[str, Array]] = {"data": {}, "state": {}}
+    for key, array in arrays.items():
+        part, _, name = key.partition(".")
+        if part not in parts:
+            raise CheckpointError(f"has an array {key[:40]!r}, which no checkpoint has")
+        parts[part][name] = array
+    return Saved(**values, data=parts["data"], arrays=parts["state"])
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a float and not NaN."""
+    return type(value) is float and not math.isnan(value)
+
+
+def rises(values: list[float]) -> bool:
+    """Whether they are finite, not negative, and never fall."""
+    good = np.array([0.0, *values])
+    return bool(np.isfinite(good).all() and np.all(np.diff(good) >= 0))

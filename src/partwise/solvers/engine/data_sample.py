@@ -1,0 +1,113 @@
+"""A look at a few examples' features: what a pass costs, how strong the penalty is, whether columns differ in scale.
+
+Deterministic and cheap: evenly spaced examples, at most `SAMPLE` of them and about `ENTRIES` numbers in all, of at most
+`BATCHES` evenly spaced batches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partwise.problem import Problem
+from partwise.support.arrays import Floats, Ints
+from partwise.support.lazy import cached_property
+
+#: Examples that are sampled, at most.
+SAMPLE = 200
+#: Entries of feature vectors that are read, about.
+ENTRIES = 50_000
+#: Batches that are sampled, at most: they may have to be opened.
+BATCHES = 4
+#: Ratio of mean squares from which columns count as being of different scales (a factor of 100 between values).
+DIFFERENT = 1e4
+#: What an entry of a clique costs in inference, in entries of feature vectors (an exponential, mostly).
+EXPONENTIAL = 10
+
+
+@dataclass(frozen=True)
+class Look:
+    """What can be estimated of a problem from some of its examples."""
+
+    problem: Problem
+
+    @cached_property
+    def examples(self) -> Ints:
+        """Those that are sampled."""
+        return self._spaced(SAMPLE)
+
+    @cached_property
+    def curvature(self) -> float:
+        """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
+        problem, some = self.problem, self.examples
+        parts = problem.gold_sizes(some)
+        bounds = problem.psi2_bounds(some)
+        return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
+
+    @cached_property
+    def work(self) -> float:
+        """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units.
+
+        Infinite for structures written in Python: the sizes of their examples say nothing of what an oracle call costs,
+        and a clock would make the choice of a solver, and so the bits of a result, a matter of chance.
+        """
+        each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
+        return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights
+
+    @cached_property
+    def row_length(self) -> float:
+        """Mean number of features of a slot."""
+        slots = sum(slots for slots, _ in self._example_sizes)
+        return float(self._sizes.sum()) / max(slots, 1)
+
+    @cached_property
+    def scale_ratio(self) -> float:
+        """How many times the large values' scale is the small columns': 1 for 0/1 features.
+
+        A column's scale is the root mean square of its values other than 0; large is the mean of an example (the median
+        one), or the column that 90 % do not exceed; small the one that 10 % do not.
+        """
+        indices, values = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
+        kept = values != 0
+        if not kept.any():
+            return 1.0
+        squares = np.square(values[kept])
+        columns, at, counts = np.unique(indices[kept], return_inverse=True, return_counts=True)
+        means = np.bincount(at, weights=squares, minlength=len(columns)) / counts
+        owner = np.repeat(np.arange(len(self._sizes)), self._sizes)[kept]
+        used, owner = np.unique(owner, return_inverse=True)
+        rows = np.bincount(owner, weights=squares) / np.bincount(owner, minlength=len(used))
+        low, high = np.quantile(means, (0.1, 0.9), method="nearest")
+        with np.errstate(over="ignore", divide="ignore"):
+            return float(np.sqrt(max(high, float(np.median(rows))) / low))
+
+    @property
+    def different_scales(self) -> bool:
+        """Whether columns differ so much that steps of one length for all weights are hopeless."""
+        return self.scale_ratio**2 > DIFFERENT
+
+    def _spaced(self, most: int) -> Ints:
+        active = self.problem.active
+        if self.problem.n_batches > BATCHES:
+            owner = np.repeat(np.arange(self.problem.n_batches), self.problem.batch_sizes)[active]
+            there = np.unique(owner)
+            chosen = there[np.linspace(0, len(there) - 1, min(BATCHES, len(there))).astype(np.int64)]
+            active = active[np.isin(owner, chosen)]
+        return active[np.linspace(0, len(active) - 1, min(most, len(active))).astype(np.int64)]
+
+    @cached_property
+    def _read(self) -> Ints:
+        """The examples whose features are read: fewer where one has very many."""
+        size = len(self.problem.feature_sums(self.examples[:1])[0][0])
+        return self._spaced(min(SAMPLE, max(5, ENTRIES // max(size, 1))))
+
+    @cached_property
+    def _entries(self) -> list[tuple[Ints, Floats]]:
+        return self.problem.feature_sums(self._read)
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        return np.array([len(indices) for indices, _ in self._entries], dtype=np.int64)
+
+    @cached_property
+    def _example_sizes(self) -> list[tuple[int, float]]:
+        return self.problem.example_sizes(self._read)

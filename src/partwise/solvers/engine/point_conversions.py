@@ -1,0 +1,241 @@
+"""Dual points in another form: what a solver starts from where another one ended.
+
+    any kind -> expected counts     sums over an active set's labellings or a clique's entries
+    any kind -> Gibbs scores        the distribution p_i ~ exp(<counts, v_i>) with the same expected counts mu_i
+    any kind -> clique marginals    of a mixture of labellings the masses of those that use an entry
+
+At temperature 0 a dual point matters through its expected counts alone, so that the second form has the same dual value
+as the first; at a temperature above 0 it is at least that, as no distribution with these counts has more entropy.
+
+Clique marginals become scores by conditionals (Bartlett et al. 2004, section 6): log p(variable | separator), summed
+over a labelling's cliques, is its log probability. That is the answer where every entry of a clique is a slot of its
+own. Tied slots (a chain's transitions, one score for all positions) cannot hold a conditional per position, nor do
+expected counts tell them; there v_i is found by minimising log Z(v) - <mu_i, v>, whose gradient is the difference in
+expected counts, from the scores that node marginals give (`_core.match_counts`).
+
+Finite scores have no zeros: `FLOOR` of every distribution is the uniform one's. The counts are matched to `TOLERANCE`
+of their sum, by at most `MOST` inferences per example. These are not counted as passes by solvers that start so.
+"""
+
+from math import isinf
+from typing import NamedTuple
+
+import numpy as np
+
+from partwise._core import Structure
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import ActiveSet, DualPoint
+from partwise.problem.rounding import EPSILON
+from partwise.solvers.working_sets.kept_labellings import arrays_of, split
+from partwise.support.arrays import Floats, pointers
+
+#: The uniform distribution's share of a converted point.
+FLOOR = 1e-5
+#: Sum of the differences in expected counts, over the sum of counts, and inferences per example to get there.
+TOLERANCE, MOST = 1e-4, 200
+#: How far the masses of a dual point may be from 1 where they must be 1.
+OFF = 1e-10
+
+
+class ForeignPoint(ValueError):
+    """A dual point whose distributions are not over the labellings of the problem that it is used for."""
+
+
+class Converted(NamedTuple):
+    """Slot scores, the inferences that it took to find them, and of how many examples the counts are not matched."""
+
+    scores: Floats
+    inferences: int
+    unmatched: int
+
+
+def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None:
+    """ValueError if clique marginals of all examples would take more than that, before they do."""
+    needed = 8 * int(problem.clique_starts[-1]) / 2**20
+    if needed > memory_mb:
+        raise ValueError(
+            f"{solver} would keep {needed:.4g} MB of clique marginals, more than memory_mb={memory_mb:g}; raise it, or "
+            "take a solver that keeps none (lbfgs, eg, bcfw)"
+        )
+
+
+def check_point(problem: Problem, point: DualPoint) -> None:
+    """Check a dual point that was not made for this problem: a warm start, or one from a checkpoint.
+
+    Labellings must be labellings of the structure and keep its masks, clique marginals must be those of distributions,
+    and mixtures and expected counts must lie inside of the labellings' convex hull, as far as masks and maxima tell.
+    Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked.
+
+    Raises
+    ------
+    ForeignPoint
+        If an example's distribution is not over its labellings.
+    ValueError
+        If sizes, signs or masses are not those of a dual point of this problem.
+    """
+    if point.marginals is None and point.active is None and point.counts is None:
+        return
+    if point.marginals is not None:
+        _check_cliques(problem)
+        marginals = np.asarray(point.marginals, dtype=np.float64)
+        if len(marginals) != problem.clique_starts[-1]:
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
+        check_marginals(problem, marginals)
+        return
+    active = point.active
+    n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
+    if active is not None and len(active.example_ptr) != n + 1:
+        raise ValueError(f"warm start: an active set of {len(active.example_ptr) - 1} examples, not {n}")
+    if active is None:
+        counts, mass = expected_counts(problem, point)
+        _check_probabilities(counts)
+        active = mixtures(problem, counts, mass)
+    else:
+        mass = active.used_slots(n)[3]
+    if one_mass and not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=OFF):
+        raise ValueError("warm start: masses other than 1 belong to another loss")
+    complaint = problem.labelling_complaint(split(arrays_of(active), problem.batch_sizes))
+    if complaint:
+        raise ForeignPoint(complaint)
+
+
+def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
+    """One mixture of labellings per example with mass, from expected counts and masses."""
+    n, offsets = problem.n_examples, problem.slot_offsets
+    there = mass > 0
+    used = np.flatnonzero(counts)
+    owner = np.searchsorted(offsets, used, side="right") - 1  # example of each slot
+    used, owner = used[there[owner]], owner[there[owner]]
+    sizes = np.bincount(owner, minlength=n)[there]
+    return ActiveSet(
+        pointers(there),
+        pointers(sizes),
+        used - offsets[owner],
+        counts[used] / mass[owner],
+        mass[there],
+    )
+
+
+def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]:
+    """(s mu, s) of a point whose parts are known, slots and examples end to end.
+
+    Raises
+    ------
+    ValueError
+        If it is not a point of this problem's structures, or an aggregate.
+    """
+    n, ones = problem.n_examples, np.ones(problem.n_examples)
+    if point.active is not None:
+        return point.active.expected_counts(problem.slot_offsets)
+    if point.marginals is not None:
+        return problem.read_cliques(clique_marginals(problem, point))[0], ones
+    if point.scores is not None or point.kind == "linear":
+        scores = problem.linear_scores(*point.linear()) if point.scores is None else point.scores
+        if scores.shape != (problem.n_slots,):
+            raise ValueError(f"warm start: {scores.size} slot scores, the problem has {problem.n_slots} slots")
+        return problem.marginals_of_scores(scores)[0], ones
+    if point.counts is None:
+        raise ValueError("the distributions of an aggregate dual point are not known")
+    counts = np.array(point.counts, dtype=np.float64)
+    mass = ones if point.mass is None else np.asarray(point.mass, dtype=np.float64)
+    if counts.shape != (problem.n_slots,) or mass.shape != (n,):
+        raise ValueError(f"warm start: {counts.size} slots of {mass.size} examples, not {problem.n_slots} of {n}")
+    return counts, mass
+
+
+def gibbs_scores(
+    problem: Problem, point: DualPoint, *, floor: float = FLOOR, tolerance: float = TOLERANCE, most: int = MOST
+) -> Converted:
+    """Slot scores of the Gibbs distributions with the point's expected counts (see the module's docstring).
+
+    Raises
+    ------
+    ValueError
+        If it is not a point of this problem with mass 1.
+    """
+    if point.scores is not None or point.kind == "linear":
+        return Converted(problem.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
+    if point.marginals is not None:
+        _check_cliques(problem)
+        marginals = np.asarray(point.marginals, dtype=np.float64)
+        _check_probabilities(marginals)
+        return Converted(*problem.scores_of_cliques(marginals, floor, tolerance, most))
+    counts, mass = expected_counts(problem, point)
+    _check_probabilities(counts)
+    if not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=1e-6):
+        raise ValueError("warm start: masses other than 1 belong to another loss")
+    return Converted(*problem.scores_of_counts(counts, floor, tolerance, most))
+
+
+def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
+    """Marginals of the structures' cliques, examples end to end; None: those of the gold labellings.
+
+    Expected counts do not tell them where slots are tied: of those the Gibbs distributions' own are taken. The batches
+    must lie in memory.
+
+    Raises
+    ------
+    ValueError
+        If it is not a point of this problem with mass 1.
+    """
+    _check_cliques(problem)
+    if point is None:
+        n = problem.n_examples
+        return _mixture(problem, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
+    if point.marginals is not None:
+        marginals = np.array(point.marginals, dtype=np.float64)
+        if len(marginals) != problem.clique_starts[-1]:
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
+        if isinf(check_marginals(problem, marginals)):  # whether they agree is not known: those of a distribution near
+            return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
+        return np.maximum(marginals, 0.0)
+    active = point.active
+    if active is not None and (active.counts == np.round(active.counts)).all():
+        _, mass = active.expected_counts(problem.slot_offsets)
+        if not np.allclose(mass, 1.0, rtol=0.0, atol=1e-6):
+            raise ValueError("warm start: masses other than 1 belong to another loss")
+        return _mixture(problem, active)
+    return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
+
+
+def check_marginals(problem: Problem, marginals: Floats) -> float:
+    """Return by how much clique marginals fail to be those of distributions at most; ForeignPoint if it is too much.
+
+    It is inf if the structure cannot tell whether neighbouring cliques agree.
+    """
+    off, complaint = problem.clique_disagreement(marginals)
+    if complaint:
+        raise ForeignPoint(complaint)
+    return off
+
+
+def updates_of(problem: Problem, marginals: Floats) -> int:
+    """Return through how many updates marginals that fail so much were carried along (`Problem.certificate_of`)."""
+    off = check_marginals(problem, marginals)
+    return 0 if isinf(off) else int((off / EPSILON) ** 2)
+
+
+def _mixture(problem: Problem, active: ActiveSet) -> Floats:
+    """sum over labellings of their mass times the entries that they use."""
+    marginals = np.zeros(int(problem.clique_starts[-1]))
+    for part in problem.in_memory():
+        structure = part.structure
+        for i in range(structure.num_examples):
+            example = part.examples.start + i
+            for k in range(active.example_ptr[example], active.example_ptr[example + 1]):
+                used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
+                # by the core, which checks what a structure in Python says
+                entries = Structure.clique_entries(structure, i, active.slots[used], active.counts[used])
+                marginals[problem.clique_starts[example] + entries] += active.coefficients[k]
+    return marginals
+
+
+def _check_cliques(problem: Problem) -> None:
+    if Capability.CLIQUES not in problem.capabilities():
+        raise ValueError(f"warm start: {problem.facts.structure} has no clique view")
+
+
+def _check_probabilities(values: Floats) -> None:
+    if not (np.isfinite(values).all() and values.min(initial=0.0) >= -1e-9):
+        raise ValueError("warm start: expected counts that are negative or not finite")

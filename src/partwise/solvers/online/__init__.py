@@ -1,0 +1,1 @@
+"""Solvers that change the weights after each example: `sgd`, `perceptron`, `mira`."""

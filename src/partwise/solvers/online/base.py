@@ -1,0 +1,60 @@
+"""What solvers that visit one example at a time share: the order of visits."""
+
+from abc import ABC
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar, get_args
+
+import numpy as np
+
+from partwise.problem import Problem
+from partwise.solvers.engine.base import option
+from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.state import State
+from partwise.support.arrays import Floats, Ints
+
+Order = Literal["random", "permuted", "cyclic"]
+
+
+@dataclass(kw_only=True)
+class OnlineState(State):
+    """The generator that draws the order of visits.
+
+    raised: what D has gained in steps since the state was made or read, where the solver says (`block_solver`).
+    """
+
+    rng: np.random.Generator
+    raised: float = field(default=0.0, init=False)
+
+
+S = TypeVar("S", bound=OnlineState)
+
+
+@dataclass(frozen=True)
+class OnlineSolver(ScheduledSolver[S], ABC):
+    """A solver whose epoch visits examples one by one."""
+
+    order: Order = option("permuted", "order of visits: random (with replacement), permuted (once per pass) or cyclic")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order not in get_args(Order):
+            raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+
+    def draw_order(self, problem: Problem, rng: np.random.Generator) -> Ints:
+        """The examples of one pass, in the order of their visits."""
+        active = problem.active
+        if self.order == "random":
+            return active[rng.integers(len(active), size=len(active))]
+        return rng.permutation(active) if self.order == "permuted" else active
+
+
+def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:
+    """As many visits as there are examples, a share `uniform` of them alike for all, the others in proportion to gaps.
+
+    Draws at even distances of the cumulated chances: no example is drawn more or less often than its chance, rounded up
+    or down.
+    """
+    n = len(examples)
+    chances = np.cumsum((1 - uniform) * gaps / gaps.sum() + uniform / n)
+    draws = np.searchsorted(chances, (rng.random() + np.arange(n)) / n * chances[-1], side="right")
+    return rng.permutation(examples[np.minimum(draws, n - 1)])

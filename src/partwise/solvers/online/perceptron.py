@@ -1,0 +1,119 @@
+"""The averaged structured perceptron.
+
+Problem. Weights at which every example's best labelling is the gold one, if there are such. Costs, temperature and
+penalty have no part in it; the problem's objective (the hinge, or another loss at temperature 0 with the identity link)
+is evaluated for the history only.
+
+Update. A visit to example i finds y = argmax <A_i w, counts(y)>; if that is not the gold labelling,
+
+    w <- w + omega_i A_i'(g_i - counts(y))
+
+The weights returned are the mean of w over all visits, kept in the time of the updates (core/solvers/online_weights.h).
+
+Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
+
+Source. Collins 2002, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3): examples in a new order in each pass,
+averaged. Departure: sample weights multiply the update.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partwise import _core
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.result import Certificate, DivergenceError
+from partwise.problem.sums import Part
+from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.registry import register
+from partwise.solvers.online.base import OnlineSolver, OnlineState
+from partwise.support.arrays import Floats, Ints
+
+
+@dataclass(kw_only=True)
+class MistakeState(OnlineState):
+    """weights, total: (d,), the iterate and the sum of all iterates; mass: how many those are.
+
+    mistakes: visits of the last epoch that changed the weights.
+    """
+
+    weights: Floats
+    total: Floats
+    mass: float = 0.0
+    mistakes: int = 0
+
+    def complaint(self, fresh: Any) -> str:
+        return super().complaint(fresh) or ("it has a negative number of iterates" if self.mass < 0 else "")
+
+
+@dataclass(frozen=True)
+class MistakeDriven(OnlineSolver[MistakeState], ABC):
+    """What perceptron and MIRA share: all but the update."""
+
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.TEMPERATURE_0,
+            Capability.IDENTITY_LINK,
+            Capability.MAX_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.SMOOTH_PENALTY,
+            Capability.IN_MEMORY,
+        }
+    )
+    rate: ClassVar[str] = "none"
+    rate_at_zero: ClassVar[str] = "none"
+    proof: ClassVar[str] = "it does not minimise the objective"
+    advice: ClassVar[str] = "Raise max_passes"
+    default_max_passes: ClassVar[int] = 10
+    certified: ClassVar[bool] = False
+    incremental: ClassVar[bool] = True
+
+    averaged: bool = option(True, "return the mean of the weights after each visit, not the last ones")
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> MistakeState:
+        d = problem.n_weights
+        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
+        return MistakeState(weights=weights, total=np.zeros(d), rng=rng)
+
+    @abstractmethod
+    def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> Any:
+        """A pass over these examples of a batch; gives the core's report."""
+
+    def step(self, problem: Problem, state: MistakeState) -> None:
+        state.mistakes = 0
+        for part, order in problem.visits(self.draw_order(problem, state.rng)):
+            report = self.visit(problem, part, order, state)
+            state.visits += report.visits
+            state.mistakes += report.mistakes
+            state.mass += report.mass
+        if not np.isfinite(state.weights).all():
+            raise DivergenceError(f"{self.name}: weights that are not finite after {state.epoch} epochs")
+        state.epoch += 1
+
+    def in_core(self, part: Part, state: MistakeState) -> _core.OnlineState:
+        """The state as the core updates it."""
+        return _core.OnlineState(part.native, weights=state.weights, sum=state.total if self.averaged else None)
+
+    def certificate(self, problem: Problem, state: MistakeState) -> Certified:
+        weights = self.weights(problem, state)
+        return Certified(Certificate.none(problem.value(weights)), weights, None)
+
+    def weights(self, problem: Problem, state: MistakeState) -> Floats:
+        return state.total / state.mass if self.averaged and state.mass else state.weights.copy()
+
+    def remark(self, problem: Problem, state: MistakeState) -> str:
+        return f"{state.mistakes} updates in the last pass" if state.epoch else ""
+
+
+@register(place=29)
+@dataclass(frozen=True)
+class Perceptron(MistakeDriven):
+    """The averaged perceptron (see the module's docstring)."""
+
+    name: ClassVar[str] = "perceptron"
+
+    def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport:
+        return _core.perceptron_epoch(self.in_core(part, state), order)

@@ -1,0 +1,1 @@
+"""Solvers that keep planes below the losses: `bmrm` and `one-slack`."""

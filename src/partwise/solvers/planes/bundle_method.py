@@ -1,0 +1,193 @@
+"""What `one-slack` and `bmrm` share: planes below the losses, and the lowest point of the highest of them.
+
+Problem. min P(w) of `problem`; l2 > 0. The oracle's answer at any w is a plane below the losses that touches them at w
+(docs/math.md, "The dual"). With planes (u_k, b_k), k = 1, ..., m, the model
+
+    J_m(w) = l2/2 |w|^2 + max_k (b_k - <u_k, w>) <= P(w)
+
+has its minimum at w_m = sum_k x_k u_k / l2, where x solves the dual over the simplex (`simplex_qp`), and its minimum is
+the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P.
+
+Update. Solve the model; ask the oracle at w_m, or between the best weights so far and w_m (`mix`); add its plane.
+Planes that were not part of the mixture for `idle` rounds are dropped. If planes take more than `memory_mb`, idle ones
+are dropped, and if there are none, all planes become one, their mixture: D stays what it is.
+
+Certificate. The best P(w) seen, its weights, and the best mixture, whichever steps they are from. The gap is free: each
+step has asked for P anyway. Also in the history:
+
+    bmrm_gap    the best P seen less J_m(w_m) of this step (Zhang et al. 2011, Figure 1 b)
+    violation   P less J_m at the last point asked for: by how much the newest plane was violated, summed over examples
+                (SVM-struct's criterion is its mean)
+"""
+
+from abc import ABC
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.result import Certificate, DivergenceError, Status
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.state import State
+from partwise.solvers.planes.bundle import Bundle
+from partwise.solvers.planes.simplex_qp import QPError
+from partwise.solvers.working_sets.base import check_memory
+from partwise.support.arrays import Floats
+
+#: A cut below this share of the objective is rounding.
+NOISE = 1e-13
+
+
+@dataclass(kw_only=True)
+class BundleState(State):
+    """weights, primal: the best so far, (d,). u, b, dual: the best mixture of planes, (d,). carried: planes in it.
+
+    model: J_m(w_m). violation: as in the history. stalled: neither the model nor the weights can be improved, as at the
+    end of double precision, or where an oracle gives bounds (slack rescaling).
+    """
+
+    weights: Floats
+    primal: float
+    u: Floats
+    b: float
+    dual: float
+    planes: Bundle
+    carried: int = 1
+    model: float = float("-inf")
+    violation: float = float("inf")
+    merged: int = 0
+    ahead: bool = False  # ask at the model's minimum next, as there was no progress between
+    stalled: bool = False
+    #: Whether the planes were made in this process, or looked at.
+    trusted: bool = field(default=False, init=False, compare=False)
+
+
+@dataclass(frozen=True)
+class BundleMethod(Solver[BundleState], ABC):
+    """A cutting-plane method on one bundle of planes (see the module's docstring)."""
+
+    traced: ClassVar[tuple[str, ...]] = ("bmrm_gap", "violation")
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+
+    mix: float = option(0.1, "how far to go from the best weights to the model's minimum, where the oracle is asked")
+    idle: int = option(50, "rounds after which a plane that the model does not need is dropped")
+    memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)")
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.mix <= 1.0:
+            raise ValueError(f"mix must be above 0 and at most 1, got {self.mix}")
+        if self.idle < 1:
+            raise ValueError(f"idle must be at least 1, got {self.idle}")
+        check_memory(self.memory_mb)
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BundleState:
+        weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
+        losses, u, b = problem.plane(weights)
+        primal = losses + problem.penalty_value(weights)
+        if not isfinite(primal):
+            raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
+        planes = self.first_planes(problem)
+        planes.add(problem, u, b, problem.dot(u, weights))
+        duals = planes.offsets - 0.5 * np.diag(planes.gram) / problem.l2
+        x = (np.arange(planes.size) == np.argmax(duals)).astype(np.float64)
+        best_u, best_b = planes.mixture(x)
+        state = BundleState(
+            weights=weights,
+            primal=primal,
+            u=best_u,
+            b=best_b,
+            dual=problem.dual_of_plane(best_u, best_b),
+            planes=planes,
+            visits=len(problem.active),
+        )
+        state.trusted = True
+        return state
+
+    def first_planes(self, problem: Problem) -> Bundle:
+        """Planes that are known before the oracle is asked."""
+        return Bundle(problem.n_weights)
+
+    @np.errstate(over="ignore", invalid="ignore")  # looked for where it matters
+    def step(self, problem: Problem, state: BundleState) -> None:
+        planes = state.planes
+        try:
+            x = planes.best(problem.l2)
+        except QPError as error:
+            raise QPError(f"{self.name}, step {state.epoch + 1}: {error}") from None
+        u, b = planes.mixture(x)
+        state.model = problem.dual_of_plane(u, b)
+        if state.model > state.dual:
+            state.u, state.b, state.dual, state.carried = u, b, state.model, int(np.count_nonzero(x))
+        # <u_k, w> of all planes at the point to ask for, without touching them
+        mix = 1.0 if state.ahead else self.mix
+        at = (1.0 - mix) * planes.at + mix / problem.l2 * (planes.gram @ x)
+        below = float((planes.offsets - at).max())
+        weights = _between(state.weights, problem.weights_of_plane(u), mix)
+        losses, new_u, new_b = problem.plane(weights)
+        primal = losses + problem.penalty_value(weights)
+        here = problem.dot(new_u, weights)
+        state.visits += len(problem.active)
+        state.epoch += 1
+        if not isfinite(primal + new_b + here + problem.norm2(new_u) / min(problem.l2, 1.0)):
+            state.stalled = True  # a plane beyond double precision is none
+            return
+        state.violation = losses - below
+        noise = NOISE * (1.0 + abs(state.primal))
+        better = primal < state.primal
+        nothing = new_b - here - below <= noise and primal >= state.primal - noise
+        state.ahead, state.stalled = nothing, nothing and mix == 1.0
+        if better:
+            state.weights, state.primal, planes.at = weights, primal, at
+        planes.used(x)
+        self._drop(problem, state, u, b)
+        planes.add(problem, new_u, new_b, here if better else problem.dot(new_u, state.weights))
+
+    def certificate(self, problem: Problem, state: BundleState) -> Certified:
+        if not state.trusted:
+            state.planes.check(problem)
+            state.trusted = True
+        off = problem.certificate_of(state.primal, state.u, state.b, state.weights, state.carried)
+        return Certified(off, state.weights.copy(), DualPoint.of_plane(state.u.copy(), state.b))
+
+    def trace(self, problem: Problem, state: BundleState) -> tuple[float, ...]:
+        return state.primal - state.model, state.violation
+
+    def weights(self, problem: Problem, state: BundleState) -> Floats:
+        return state.weights.copy()
+
+    def finished(self, problem: Problem, state: BundleState, certificate: Certificate, tol: float) -> Status | None:
+        status = super().finished(problem, state, certificate, tol)
+        return self.at_the_end(certificate) if status is None and state.stalled else status
+
+    def remark(self, problem: Problem, state: BundleState) -> str:
+        merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
+        return f"{state.planes.size} planes kept{merged}"
+
+    def _drop(self, problem: Problem, state: BundleState, u: Floats, b: float) -> None:
+        """Forget idle planes; make room for one more within the limit of memory."""
+        planes = state.planes
+        planes.keep(planes.idle < self.idle)
+        limit = self.memory_mb * 2**20
+        if planes.bytes > limit:
+            planes.keep(planes.idle == 0)
+        if planes.bytes > limit and planes.size > 1:
+            planes.keep(np.zeros(planes.size, dtype=bool))
+            planes.add(problem, u, b, problem.dot(u, state.weights))
+            state.merged += 1
+
+
+def _between(best: Floats, target: Floats, mix: float) -> Floats:
+    """(1 - mix) best + mix target; writes to the target."""
+    if mix < 1.0:
+        target *= mix
+        target += (1.0 - mix) * best
+    return target
+
+
+#: What all of them need: a plane at any weights.
+NEEDS = frozenset({Capability.LOSS_ORACLE, Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH_PENALTY})

@@ -1,0 +1,132 @@
+"""The inner problem of cutting-plane methods: the best mixture of a few planes.
+
+Problem. Over the simplex (x >= 0, sum x = 1), maximise D(x) = <b, x> - x'Gx / (2 l2), where G holds the inner products
+of the planes' slopes u_k. At the optimum the mixture's weights w = sum_k x_k u_k / l2 minimise the penalty plus the
+highest plane, and x is positive only on planes that are highest there.
+
+Solved by PIQP, a proximal interior-point method (Schwan et al. 2023). Measured on Grams of 10 to 400
+planes, half of them duplicates up to 1e-7: PIQP's violation of the optimality conditions is below 1e-12 of the numbers
+involved in 0.3 to 16 ms; Clarabel is as accurate in 1.3 to 140 ms; DAQP takes 0.1 to 37 ms and loses digits where G
+is singular (5e-10), as it is where planes outnumber weights; OSQP is a first-order method; quadprog is under the GPL.
+PIQP gives the same bits each time on one machine, is maintained, and brings a wheel of 2 MB without further
+dependencies than NumPy and SciPy.
+
+Planes far from the optimum have slopes many orders longer than those near it, and a program solved relative to its
+largest number says nothing of the latter. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of
+numbers no larger than the differences of the offsets.
+
+What comes back is checked, not believed: coefficients that an interior point leaves above 0 are cut off where that
+makes D no worse, the others are solved for once more (a linear system), and `optimality` says how far
+the answer is from the optimum.
+"""
+
+import numpy as np
+import piqp
+
+from partwise.problem.result import DivergenceError
+from partwise.support.arrays import Floats
+
+#: Accuracies asked of PIQP, in units of the largest number of the problem: the second where the first is not reached.
+#: Past what the numbers allow (eigenvalues of 1e-9 beside offsets of 1e-14, say) its steps lead away from the optimum.
+ACCURACIES = (1e-12, 1e-9)
+#: Optimality below which an answer is taken whatever PIQP says of it.
+GOOD = 1e-7
+#: Coefficients below this share of the largest one are tried without.
+SMALL = 1e-9
+
+
+class QPError(DivergenceError):
+    """The problem over the planes could not be solved."""
+
+
+def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
+    """The x of the module's docstring, (m,), with zeros where planes are not used.
+
+    Raises
+    ------
+    QPError
+        If the numbers are not finite or no optimum was found.
+    """
+    m = len(b)
+    if gram.shape != (m, m) or m == 0:
+        raise QPError(f"inner products of shape {gram.shape} for {m} planes")
+    if not (np.isfinite(gram).all() and np.isfinite(b).all()):
+        raise QPError("the planes have numbers that are not finite")
+    if m == 1:
+        return np.ones(1)
+    with np.errstate(over="ignore"):
+        quadratic, offset = gram / l2, b - b.max()  # a constant in b changes nothing: keep the digits
+    if not (np.isfinite(quadratic).all() and np.isfinite(offset).all()):
+        raise QPError("the planes have numbers beyond double precision")
+    size = max(float(np.abs(quadratic).max()), float(np.abs(offset).max()))
+    if size == 0.0:
+        return np.full(m, 1.0 / m)
+    sizes = quadratic.diagonal() + np.abs(offset)
+    least = float(np.sqrt(sizes[sizes > 0].min()))
+    lengths = np.maximum(np.sqrt(quadratic.diagonal()) + np.abs(offset) / least, least)
+    scale = lengths.min() / lengths
+    quadratic, offset = quadratic / size, offset / size
+    best, nearest, status = None, np.inf, None
+    for accuracy in ACCURACIES:
+        x, status = _solved(quadratic, offset, scale, accuracy)
+        off = optimality(quadratic, offset, x) if x is not None else np.inf
+        if off < nearest:
+            best, nearest = x, off
+        if status == piqp.PIQP_SOLVED:
+            break
+    if best is None:
+        raise QPError(f"the best of {m} planes was not found ({_name(status)})")
+    if status != piqp.PIQP_SOLVED and nearest > GOOD:
+        raise QPError(f"the best of {m} planes was not found ({_name(status)}, {nearest:.1e} from the optimum)")
+    return best
+
+
+def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
+    """max over planes of the gradient of <b, x> - x'Qx / 2, less its mean under x: >= 0, and 0 at the optimum only."""
+    gradient = b - quadratic @ x
+    return float(gradient.max() - gradient @ x)
+
+
+def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tuple[Floats | None, object]:
+    """PIQP's answer, cleaned, or None if there is none; and what PIQP says of it. x = scale z."""
+    m = len(b)
+    scaled, offset = quadratic * np.outer(scale, scale), b * scale
+    size = max(float(np.abs(scaled).max()), float(np.abs(offset).max()), np.finfo(np.float64).tiny)
+    scaled, offset = scaled / size, offset / size
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = accuracy
+    solver.setup(scaled, -offset, scale[None, :], np.ones(1), None, None, None, np.zeros(m), None)
+    status = solver.solve()
+    z = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
+    total = float(scale @ z)
+    if not (np.isfinite(total) and total > 0):
+        return None, status
+    x = scale * _cleaned(scaled, offset, scale, z / total)
+    return x / x.sum(), status
+
+
+def _cleaned(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> Floats:
+    """Without the small coefficients and solved once more over the others alone, where that is no worse."""
+    used = z > SMALL * z.max()
+    kept = np.where(used, z, 0.0) / (scale[used] @ z[used])
+    k = int(used.sum())
+    system = np.zeros((k + 1, k + 1))  # stationary over those used, with sum 1
+    system[:k, :k], system[k, :k], system[:k, k] = quadratic[np.ix_(used, used)], scale[used], scale[used]
+    exact = np.zeros(len(z))
+    exact[used] = np.linalg.lstsq(system, np.append(b[used], 1.0), rcond=None)[0][:k]
+    if exact.min() >= 0.0 and scale @ exact > 0.0:
+        exact /= scale @ exact
+        if _off(quadratic, b, scale, exact) <= _off(quadratic, b, scale, kept):
+            return exact
+    value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (z, kept))
+    return kept if other >= value - ACCURACIES[0] else z
+
+
+def _off(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> float:
+    """`optimality` of x = scale z, from the scaled numbers."""
+    gradient = b - quadratic @ z
+    return float((gradient / scale).max() - gradient @ z)
+
+
+def _name(status: object) -> str:
+    return str(status).rsplit("PIQP_", maxsplit=1)[-1].lower().replace("_", " ")

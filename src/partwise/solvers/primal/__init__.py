@@ -1,0 +1,1 @@
+"""Solvers that go down the primal objective of smooth losses: `lbfgs`, `newton`, `owlqn`."""

@@ -1,0 +1,190 @@
+"""N-slack cutting planes for structural SVMs.
+
+Problem. min l2/2 |w|^2 + sum_i omega_i xi_i over w and one slack per example, under xi_i >= cost(y) - <w, psi_i(y)> for
+every labelling y of it. That is min P(w) at temperature 0 with the identity link (hinge); l2 > 0.
+
+Update. Example i keeps a working set W_i of labellings, at first the gold one. An epoch asks the oracle for every
+example's most violated constraint at the same weights; it joins W_i if it is violated by more than epsilon, that is
+cost(y) - <w, psi_i(y)> > xi_i + epsilon with xi_i the maximum over W_i. Then the problem over all working sets is
+solved in its dual, a product of simplices: sweeps over the examples with up to `steps` pairwise steps each (those of
+`bcfw`, on inner products that are kept) until what is left of its own gap is at most `accuracy` times the violations
+just found, or `max_rounds` sweeps were made. Labellings without weight for `idle` epochs are forgotten.
+
+Stopping rule. gap = P(w) - D <= tol |P|, D recomputed from the working sets, P at the best weights seen; checked when
+it may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The run also ends
+after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by less
+than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
+
+Source. Tsochantaridis et al. 2005, Algorithm 1. Departures: the working sets' problem is solved once
+per pass over the examples (SVM-struct's choice), not after each violated constraint; by sweeps instead of a general
+solver for quadratic programs, which would see all working sets, tens of thousands of variables, at once; sample
+weights; the best weights seen are returned; the memory of working sets is bounded (see `dcd`). The history has the
+largest violation of the last pass, which SVM-struct compares with its epsilon (`violation`), and the number of
+constraints kept (`constraints`).
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from partwise import _core
+from partwise.problem import Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.result import Certificate, DivergenceError, Status
+from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.registry import register
+from partwise.solvers.engine.state import State
+from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, check_memory, start_sets
+from partwise.solvers.working_sets.kept_labellings import KeptLabellings
+from partwise.support.arrays import Floats
+
+#: A pass whose sweeps raise the dual by less than this share of the gap, and which adds no constraint, is the last one.
+LITTLE = 1e-3
+
+
+@dataclass(kw_only=True)
+class CuttingPlaneState(State):
+    """weights: of the working sets, (d,). best, best_primal: the best weights seen, (d,), and P there.
+
+    violation: the largest one of the last pass. rounds: sweeps over the working sets. merged: sets merged.
+    risen: what the sweeps of the last pass added to the dual.
+    """
+
+    weights: Floats
+    best: Floats
+    best_primal: float
+    sets: KeptLabellings
+    violation: float = float("inf")
+    rounds: int = 0
+    merged: int = 0
+    risen: float = float("inf")
+
+
+@register(place=24)
+@dataclass(frozen=True)
+class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
+    """N-slack cutting planes (see the module's docstring)."""
+
+    name: ClassVar[str] = "cutting-plane"
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.TEMPERATURE_0,
+            Capability.IDENTITY_LINK,
+            Capability.MAX_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L2,
+            Capability.ALL_PENALISED,
+            Capability.SMOOTH_PENALTY,
+            Capability.IN_MEMORY,
+        }
+    )
+    traced: ClassVar[tuple[str, ...]] = ("violation", "constraints")
+    rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Tsochantaridis et al. 2005: O(1/eps^2)"
+    advice: ClassVar[str] = "Raise max_passes or tol, lower epsilon, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 1000
+
+    epsilon: float = option(1e-6, "violations up to this add no constraint")
+    accuracy: float = option(0.1, "gap of the working sets' problem, over the violations found, at which it is solved")
+    max_rounds: int = option(200, "most sweeps over the working sets in an epoch")
+    steps: int = option(10, "most steps on an example's working set per sweep")
+    idle: int = option(50, "epochs after which a constraint without weight is dropped")
+    memory_mb: float = option(1024.0, MEMORY_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isfinite(self.epsilon) and self.epsilon >= 0):
+            raise ValueError(f"epsilon must be a number >= 0, got {self.epsilon}")
+        if not (isfinite(self.accuracy) and self.accuracy > 0):
+            raise ValueError(f"accuracy must be a number above 0, got {self.accuracy}")
+        for name in ("max_rounds", "steps", "idle"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_memory(self.memory_mb)
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CuttingPlaneState:
+        sets = start_sets(problem, warm_start, self.name)
+        weights = np.zeros(problem.n_weights)
+        if warm_start is not None:
+            weights = problem.weights_from_dual(DualPoint.of_active_set(active_set(sets)))
+        primal = problem.value(weights)
+        return CuttingPlaneState(weights=weights, best=weights.copy(), best_primal=primal, sets=sets)
+
+    def step(self, problem: Problem, state: CuttingPlaneState) -> None:
+        found = self._search(problem, state)
+        left, state.risen = float("inf"), 0.0
+        for _ in range(self.max_rounds):
+            left, gain = self._sweep(problem, state)
+            state.rounds += 1
+            state.risen += gain
+            if left <= self.accuracy * found or gain == 0.0:
+                break
+        state.gain = found + left
+        state.epoch += 1
+
+    def certificate(self, problem: Problem, state: CuttingPlaneState) -> Certified:
+        point = DualPoint.of_active_set(active_set(state.sets))
+        u, b = problem.dual_terms(point)
+        weights = problem.weights_of_plane(u)
+        primal = problem.value(weights)
+        if state.best_primal < primal:
+            primal, weights = state.best_primal, state.best.copy()
+        return Certified(problem.certificate_of(primal, u, b, weights), weights, point)
+
+    def trace(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, ...]:
+        return state.violation, float(state.sets.num_atoms)
+
+    def weights(self, problem: Problem, state: CuttingPlaneState) -> Floats:
+        return state.weights.copy()
+
+    def finished(
+        self, problem: Problem, state: CuttingPlaneState, certificate: Certificate, tol: float
+    ) -> Status | None:
+        status = super().finished(problem, state, certificate, tol)
+        idle = state.violation <= self.epsilon and state.risen <= LITTLE * certificate.gap
+        return self.at_the_end(certificate) if status is None and tol > 0 and idle else status
+
+    def remark(self, problem: Problem, state: CuttingPlaneState) -> str:
+        kept = f"{state.sets.num_atoms} constraints kept in {state.sets.bytes / 2**20:.3g} MB"
+        merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
+        kept_out = state.violation <= self.epsilon
+        end = f", no constraint is violated by more than epsilon={self.epsilon:g}" if kept_out else ""
+        return f"{state.rounds} sweeps without the oracle, {kept}{merged}{end}"
+
+    def _search(self, problem: Problem, state: CuttingPlaneState) -> float:
+        """Let the most violated constraints join the working sets; the sum of violations."""
+        losses, total, largest = 0.0, 0.0, 0.0
+        visits = problem.visits(problem.active)
+        for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
+            report = _core.find_violators(
+                part.native, state.weights, sets, order, epsilon=self.epsilon, now=state.epoch + 1, max_bytes=limit
+            )
+            state.visits += report.visits
+            state.merged += report.merged
+            losses, total, largest = losses + report.losses, total + report.total, max(largest, report.largest)
+        primal = losses + problem.penalty_value(state.weights)
+        if not isfinite(primal):
+            raise DivergenceError(f"{self.name}: the objective is {primal} after {state.epoch} epochs")
+        if primal < state.best_primal:
+            state.best, state.best_primal = state.weights.copy(), primal
+        state.violation = largest
+        return total
+
+    def _sweep(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, float]:
+        """Steps on the working sets of all examples: (their gap as the visits saw it, gain of the dual)."""
+        left, gain = 0.0, 0.0
+        for (part, order), sets in zip(problem.visits(problem.active), state.sets.parts, strict=True):
+            gaps = np.zeros(part.examples.stop - part.examples.start)
+            blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=sets, gaps=gaps)
+            options = _core.BcfwSetOptions(
+                l2=problem.l2, search=False, steps=self.steps, now=state.epoch + 1, keep=self.idle
+            )
+            report = _core.bcfw_set_epoch(blocks, order, options)
+            left, gain = left + report.gap_estimate, gain + report.dual_gain
+        if not isfinite(gain):
+            raise DivergenceError(f"{self.name}: the dual rose by {gain} after {state.epoch} epochs")
+        return left, gain

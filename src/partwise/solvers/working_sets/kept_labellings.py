@@ -1,0 +1,86 @@
+"""Labellings kept for each example, batch by batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise._core import WorkingSets
+from partwise.problem.dual_points import ActiveSet
+from partwise.support.arrays import pointers
+
+
+def arrays_of(active: ActiveSet) -> dict[str, NDArray[Any]]:
+    """The labellings of a dual point, as `WorkingSets.to_arrays` gives them."""
+    return {**vars(active), "stamps": np.zeros(len(active.coefficients), dtype=np.int64)}
+
+
+def split(arrays: dict[str, NDArray[Any]], sizes: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
+    """The arrays of all labellings (`WorkingSets.to_arrays`) for each of the batches of these sizes.
+
+    Raises
+    ------
+    ValueError
+        If they are not a set of labellings.
+    """
+    if len(sizes) == 1:
+        return [arrays]
+    WorkingSets.from_arrays(**arrays)  # checks what the slices below rely on
+    parts, ends = [], np.cumsum(sizes).tolist()
+    for start, stop in zip([0, *ends], ends, strict=False):
+        examples = arrays["example_ptr"][start : stop + 1]
+        labellings = arrays["labelling_ptr"][examples[0] : examples[-1] + 1]
+        atoms, used = slice(examples[0], examples[-1]), slice(labellings[0], labellings[-1])
+        part = {name: arrays[name][used] for name in ("slots", "counts")}
+        part |= {name: arrays[name][atoms] for name in ("coefficients", "stamps")}
+        parts.append({"example_ptr": examples - examples[0], "labelling_ptr": labellings - labellings[0], **part})
+    return parts
+
+
+class KeptLabellings:
+    """The labellings kept for the examples of each batch, in the order of the batches."""
+
+    def __init__(self, parts: Sequence[WorkingSets]) -> None:
+        self.parts = tuple(parts)
+
+    @classmethod
+    def of(cls, active: ActiveSet, sizes: Sequence[int]) -> "KeptLabellings":
+        """The labellings of a dual point, for batches of these sizes."""
+        return cls.from_arrays(sizes, **arrays_of(active))
+
+    @classmethod
+    def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":
+        """What `to_arrays` gave, for batches of these sizes; ValueError if it is not a set of labellings."""
+        return cls([WorkingSets.from_arrays(**batch) for batch in split(arrays, sizes)])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All labellings, as `WorkingSets.to_arrays` gives those of one batch."""
+        found = [part.to_arrays() for part in self.parts]
+        if len(found) == 1:
+            return found[0]
+        joined = {name: np.concatenate([arrays[name] for arrays in found]) for name in found[0]}
+        for name in ("example_ptr", "labelling_ptr"):
+            joined[name] = pointers(np.concatenate([np.diff(arrays[name]) for arrays in found]))
+        return joined
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KeptLabellings":
+        return self.from_arrays(self.sizes, **self.to_arrays())
+
+    @property
+    def sizes(self) -> list[int]:
+        """Examples of each batch."""
+        return [part.num_examples for part in self.parts]
+
+    @property
+    def num_atoms(self) -> int:
+        return sum(part.num_atoms for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    def limited(self, memory_mb: float) -> list[tuple[WorkingSets, int]]:
+        """The sets of each batch with its share, in bytes, of a limit in MB."""
+        limit, n = int(memory_mb * 2**20), max(sum(self.sizes), 1)
+        return [(part, limit * part.num_examples // n) for part in self.parts]

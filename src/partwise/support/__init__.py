@@ -1,0 +1,1 @@
+"""What every package may use: array types, checks of parameters, lazy properties, limits of memory, threads."""
