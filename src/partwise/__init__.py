@@ -9,15 +9,15 @@ What most programs need is here; solvers are in `partwise.solvers`, feature maps
 `import partwise` is quick and needs no scikit-learn.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from partwise.support.lazy import exports
 from partwise.support.native import check_processor
 
 check_processor()
 
-#: Public names, by the package in which each is defined.
-_HOMES = {
+#: Public names, by the package that defines each of them.
+_NAMES = {
     "estimators": (
         "ConstituencyParser",
         "DependencyParser",
@@ -51,29 +51,26 @@ _HOMES = {
     ),
     "structures": ("Structure",),
 }
-_HOME = {name: package for package, names in _HOMES.items() for name in names}
 
-#: Packages that `import partwise` makes reachable, imported when they are first used.
-_PACKAGES = frozenset(
-    (
-        "bounds",
-        "callbacks",
-        "conllu",
-        "datasets",
-        "estimators",
-        "features",
-        "io",
-        "methods",
-        "metrics",
-        "model_files",
-        "models",
-        "out_of_core",
-        "problem",
-        "report",
-        "solvers",
-        "structures",
-        "tables",
-    )
+#: Packages that are imported when they are first used as attributes.
+_PACKAGES = (
+    "bounds",
+    "callbacks",
+    "conllu",
+    "datasets",
+    "estimators",
+    "features",
+    "io",
+    "methods",
+    "metrics",
+    "model_files",
+    "models",
+    "out_of_core",
+    "problem",
+    "report",
+    "solvers",
+    "structures",
+    "tables",
 )
 
 if TYPE_CHECKING:
@@ -123,28 +120,19 @@ if TYPE_CHECKING:
     from partwise.solvers import solve as solve
     from partwise.structures import Structure as Structure
 
-    __version__: str
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            value: Any = version("partwise")
-        except PackageNotFoundError:  # imported from a source tree that is not installed
-            value = "0+unknown"
-    elif name in _PACKAGES:
-        value = importlib.import_module(f"partwise.{name}")
-    elif name in _HOME:
-        value = getattr(importlib.import_module(f"partwise.{_HOME[name]}"), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+__version__: str
+_get, __dir__, __all__ = exports(__name__, _NAMES, _PACKAGES)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES, "__version__"})
+def __getattr__(name: str) -> object:
+    if name != "__version__":
+        return _get(name)
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = version("partwise")
+    except PackageNotFoundError:  # imported from a source tree that is not installed
+        found = "0+unknown"
+    globals()["__version__"] = found
+    return found

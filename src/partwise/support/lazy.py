@@ -1,20 +1,24 @@
-"""Properties that are computed once per object, without a lock.
-
-Python 3.11 has a lock around `functools.cached_property`, one for all objects of a class: runs in two threads wait for
-each other, and a process that is forked while another thread holds it waits for ever.
-"""
+"""Work that is done when it is first needed: properties computed once per object, names imported on first use."""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from functools import cached_property
+    from functools import cached_property as cached_property
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801 - stands for Python's own
-        """Threads that ask at the same time may compute it twice; all of them get the same object."""
+        """A property that is computed once per object, without a lock.
+
+        Python 3.11 has one lock per class in `functools.cached_property`: runs in two threads wait for each other, and
+        a process that is forked while another thread holds the lock waits for ever. Here two threads may compute the
+        value at the same time; both get the same object.
+        """
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:
             if instance is None:
@@ -22,4 +26,35 @@ else:
             return instance.__dict__.setdefault(self.attrname, self.func(instance))
 
 
-__all__ = ["cached_property"]
+def exports(
+    package: str, homes: Mapping[str, Collection[str]], submodules: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package that imports its public names on first use.
+
+    Parameters
+    ----------
+    package
+        The package's `__name__`.
+    homes
+        The public names, by the module of the package that defines them ("lbfgs", "dual.eg").
+    submodules
+        Modules and packages inside it that are imported on first use as attributes.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+    public = sorted(home_of)
+
+    def get(name: str) -> object:
+        value: object
+        if name in home_of:
+            value = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+        elif name in submodules:
+            value = importlib.import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public, *submodules})
+
+    return get, names, public
