@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from partwise.estimators.base import StructuredEstimator
-from partwise.models.constituents import ConstituencyModel
+from partwise.models.constituents.model import ConstituencyModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver
