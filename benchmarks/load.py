@@ -37,8 +37,8 @@ def write_model(path: Path, n_attributes: int) -> None:
     from partwise import SequenceTagger
     from partwise.features import Vocabulary
     from partwise.model_files.names import encode_names
-    from partwise.models.layout import PairLayout
-    from partwise.models.sequences.name_reader import NameReader
+    from partwise.models.features import PairLayout
+    from partwise.models.readers import NameReader
     from partwise.structures import padded_width
 
     rng = np.random.default_rng(0)

@@ -105,7 +105,7 @@ def test_labels_that_may_be_none_are_warned_about():
 
 
 def test_slow_passes_are_warned_about(monkeypatch):
-    monkeypatch.setattr("partwise.models.label_counts.SLOW_PASS", 10_000)
+    monkeypatch.setattr("partwise.models.labels.SLOW_PASS", 10_000)
     with pytest.warns(UserWarning, match="a pass goes through 120 pairs of them at each of 200 positions"):
         SequenceTagger(tol=0.5).fit([[["a"]] * 10] * 20, [[f"{k}" for k in range(10)] for _ in range(20)])
 
@@ -128,15 +128,15 @@ def test_every_model_warns_of_and_refuses_labels_that_are_none(kind, monkeypatch
         warnings.simplefilter("ignore", ConvergenceWarning)
         with pytest.warns(UserWarning, match=f"different {what}; 150 of them occur once: are they {what}"):
             fit(150)
-        monkeypatch.setattr("partwise.models.label_counts.FEW_LABELS", 1000)
+        monkeypatch.setattr("partwise.models.labels.FEW_LABELS", 1000)
         fit(150)
-    monkeypatch.setattr("partwise.models.label_counts.MOST_LABELS", 100)
+    monkeypatch.setattr("partwise.models.labels.MOST_LABELS", 100)
     with pytest.raises(ValueError, match=f"y has more than 100 different {what}: tables .* takes [0-9]"):
         fit(150)
 
 
 def test_very_long_segments_are_warned_about(monkeypatch):
-    monkeypatch.setattr("partwise.models.label_counts.SLOW_SEGMENTS", 10_000)
+    monkeypatch.setattr("partwise.models.labels.SLOW_SEGMENTS", 10_000)
     X, y = [[["a"]] * 200, [["b"]]], [["B-x", *["I-x"] * 199], ["O"]]
     with pytest.warns(UserWarning, match=r"segments may have 200 positions: a pass goes through 8e\+04 of them"):
         SegmentTagger(tol=0.5).fit(X, y)

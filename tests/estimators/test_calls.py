@@ -13,7 +13,7 @@ import pytest
 
 from partwise import SequenceTagger
 from partwise.compat import pycrfsuite
-from partwise.models.chain.model import ChainModel
+from partwise.models.sequences.chain import ChainModel
 from partwise.problem.calls import PackedItems
 
 LABELS = {

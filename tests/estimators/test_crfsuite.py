@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwise.estimators import SequenceTagger
-from partwise.models.sequences.dicts import add_dict
+from partwise.models.readers import add_dict
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
 

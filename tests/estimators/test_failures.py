@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from partwise.estimators import MaxentClassifier, SequenceTagger
-from partwise.models.sequences import labels
+from partwise.models import labels
 
 X = [[["a", "b"], ["c"]], [["a"]], [["b"], ["a", "c"]]]
 Y = [["P", "Q"], ["P"], ["R", "Q"]]

@@ -7,10 +7,8 @@ import pytest
 from scipy import sparse
 
 from partwise import SequenceTagger
-from partwise.models.sequences.column_reader import ColumnReader
-from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, encode_flat, split
-from partwise.models.sequences.name_reader import NameReader
+from partwise.models.labels import Targets, encode_flat, split
+from partwise.models.readers import ColumnReader, NameReader, Sequences, input_form
 from partwise.support.checks import check_sample_weight
 
 NAMES = [[["a", "b"], ["a"]], [["c", "a", "a"]], [[], ["b", "c"]]]

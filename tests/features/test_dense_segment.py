@@ -11,8 +11,7 @@ from partwise import MaxentClassifier, Problem, SequenceTagger
 from partwise.features import DenseSegment, LinearMap, chain_map, multiclass_map
 from partwise.model_files.parts import ModelParts
 from partwise.models.encoded import EncodedRows
-from partwise.models.sequences.column_reader import ColumnReader
-from partwise.models.sequences.inputs import Sequences
+from partwise.models.readers import ColumnReader, Sequences
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import get_loss
 from partwise.problem.penalties import L2

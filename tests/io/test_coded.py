@@ -8,7 +8,7 @@ import pytest
 from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.io import CodedSequences, Sentences, parse_columns
-from partwise.models.sequences.labels import Targets
+from partwise.models.labels import Targets
 
 TEXT = b"the D O\nred J B-X\n\nhouse N I-X\nis V O\nred J B-X\n\nthe D O\n\n"
 

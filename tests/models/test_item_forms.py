@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partwise.features import Vocabulary
-from partwise.models.sequences.dicts import add_dict, add_names
+from partwise.models.readers import add_dict, add_names
 
 VALUES = ["x", "", 1, 0, -2.5, True, False, ["a", "b"], ("c",), {"d": 2.0, "e": {"f": "g", "h": ["i"]}}, {}, [], "ü"]
 

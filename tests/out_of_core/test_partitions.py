@@ -105,7 +105,7 @@ def test_batches_of_graphs_of_numbers_are_of_the_size_that_was_asked_for(edges, 
 @pytest.mark.parametrize("name", ["names", "segments", "maxent-tagger", "graphs", "trees", "brackets"])
 def test_labels_of_all_blocks_count(name, tmp_path, monkeypatch):
     """More than a model may have, of which each block has few."""
-    monkeypatch.setattr("partwise.models.label_counts.MOST_LABELS", 12)
+    monkeypatch.setattr("partwise.models.labels.MOST_LABELS", 12)
     blocks: list = []
     for own in ([f"B-x{k}" for k in range(a, a + 8)] for a in (0, 8)):
         if name == "brackets":
@@ -125,7 +125,7 @@ def test_labels_of_all_blocks_count(name, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=f"y has more than 12 different {what}: tables of them would be too large"):
         partitions.write(tmp_path / "dir", make(), blocks)
     assert not any(tmp_path.iterdir())
-    monkeypatch.setattr("partwise.models.label_counts.MOST_LABELS", 20)
+    monkeypatch.setattr("partwise.models.labels.MOST_LABELS", 20)
     partitions.write(tmp_path / "dir", make(), blocks)
 
 

@@ -23,9 +23,9 @@ from partwise import ConvergenceWarning, Problem, Structure, available_solvers, 
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
 from partwise.features.kernels import kernel_map
-from partwise.models import classes
-from partwise.models.classes import classifier_map
-from partwise.models.rows import csr_attributes
+from partwise.models.classes import model as classes
+from partwise.models.classes.model import classifier_map
+from partwise.models.features import csr_attributes
 from partwise.problem.capabilities import Capability, capabilities
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet

@@ -20,10 +20,10 @@ from partwise.estimators.class_data import feature_names as given_names
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.models.base import Ability, Model, Training
-from partwise.models.class_items import as_items, could_be_items
-from partwise.models.classes import ClassesModel
+from partwise.models.classes.features import as_items, could_be_items
+from partwise.models.classes.model import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.label_counts import check_table
+from partwise.models.labels import check_table
 from partwise.problem.losses import get_loss
 from partwise.solvers import Checkpoint
 from partwise.support.arrays import Floats

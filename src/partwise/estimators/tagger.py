@@ -9,11 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.template import Template
-from partwise.models.chain import ChainModel, SecondOrderModel
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.kernel_chain import KernelChainModel
-from partwise.models.maxent_chain import MaxentChainModel
 from partwise.models.sequences import SequenceModel, get_template
+from partwise.models.sequences.chain import ChainModel
+from partwise.models.sequences.kernel_chain import KernelChainModel
+from partwise.models.sequences.maxent_chain import MaxentChainModel
+from partwise.models.sequences.second_order import SecondOrderModel
 from partwise.problem.inference import slot_scores
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats, Ints

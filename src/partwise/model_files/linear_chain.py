@@ -58,7 +58,7 @@ def to_tagger(chain: LinearChain, size: int, tool: str, separator: str = "=") ->
     """
     from partwise.estimators import SequenceTagger
     from partwise.model_files.estimators import from_parts
-    from partwise.models.sequences.name_reader import NameReader
+    from partwise.models.readers import NameReader
     from partwise.models.sequences.template_reader import TemplateReader
 
     n = len(chain.labels)
@@ -131,8 +131,8 @@ def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:
     separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
     chains elsewhere do not have.
     """
-    from partwise.models.chain.model import ChainModel
-    from partwise.models.sequences.reader import VocabularyReader
+    from partwise.models.readers import VocabularyReader
+    from partwise.models.sequences.chain import ChainModel
     from partwise.problem.losses import get_loss
 
     model = tagger._fitted()

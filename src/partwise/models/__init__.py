@@ -1,12 +1,11 @@
 """Models: kinds of output with their features, between the estimators and the structures.
 
-    classes          one label per row of numbers
-    chain            labels of sequences with transitions between neighbours
-    kernel_chain     the same, positions compared by a kernel
-    maxent_chain     labels of sequences one after another
-    tree             heads of words
-    graph            labels of the nodes of graphs
-    constituents     trees of phrases under a treebank's grammar
+    classes         one label per row of numbers
+    sequences       labels of sequences: chains of first and second order, with kernels, and maxent chains
+    segments        sequences cut into segments with types
+    dependencies    heads of words
+    constituents    trees of phrases under a treebank's grammar
+    graph           labels of the nodes of graphs
 
 `Model` is the interface; docs/how_to_add_a_structure.md writes one.
 """

@@ -26,9 +26,9 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.costs import HasCosts
 from partwise.models.encoded import Encoded, Size
 from partwise.models.errors import NotAvailable
+from partwise.models.features import DENSE, few
 from partwise.models.inspection import Explanation
-from partwise.models.layout import DENSE, few
-from partwise.models.partitioner import Partitioner
+from partwise.models.partition import Partitioner
 from partwise.models.shortcut import Shortcut
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.capabilities import Capability

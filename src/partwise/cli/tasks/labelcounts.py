@@ -11,7 +11,7 @@ import click
 
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
-from partwise.models.label_counts import node_labels
+from partwise.models.labels import node_labels
 
 #: Memory that training takes for a pair of labels of taggers, and for a label in each tree of a treebank, about.
 PAIR_BYTES, TREE_BYTES = 256, 128

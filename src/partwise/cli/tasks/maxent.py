@@ -205,7 +205,7 @@ class MaxentTask(Task):
             for label in model.predict(X).tolist():
                 yield json_line({"label": label}) if request.as_json else f"{label}\n"
             return
-        from partwise.models.classes import MOST_SCORES
+        from partwise.models.classes.model import MOST_SCORES
 
         what = "probability" if likely else "score"
         some = max(1, MOST_SCORES // len(labels))

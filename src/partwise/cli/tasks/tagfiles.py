@@ -31,7 +31,7 @@ from partwise.io import (
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
 from partwise.io.conllu_sentence import MISC
-from partwise.models.label_counts import FEW_LABELS
+from partwise.models.labels import FEW_LABELS
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.

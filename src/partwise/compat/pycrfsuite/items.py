@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from partwise.models.sequences.dicts import TOO_DEEP
+from partwise.models.readers import TOO_DEEP
 from partwise.problem.calls import PackedItems
 
 #: An item's names and their values.

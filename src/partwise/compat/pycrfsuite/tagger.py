@@ -18,7 +18,7 @@ from partwise.model_files import crfsuite, foreign
 from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.model_files.linear_chain import LinearChain
 from partwise.model_files.source import opened
-from partwise.models.sequences.labels import label_dicts
+from partwise.models.labels import label_dicts
 from partwise.problem.calls import NamedChain
 from partwise.support.arrays import Floats, Ints
 

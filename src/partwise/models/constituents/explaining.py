@@ -8,8 +8,8 @@ import numpy as np
 
 from partwise.models.base import Labellings, Reading
 from partwise.models.constituents.features import keys_of, name_of
+from partwise.models.features import look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, explanation
-from partwise.models.layout import look_up
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from partwise.models.constituents.tables import Table, Tables
 from partwise.models.constituents.treebank import TreebankGrammar
 from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import MARKS, PROPERTIES, WordCodes
-from partwise.models.layout import PairLayout
+from partwise.models.features import PairLayout
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints
 

@@ -26,10 +26,10 @@ from partwise.models.constituents.treebank.derivations import rows_of_tree, tree
 from partwise.models.constituents.treebank.symbols import read_symbol
 from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import WordCodes
-from partwise.models.encoded_tables import EncodedTables
+from partwise.models.encoded import EncodedTables
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of
-from partwise.models.label_counts import check_distinct, given_labels, node_labels, warn_of_many_labels
+from partwise.models.labels import check_distinct, given_labels, node_labels, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
 from partwise.support.arrays import Booleans, Floats, Ints, pointers

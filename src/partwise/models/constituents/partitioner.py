@@ -21,10 +21,10 @@ from partwise.models.constituents.treebank.derivations import rows_of_tree
 from partwise.models.constituents.treebank.grammar import GrammarCounts
 from partwise.models.constituents.treebank.unknown import WordClasses
 from partwise.models.constituents.words import WordCodes, WordCounts
-from partwise.models.encoded_tables import EncodedTables, Text, Whole
-from partwise.models.label_counts import check_distinct, given_labels
-from partwise.models.layout import layout_of
-from partwise.models.partitioner import ChangedData, KeyPairCounts, Partitioner
+from partwise.models.encoded import EncodedTables, Text, Whole
+from partwise.models.features import layout_of
+from partwise.models.labels import check_distinct, given_labels
+from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_sample_weight

@@ -11,7 +11,7 @@ import numpy as np
 from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.features import TABLES, TEMPLATES, keys_of, span_rows
 from partwise.models.constituents.words import PROPERTIES, WordCodes
-from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
+from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 

@@ -13,10 +13,9 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.arcs import ArcFeatures
 from partwise.models.dependencies.words import Words
-from partwise.models.label_counts import warn_of_many_labels
-from partwise.models.layout import PairLayout, expand_pairs, few, layout_of
-from partwise.models.saved import layout_parts, read_layout
-from partwise.models.sequences.labels import encode_flat, label_array
+from partwise.models.features import PairLayout, expand_pairs, few, layout_of
+from partwise.models.files import layout_parts, read_layout
+from partwise.models.labels import encode_flat, label_array, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.inference import best_labellings
 from partwise.problem.result import Result

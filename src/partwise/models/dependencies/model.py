@@ -25,11 +25,11 @@ from partwise.models.dependencies.labeller import ArcLabeller, solve_names
 from partwise.models.dependencies.partitioner import TreePartitioner, read_encoded, words_of
 from partwise.models.dependencies.projective import lift, not_in_structure
 from partwise.models.dependencies.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
-from partwise.models.encoded_tables import EncodedTables
+from partwise.models.encoded import EncodedTables
 from partwise.models.errors import ConstraintError
+from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import choose_kept, counts_of
-from partwise.models.label_counts import check_distinct
-from partwise.models.saved import coefficient_arrays, read_coefficients
+from partwise.models.labels import check_distinct
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.batch import Gold
 from partwise.problem.result import Result

@@ -17,10 +17,10 @@ from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, PREFIX, ArcTa
 from partwise.models.dependencies.arcs import ArcFeatures, fitted_table
 from partwise.models.dependencies.labeller import ArcLabeller
 from partwise.models.dependencies.words import FIELDS, Trees, Words
-from partwise.models.encoded_tables import EncodedTables, Text, Whole
-from partwise.models.layout import PairLayout, layout_of
-from partwise.models.partitioner import ChangedData, KeyPairCounts, Partitioner
-from partwise.models.sequences.labels import encode_flat, label_array
+from partwise.models.encoded import EncodedTables, Text, Whole
+from partwise.models.features import PairLayout, layout_of
+from partwise.models.labels import encode_flat, label_array
+from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise.features import Attributes, AttributeSegment, DenseSegment, LinearMap, RowLayout, Segment, SharedSegment
-from partwise.models.rows import Rows
+from partwise.models.features import Rows
 from partwise.problem import Batch
 from partwise.structures import Graph, padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers

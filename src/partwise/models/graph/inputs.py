@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.models.sequences.inputs import Sequences, length_of
-from partwise.models.sequences.labels import Targets
+from partwise.models.labels import Targets
+from partwise.models.readers import Sequences, length_of
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_sample_weight
 

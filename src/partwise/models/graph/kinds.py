@@ -8,7 +8,7 @@ import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.rows import Rows
+from partwise.models.features import Rows
 from partwise.support.arrays import Booleans, Ints, pointers
 
 

@@ -13,8 +13,9 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.encoded_tables import EncodedTables
+from partwise.models.encoded import EncodedTables
 from partwise.models.errors import ConstraintError
+from partwise.models.features import Rows
 from partwise.models.graph.constraints import node_masks, refuse_empty
 from partwise.models.graph.explaining import explain_edges, explain_nodes
 from partwise.models.graph.features import GraphRows, edge_tables, graph_batch, mask_nodes
@@ -23,13 +24,8 @@ from partwise.models.graph.kinds import Kinds
 from partwise.models.graph.partitioner import GraphPartitioner, graph_rows, read_encoded
 from partwise.models.graph.weights import GraphWeights
 from partwise.models.inspection import Explanation, explanation
-from partwise.models.label_counts import warn_of_many_labels
-from partwise.models.rows import Rows
-from partwise.models.sequences.column_reader import ColumnReader
-from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import all_labels, label_lists
-from partwise.models.sequences.name_reader import NameReader
-from partwise.models.sequences.reader import Reader
+from partwise.models.labels import all_labels, label_lists, warn_of_many_labels
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Graph, padded_width

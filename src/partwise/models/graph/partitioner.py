@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
-from partwise.models.encoded_tables import EncodedTables, Kind, Whole, row_columns, row_kinds, rows_of
+from partwise.models.encoded import EncodedTables, Kind, Whole, row_columns, row_kinds, rows_of
+from partwise.models.features import Rows
 from partwise.models.graph.features import GraphRows
 from partwise.models.graph.inputs import Graphs, labelled_graphs
 from partwise.models.graph.kinds import KindCounts
-from partwise.models.label_counts import check_distinct
-from partwise.models.partitioner import ChangedData, Partitioner
-from partwise.models.rows import Rows
-from partwise.models.sequences.labels import sorted_labels
-from partwise.models.sequences.partitioner import AttributeCounts
+from partwise.models.labels import check_distinct, sorted_labels
+from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from typing import Any
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode
-from partwise.models.sequences.column_reader import ColumnReader
-from partwise.models.sequences.name_reader import NameReader
-from partwise.models.sequences.reader import Reader
+from partwise.models.readers import ColumnReader, NameReader, Reader
 
 
 def read_reader(parts: ModelParts) -> Reader:

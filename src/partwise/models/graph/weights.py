@@ -12,12 +12,12 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import Model
+from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.kinds import Kinds
 from partwise.models.graph.saved import read_reader, read_types
 from partwise.models.inspection import TopFeatures, choose_kept, counts_of, largest
-from partwise.models.saved import coefficient_arrays, padded, read_coefficients, unpadded
-from partwise.models.sequences.labels import encode_flat, label_array
-from partwise.models.sequences.reader import Reader
+from partwise.models.labels import encode_flat, label_array
+from partwise.models.readers import Reader
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints
 

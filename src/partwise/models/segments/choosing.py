@@ -6,8 +6,7 @@ import numpy as np
 
 from partwise.features import Attributes
 from partwise.models.costs import row_costs
-from partwise.models.layout import PairLayout, expand_pairs, layout_of
-from partwise.models.rows import Rows
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.segments.spans import Segments
 from partwise.problem.batch import structure_costs
 from partwise.structures import SegmentChain

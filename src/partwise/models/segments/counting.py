@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.models.chain.counting import Choice, LayoutCounts
-from partwise.models.chain.layout import transition_counts
-from partwise.models.layout import PairLayout, layout_of
-from partwise.models.rows import Rows
+from partwise.models.features import PairLayout, Rows, layout_of
 from partwise.models.segments.choosing import segment_counts, some_rows, without_types
 from partwise.models.segments.spans import Segments
 from partwise.models.segments.storing import TABLES
+from partwise.models.sequences.features import Choice, LayoutCounts, transition_counts
 from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:

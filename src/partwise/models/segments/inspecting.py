@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwise.models.base import Reading
+from partwise.models.features import layout_of, look_up
 from partwise.models.inspection import (
     Contribution,
     Explanation,
@@ -16,8 +17,7 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
-from partwise.models.layout import layout_of, look_up
-from partwise.models.sequences.contrast import contrasted, labels_of
+from partwise.models.sequences.explain import contrasted, labels_of
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:

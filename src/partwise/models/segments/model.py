@@ -24,12 +24,12 @@ from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Labellings, Learnt, Reading, Training
-from partwise.models.encoded_tables import EncodedTables
+from partwise.models.encoded import EncodedTables
+from partwise.models.features import PairLayout, Rows, expand_pairs
+from partwise.models.files import unpadded
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.label_counts import warn_of_long_segments
-from partwise.models.layout import PairLayout, expand_pairs
-from partwise.models.rows import Rows
-from partwise.models.saved import unpadded
+from partwise.models.labels import Targets, warn_of_long_segments
+from partwise.models.readers import Sequences
 from partwise.models.segments.answering import best_spans, label_marginals
 from partwise.models.segments.choosing import costs_of_segments
 from partwise.models.segments.constraining import constrain_segments
@@ -40,8 +40,6 @@ from partwise.models.segments.rows import WordRows
 from partwise.models.segments.spans import Segments, Span, Types
 from partwise.models.segments.storing import MOST_POSITIONS, carry_segments, read_segment_parts, segment_parts
 from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
-from partwise.models.sequences.inputs import Sequences
-from partwise.models.sequences.labels import Targets
 from partwise.models.sequences.model import SequenceModel, SequenceSource
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch

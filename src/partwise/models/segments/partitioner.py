@@ -15,15 +15,15 @@ from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.values import encode
-from partwise.models.encoded_tables import EncodedTables, Text, Whole, row_columns, row_kinds, rows_of
-from partwise.models.partitioner import ChangedData
-from partwise.models.rows import Rows
+from partwise.models.encoded import EncodedTables, Text, Whole, row_columns, row_kinds, rows_of
+from partwise.models.features import Rows
+from partwise.models.labels import Targets
+from partwise.models.partition import ChangedData
 from partwise.models.segments.counting import SegmentCounts
 from partwise.models.segments.rows import WordRows
 from partwise.models.segments.spans import Segments, Types
 from partwise.models.segments.whole import WholeCounts
-from partwise.models.sequences.labels import Targets
-from partwise.models.sequences.partitioner import SequencePartitioner
+from partwise.models.sequences.partition import SequencePartitioner
 from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.io.coded import CodedSequences
-from partwise.models.rows import Rows
+from partwise.models.features import Rows
 
 
 @dataclass(frozen=True, eq=False)

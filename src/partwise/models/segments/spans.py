@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.metrics.chunks import chunk_starts, split_label
-from partwise.models.sequences.labels import Targets, label_array
+from partwise.models.labels import Targets, label_array
 from partwise.support.arrays import Booleans, Ints, pointers
 
 

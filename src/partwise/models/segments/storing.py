@@ -8,8 +8,8 @@ import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.layout import expand_pairs, look_up
-from partwise.models.saved import layout_parts, padded, read_layout, unpadded
+from partwise.models.features import expand_pairs, look_up
+from partwise.models.files import layout_parts, padded, read_layout, unpadded
 from partwise.models.segments.spans import Types
 from partwise.models.segments.whole import WholeFeatures
 from partwise.support.arrays import Floats

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.models.errors import ConstraintError
-from partwise.models.sequences.legal import LabelRule, named_rule
+from partwise.models.sequences.schemes import LabelRule, named_rule
 from partwise.support.arrays import Booleans, Ints
 
 

@@ -16,19 +16,22 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.class_weight import sequence_weights, warn_of_gone
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.label_counts import warn_of_many_labels
-from partwise.models.rows import Rows
-from partwise.models.sequences.column_reader import ColumnReader
+from partwise.models.features import Rows
+from partwise.models.labels import (
+    Targets,
+    all_labels,
+    label_dicts,
+    label_lists,
+    sequence_weights,
+    warn_of_gone,
+    warn_of_many_labels,
+)
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
 from partwise.models.sequences.constraints import label_masks, no_labelling, transition_rule
-from partwise.models.sequences.contrast import contrasted, labels_of
-from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists
-from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
-from partwise.models.sequences.name_reader import NameReader
-from partwise.models.sequences.partitioner import lists_digest
-from partwise.models.sequences.reader import Reader
+from partwise.models.sequences.explain import contrasted, labels_of
+from partwise.models.sequences.partition import lists_digest
+from partwise.models.sequences.schemes import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template, warn_of_columns
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold

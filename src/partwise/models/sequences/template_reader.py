@@ -15,9 +15,8 @@ from partwise.io import Sentences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import encode_names, read_names, read_vocabulary
 from partwise.model_files.parts import ModelParts
-from partwise.models.rows import Rows
-from partwise.models.sequences.inputs import Sequences
-from partwise.models.sequences.reader import VocabularyReader
+from partwise.models.features import Rows
+from partwise.models.readers import Sequences, VocabularyReader
 from partwise.support.arrays import Booleans, Ints
 
 

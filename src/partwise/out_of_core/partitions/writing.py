@@ -18,7 +18,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models.base import Ability, Model
 from partwise.models.encoded import Encoded
-from partwise.models.partitioner import ChangedData, Partitioner
+from partwise.models.partition import ChangedData, Partitioner
 from partwise.out_of_core.partitions.files import (
     BATCH_NAME,
     MANIFEST,

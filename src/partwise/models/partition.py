@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features import Attributes
+from partwise.features import Attributes, NameCounts
 from partwise.models.encoded import Encoded
+from partwise.models.features import Density, Rows
+from partwise.models.readers import ColumnReader, NameReader, Reader, VocabularyReader
 from partwise.support.arrays import Ints
 
 
@@ -127,3 +129,52 @@ def _counted(keys: Any, columns: Ints, counts: Ints) -> tuple[Any, Ints, Ints]:
     new[1:] = (keys[1:] != keys[:-1]) | (columns[1:] != columns[:-1])
     first = np.flatnonzero(new)
     return keys[first], columns[first], np.add.reduceat(counts, first) if len(first) else counts
+
+
+class AttributeCounts:
+    """The attributes of blocks of sequences: names are counted, numbers are looked at for how many are not 0."""
+
+    def __init__(self) -> None:
+        self._names = NameCounts()
+        self._reader: Reader | None = None
+        self._joined = False
+        self._density = Density()
+
+    def look(self, reader: Reader, sequences: Any, n_jobs: int = 1) -> None:
+        """Count a block; reader: one that has read nothing yet."""
+        if self._reader is not None and type(reader) is not type(self._reader):
+            raise ValueError("blocks must be of one form: names, or numbers, in all of them")
+        if isinstance(reader, ColumnReader):
+            # one reader for all blocks: it looks that they have equally many columns
+            self._reader = reader = self._reader or reader
+            self._density.add(reader.read(sequences, n_jobs=n_jobs))
+            return
+        assert isinstance(reader, VocabularyReader)
+        found = reader.read(sequences, n_jobs=n_jobs).attributes()
+        self._names.add(reader.known, found.attributes)
+        self._joined = self._joined or (isinstance(reader, NameReader) and reader.joined)
+        self._reader = reader
+
+    def settle(self, min_count: int) -> Reader:
+        """The reader of the attributes that occur so often."""
+        assert self._reader is not None
+        if isinstance(self._reader, VocabularyReader):
+            self._reader = self._reader.with_vocabulary(self._names.vocabulary(min_count))
+            if isinstance(self._reader, NameReader):
+                self._reader.joined = self._joined
+            self._names = NameCounts()  # its memory
+        return self._reader
+
+    @property
+    def reader(self) -> Reader | None:
+        """None if no block had any attributes."""
+        return self._reader
+
+    def stored(self, rows: Rows) -> Rows:
+        """Rows of a block as those of all blocks are given: sparse, if some are."""
+        sparse = self._density.sparse or isinstance(self._reader, VocabularyReader)
+        return Rows(rows.lengths, rows.n_attributes, rows.attributes()) if sparse else rows
+
+    def compact(self, rows: Rows) -> Rows:
+        """Rows of a block in the storage that trains faster on all blocks."""
+        return self._density.compact(rows)

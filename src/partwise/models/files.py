@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import Array, ModelParts
-from partwise.models.layout import PairLayout
+from partwise.models.features import PairLayout
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints, pointers
 

@@ -21,9 +21,10 @@ from partwise.features import Attributes, RowLayout, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Learnt, Reading, Training
-from partwise.models.chain.explaining import explain_positions
-from partwise.models.classes import classifier_map
+from partwise.models.classes.model import classifier_map
 from partwise.models.encoded import EncodedRows, Size
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
+from partwise.models.files import layout_parts, read_layout
 from partwise.models.inspection import (
     Contribution,
     Explanation,
@@ -33,11 +34,9 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
-from partwise.models.layout import PairLayout, expand_pairs, layout_of
-from partwise.models.maxent_partitioner import MaxentPartitioner
-from partwise.models.rows import Rows
-from partwise.models.saved import layout_parts, read_layout
+from partwise.models.sequences.explain import explain_positions
 from partwise.models.sequences.model import SequenceModel
+from partwise.models.sequences.partition import MaxentPartitioner
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
 from partwise.structures import HistoryChain, Multiclass, padded_width

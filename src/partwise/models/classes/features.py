@@ -1,4 +1,4 @@
-"""Rows of a classifier that are no matrix: dicts, and lists of strings; and which labels rows may have."""
+"""Rows of a classifier that are not a matrix: dicts and lists of strings; and masks of the labels rows may have."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from scipy import sparse
 from partwise.features import Attributes
 from partwise.models.base import Reading
 from partwise.models.errors import ConstraintError
-from partwise.models.sequences.inputs import Sequences
-from partwise.models.sequences.name_reader import NameReader
+from partwise.models.readers import NameReader, Sequences
 from partwise.support.arrays import Ints
 
 

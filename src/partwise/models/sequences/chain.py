@@ -1,14 +1,19 @@
-"""Chains whose positions are weighed by their attributes: linear-chain CRFs and max-margin chains.
+"""First-order chains: linear-chain CRFs and max-margin chains.
 
-Node weights are one run per attribute, for its labels (all, or the observed ones). Transitions conditioned on
-observations have one run per edge attribute, for its pairs (a, b) of labels at column a * width + b; edge attribute 0
-is on every edge.
+The weights are one vector, in this order:
+
+    nodes        for positions: one run per attribute, for its labels (all, or the observed ones)
+    transitions  n_labels x width, shared by all edges; or, conditioned on observations, one run per edge attribute, for
+                 its pairs (a, b) of labels at column a * width + b; edge attribute 0 is on every edge
+    ends         a row for the first label and a row for the last
 """
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -17,21 +22,130 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models.base import Learnt, Reading, Training
-from partwise.models.chain.base import ChainBase
-from partwise.models.chain.carrying import carry_weights, join_features
-from partwise.models.chain.explaining import explain_edges, explain_ends, explain_positions
-from partwise.models.chain.layout import edge_attributes, edge_layout, node_layout, transition_mask
-from partwise.models.chain.partitioner import ChainPartitioner
-from partwise.models.chain.shortcut import ChainShortcut, named_chain
 from partwise.models.encoded import EncodedRows
+from partwise.models.errors import NotAvailable
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
+from partwise.models.files import edge_layout_parts, layout_parts, padded, read_edge_layout, read_layout, unpadded
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, explanation, largest
-from partwise.models.layout import PairLayout, expand_pairs, layout_of
-from partwise.models.rows import Rows
-from partwise.models.saved import edge_layout_parts, layout_parts, read_edge_layout, read_layout
-from partwise.models.sequences.model import SequenceSource
+from partwise.models.labels import label_dicts
+from partwise.models.readers import NameReader, VocabularyReader
+from partwise.models.sequences.explain import explain_edges, explain_ends, explain_positions
+from partwise.models.sequences.features import edge_attributes, edge_layout, node_layout, transition_mask
+from partwise.models.sequences.model import SequenceModel, SequenceSource
+from partwise.models.sequences.partition import ChainPartitioner
+from partwise.models.shortcut import Shortcut
 from partwise.problem import Batch, LabelledBatch
-from partwise.problem.calls import NamedChain
-from partwise.support.arrays import Floats, Ints
+from partwise.problem.calls import ItemRows, NamedChain
+from partwise.structures import Chain, padded_width
+from partwise.support.arrays import Bytes, Floats, Ints
+from partwise.support.checks import check_choice, check_sums
+
+
+class ChainBase(SequenceModel):
+    """Labels with transitions between neighbours: a CRF or a max-margin chain, by its loss.
+
+    transitions, transition_features, ends: see `SequenceTagger`.
+    """
+
+    ruled: ClassVar[bool] = True
+    #: Tied transitions: which of them have a weight, (n_labels * width,); None for others.
+    transition_mask: Bytes | None = None
+
+    def __init__(self, *, transitions: str, transition_features: Any, ends: bool, **shared: Any) -> None:
+        self.transitions = transitions
+        self.chosen = transition_features
+        self.ends = bool(ends)
+        super().__init__(**shared)
+
+    def check(self) -> None:
+        super().check()
+        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
+
+    @property
+    def observed_transitions(self) -> bool:
+        """Whether weights are for transitions that occur."""
+        return (self.features if self.transitions == "auto" else self.transitions) == "observed"
+
+    @property
+    def width(self) -> int:
+        """Padded number of labels."""
+        return padded_width(self.n_labels)
+
+    @property
+    def label_table(self) -> int:
+        return self.n_labels * self.width
+
+    @property
+    def tied(self) -> bool:
+        """Whether all edges share their transitions."""
+        return self.transition_mask is not None
+
+    def structure(self, lengths: Ints) -> Chain:
+        """The labellings of sequences of these lengths (none of them 0)."""
+        return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
+
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
+        batch = self._training_batch(rows, labels)
+        return Learnt(self._examples(batch, labels, weight), (self.n_labels, self.tied, self.ends, rows.lengths))
+
+    @abstractmethod
+    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+        """Choose features from the training rows, and map these."""
+
+    @property
+    @abstractmethod
+    def run_lengths(self) -> tuple[int, int]:
+        """How many weights nodes and transitions have."""
+
+    @abstractmethod
+    def edge_features(self) -> tuple[Ints, Ints, Floats]:
+        """(edge attributes, label * width + next label, weights) of the features of transitions."""
+
+    def edge_names(self) -> list[tuple[Any, ...]]:
+        """Name of each edge attribute: () for the one that is on every edge, else (attribute,)."""
+        return [()]
+
+    def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """The runs of node, transition and end weights."""
+        n_nodes, n_edges = self.run_lengths
+        nodes, edges, ends = np.split(weights, [n_nodes, n_nodes + n_edges])
+        return nodes, edges, ends
+
+    def transition_features(self) -> dict[tuple[Any, ...], float]:
+        names, width, classes = self.edge_names(), self.width, self.classes.tolist()
+        pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
+        parts = (part.tolist() for part in self.edge_features())
+        return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
+
+    def boundary_features(self) -> dict[tuple[str, Any], float]:
+        rows = self.split(self.weights)[2].reshape(-1, self.width)
+        found = zip(("begin", "end"), rows.tolist(), strict=False)
+        return {(name, label): w for name, row in found for label, w in zip(self.classes.tolist(), row, strict=False)}
+
+    # model files: transitions that are tied, and ends
+
+    def _tail_to_parts(self, parts: ModelParts) -> None:
+        _, edges, ends = self.split(self.weights)
+        n = self.n_labels
+        if self.transition_mask is not None:
+            parts.arrays["transitions"] = unpadded(self.transition_mask, n, n)
+            parts.arrays["transition_weights"] = unpadded(edges, n, n)
+        if self.ends:
+            parts.arrays["end_weights"] = unpadded(ends, 2, n)
+
+    def _read_mask(self, parts: ModelParts) -> None:
+        self.ends = parts.flag("ends")
+        if not parts.has("edges"):
+            self.transition_mask = padded(parts.mask("transitions", self.n_labels, self.n_labels).astype(np.uint8))
+
+    def _read_tail(self, parts: ModelParts) -> list[Floats]:
+        n = self.n_labels
+        tail = []
+        if self.tied:
+            tail.append(padded(parts.floats("transition_weights", n, n)))
+        if self.ends:
+            tail.append(padded(parts.floats("end_weights", 2, n)))
+        return tail
 
 
 class ChainModel(ChainBase):
@@ -276,3 +390,119 @@ class ChainModel(ChainBase):
             raise ModelFormatError("has weights of transitions for other attributes than it says")
         self.edge_ids = np.where(chosen, np.cumsum(chosen), -1).astype(np.int64)
         self._weights = np.concatenate([run, others, *tail])
+
+
+Model = TypeVar("Model", bound="ChainModel")
+
+
+def carry_weights(old: ChainModel, new: ChainModel) -> Floats | None:
+    """Weights for `new`: the old ones where attribute and labels agree, 0 elsewhere. None if nothing can agree."""
+    attributes = new.reader.numbers_in(old.reader)
+    if attributes is None:
+        return None
+    index = {label: i for i, label in enumerate(old.classes.tolist())}
+    labels = np.array([index.get(label, -1) for label in new.classes.tolist()], dtype=np.int64)
+    width, old_width = new.width, old.width
+
+    core = new.nodes.core
+    found, columns = expand_pairs(*core.pairs())
+    parts = [core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
+
+    # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
+    edge_attributes = _map_edge_attributes(old, new, attributes)
+    attribute, column = expand_pairs(*new.edge_pairs())
+    first, second = column // width, column % width
+    real = second < len(labels)
+    a, b = labels[first], np.where(real, labels[np.where(real, second, 0)], -1)
+    cell = np.where((a >= 0) & (b >= 0), a * old_width + b, -1)
+    values = look_up(old.edge_features(), edge_attributes[attribute], cell)
+    if new.edges is None:
+        run = np.zeros(len(labels) * width)
+        run[column] = values
+        parts.append(run)
+    else:
+        parts.append(new.edges.core.pack(values))
+
+    if new.ends:
+        rows = np.zeros((2, width))
+        ends = old.split(old.weights)[2]
+        if len(ends):
+            rows[:, : len(labels)] = np.where(labels >= 0, ends.reshape(2, old_width)[:, labels], 0.0)
+        parts.append(rows.ravel())
+    return np.concatenate(parts)
+
+
+def join_features(new: Model, old: ChainModel) -> Model:
+    """`new` with the attributes and the pairs of `old`, whose labels it has; old attributes keep their numbers."""
+    numbers = new.reader.numbers_in(old.reader)
+    readers = (new.reader, old.reader)
+    if numbers is None or not isinstance(readers[0], VocabularyReader) or not isinstance(readers[1], VocabularyReader):
+        raise NotAvailable("partial_fit with grow=True: attributes need names, columns of numbers have none")
+    if new.edges is not None or old.edges is not None:
+        raise NotAvailable("partial_fit with grow=True: not available with transitions conditioned on attributes")
+    n_old, fresh = old.n_attributes, np.flatnonzero(numbers < 0)
+    own = numbers.copy()
+    own[fresh] = n_old + np.arange(len(fresh))
+    place = {label: k for k, label in enumerate(new.classes.tolist())}
+    labels = np.array([place[label] for label in old.classes.tolist()], dtype=np.int64)
+
+    joined = copy.copy(new)
+    joined.reader = readers[1].with_names_of(readers[0], fresh)
+    n, width = n_old + len(fresh), new.width
+    if new.nodes.all_pairs:
+        joined.nodes = PairLayout.every(n, new.n_labels, width)
+    else:
+        ids, columns = expand_pairs(*new.nodes.core.pairs())
+        old_ids, old_columns = expand_pairs(*old.nodes.core.pairs())
+        cells = np.concatenate([own[ids] * width + columns, old_ids * width + labels[old_columns]])
+        cells = np.unique(cells)
+        joined.nodes = layout_of(n, new.n_labels, width, cells // width, cells % width)
+    assert new.transition_mask is not None
+    joined.transition_mask = new.transition_mask.copy()
+    before = old.edge_pairs()[1]
+    joined.transition_mask[labels[before // old.width] * width + labels[before % old.width]] = 1
+    return joined
+
+
+def _map_edge_attributes(old: ChainModel, new: ChainModel, attributes: Ints) -> Ints:
+    """Old edge attribute of each new one, -1 for none."""
+    if new.edge_ids is None:
+        return np.zeros(1, dtype=np.int64)
+    picked = attributes[new.edge_ids > 0]
+    if old.edge_ids is None:
+        later = np.full(len(picked), -1, dtype=np.int64)
+    else:
+        later = np.where(picked >= 0, old.edge_ids[picked], -1)
+    return np.concatenate([np.zeros(1, dtype=np.int64), later])
+
+
+def named_chain(model: ChainModel) -> NamedChain | None:
+    """The core's form of a model; None if it is of another kind: columns, templates, transitions by observations."""
+    if type(model.reader) is not NameReader or model.transition_mask is None:
+        return None
+    rule = model.kept_rule()
+    if rule is not None and not rule.for_any_length:  # some sequence may be without an answer: batches name it
+        return None
+    reader, weights = model.reader, model.weights
+    if weights.dtype != "float64" or not weights.flags.c_contiguous:
+        return None
+    return NamedChain(
+        reader.known, reader.separator, model.nodes.core, tuple(model.classes.tolist()), model.transition_mask,
+        model.ends, None if rule is None else rule.as_bytes, weights,
+    )  # fmt: skip
+
+
+class ChainShortcut(Shortcut):
+    """Sequences of items."""
+
+    def __init__(self, chain: NamedChain, labels: list[Any], rows: ItemRows) -> None:
+        self._chain, self._labels, self._rows = chain, labels, rows
+        self.unknown = rows.unknown
+
+    def best(self, n_jobs: int = 1) -> list[list[Any]]:
+        return self._chain.best(self._rows, n_jobs)
+
+    def marginals(self, temperature: float, n_jobs: int = 1, output: str = "dict") -> list[Any]:
+        marginals, values = self._chain.sums(self._rows, temperature, n_jobs)
+        check_sums(values)
+        return label_dicts(marginals, self._labels, output)

@@ -24,18 +24,24 @@ from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.class_explaining import explain_row
-from partwise.models.class_items import ClassRows, item_rows, n_rows, set_allowed, take_rows
-from partwise.models.class_partitioner import ClassesPartitioner
-from partwise.models.class_weight import warn_of_gone, with_class_weight
+from partwise.models.classes.features import ClassRows, item_rows, n_rows, set_allowed, take_rows
+from partwise.models.classes.intercepts import choose_intercepts
+from partwise.models.classes.partition import ClassesPartitioner
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
-from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, largest
-from partwise.models.intercepts import choose_intercepts
-from partwise.models.rows import Rows, csr_attributes
-from partwise.models.saved import coefficient_arrays, read_coefficients
-from partwise.models.sequences.labels import all_labels
-from partwise.models.sequences.name_reader import NameReader
+from partwise.models.features import Rows, csr_attributes
+from partwise.models.files import coefficient_arrays, read_coefficients
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+    largest,
+)
+from partwise.models.labels import all_labels, warn_of_gone, with_class_weight
+from partwise.models.readers import NameReader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Multiclass, padded_width
@@ -447,3 +453,27 @@ def classifier_map(
 def _both_sides(rows: Floats, n_classes: int) -> Floats:
     """Weights of every label: two labels have one row of differences, of which each has half."""
     return rows if n_classes > 2 else np.concatenate([-0.5 * rows, 0.5 * rows])
+
+
+def explain_row(model: ClassesModel, row: Any, label: Any = None, against: Any = None) -> Explanation:
+    """Why the best label of a row (or `label`), and not the best other one (or `against`)."""
+    values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
+    weights, intercepts = model.label_weights()
+    scores = weights @ values + intercepts
+    ranked, place = np.argsort(-scores, kind="stable").tolist(), {k: i for i, k in enumerate(model.classes.tolist())}
+    for name, given in (("label", label), ("against", against)):
+        if given is not None and given not in place:
+            raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
+    one = ranked[0] if label is None else place[label]
+    two = next(k for k in ranked if k != one) if against is None else place[against]
+    if one == two:
+        raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
+    best, second = model.classes[one], model.classes[two]
+    amounts = values * (weights[one] - weights[two])
+    found = [
+        Contribution("attribute", model.column_name(j), None, best, second, float(amounts[j]))
+        for j in np.flatnonzero(amounts).tolist()
+    ]
+    bias = float(intercepts[one] - intercepts[two])
+    found.append(Contribution("intercept", None, None, best, second, bias))
+    return explanation(best, second, (float(scores[one]), float(scores[two])), found)

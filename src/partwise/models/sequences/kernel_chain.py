@@ -22,12 +22,12 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
 from partwise.models.base import Ability
-from partwise.models.chain.base import ChainBase
-from partwise.models.chain.layout import has_left_neighbour, transition_mask
 from partwise.models.errors import NotAvailable
+from partwise.models.features import Rows
+from partwise.models.files import padded, unpadded
 from partwise.models.inspection import choose_kept
-from partwise.models.rows import Rows
-from partwise.models.saved import padded, unpadded
+from partwise.models.sequences.chain import ChainBase
+from partwise.models.sequences.features import has_left_neighbour, transition_mask
 from partwise.problem import Batch
 from partwise.support.arrays import Floats, InputRows, Ints, pointers
 from partwise.support.checks import check_choice

@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise.features import Attributes
 from partwise.models.encoded import EncodedRows
-from partwise.models.rows import Rows
+from partwise.models.features import Rows
 from partwise.problem.capabilities import Capability
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import Free
@@ -20,7 +20,7 @@ from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.base import Training
-    from partwise.models.classes import ClassesModel
+    from partwise.models.classes.model import ClassesModel
 
 
 #: A column's mean over its standard deviation from which on a penalty on the intercept does harm.

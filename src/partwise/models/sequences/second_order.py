@@ -13,14 +13,13 @@ import numpy as np
 from partwise.features import Attributes, second_order_map
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Reading
-from partwise.models.chain.carrying import carry_weights
-from partwise.models.chain.explaining import explain_edges, explain_positions
-from partwise.models.chain.layout import label_triples
-from partwise.models.chain.model import ChainModel
-from partwise.models.chain.partitioner import SecondOrderPartitioner
+from partwise.models.features import Rows
+from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_kept, counts_of, explanation
-from partwise.models.rows import Rows
-from partwise.models.saved import padded, unpadded
+from partwise.models.sequences.chain import ChainModel, carry_weights
+from partwise.models.sequences.explain import explain_edges, explain_positions
+from partwise.models.sequences.features import label_triples
+from partwise.models.sequences.partition import SecondOrderPartitioner
 from partwise.problem import Batch
 from partwise.structures import SecondOrderChain
 from partwise.support.arrays import Bytes, Floats, Ints

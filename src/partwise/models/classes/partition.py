@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.models.class_items import item_rows, items_of, n_rows, take_rows
-from partwise.models.class_weight import label_factors, warn_of_gone
+from partwise.models.classes.features import item_rows, items_of, n_rows, take_rows
 from partwise.models.encoded import EncodedRows
-from partwise.models.partitioner import ChangedData, Partitioner
-from partwise.models.rows import Density
-from partwise.models.sequences.name_reader import NameReader
-from partwise.models.sequences.partitioner import AttributeCounts
+from partwise.models.features import Density
+from partwise.models.labels import label_factors, warn_of_gone
+from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
+from partwise.models.readers import NameReader
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_sample_weight
 
 if TYPE_CHECKING:
-    from partwise.models.classes import ClassesModel
+    from partwise.models.classes.model import ClassesModel
 
 
 class ClassesPartitioner(Partitioner):

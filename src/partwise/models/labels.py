@@ -1,0 +1,341 @@
+"""Labels as users give them: their numbers, their limits, their weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice, repeat
+from typing import Any, NoReturn, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.io.coded import CodedSequences
+from partwise.model_files.values import object_array, string_array
+from partwise.models.readers import Sequences
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import MOST_WEIGHT, check_choice, check_positive
+from partwise.support.lazy import cached_property
+from partwise.support.memory import check_weights, size_text
+
+
+class Targets(Sequences):
+    """Labels as users give them, in the order of the sequences; flattened once."""
+
+    @classmethod
+    def of(cls, X: Any, name: str = "y") -> Targets:
+        """All of `X`: `CodedSequences`, or a list of label sequences."""
+        if isinstance(X, CodedSequences):
+            return CodedTargets(cast(Any, X), range(len(X)))
+        plain = Sequences.of(X, name)
+        return cls(plain.items, plain.numbers)
+
+    def take(self, indices: Ints) -> Targets:
+        """Some of them, under their own numbers."""
+        some = super().take(indices)
+        return type(self)(some.items, some.numbers)
+
+    def check(self, lengths: Ints) -> Self:
+        """Itself; ValueError unless they fit sequences of these lengths."""
+        if len(self.items) != len(lengths):
+            raise ValueError(f"X has {len(lengths)} {self.one}s but y has {len(self.items)}")
+        own = self.lengths("y")
+        wrong = np.flatnonzero(own != lengths)
+        if len(wrong):
+            i = int(wrong[0])
+            raise ValueError(f"{self.one} {self.numbers[i]} has {lengths[i]} {self.row}s but {own[i]} labels")
+        return self
+
+    @cached_property
+    def flat(self) -> list[Any]:
+        """All labels end to end."""
+        return list(chain.from_iterable(self.items))
+
+    def check_count(self) -> None:
+        """ValueError for more distinct labels than there may be, before they are put in order and have numbers."""
+        check_distinct(chain.from_iterable(self.items))
+
+    def classes(self) -> NDArray[Any]:
+        """The distinct labels, sorted; labels of unlike types are sorted by type first."""
+        try:
+            distinct = set(self.flat)
+        except TypeError:
+            self._refuse(lambda label: not _hashable(label), "label {!r} is not hashable")
+        if any(map(_missing, distinct)):
+            self._refuse(_missing, "label missing ({!r})")
+        return sorted_labels(label.item() if isinstance(label, np.generic) else label for label in distinct)
+
+    def encode(self, classes: NDArray[Any]) -> Ints:
+        """Indices into `classes`, all labels end to end; -1 for a label that is not among them."""
+        return encode_flat(self.flat, classes)
+
+    def _refuse(self, bad: Callable[[Any], bool], message: str) -> NoReturn:
+        row = next(row for row, label in enumerate(self.flat) if bad(label))
+        raise ValueError(f"y: {self.where(self.lengths('y'), row)}: {message.format(self.flat[row])}") from None
+
+
+class CodedTargets(Targets):
+    """Labels that are strings and have numbers already: what is done per label is done per distinct one."""
+
+    @property
+    def coded(self) -> CodedSequences:
+        """The labels."""
+        return cast(CodedSequences, self.items)
+
+    def take(self, indices: Ints) -> CodedTargets:
+        return CodedTargets(cast(Any, self.coded.take(indices)), [self.numbers[i] for i in indices.tolist()])
+
+    def lengths(self, name: str = "y") -> Ints:
+        return self.coded.lengths
+
+    def check_count(self) -> None:
+        check_distinct(self.coded.distinct())
+
+    def classes(self) -> NDArray[Any]:
+        return sorted_labels(self.coded.distinct())
+
+    def encode(self, classes: NDArray[Any]) -> Ints:
+        return self.coded.numbers_in(classes.tolist())
+
+
+def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:
+    """Distinct labels in order; those of unlike types by type first."""
+    plain = list(distinct)
+    try:
+        plain.sort()
+    except TypeError:
+        plain.sort(key=lambda label: (type(label).__name__, repr(label)))
+    return label_array(plain)
+
+
+def all_labels(found: NDArray[Any], given: Any) -> NDArray[Any]:
+    """The labels found, or those given, which must have them among them."""
+    if given is None:
+        return found
+    known = set(given.tolist() if isinstance(given, np.ndarray) else given)
+    missing = [label for label in found.tolist() if label not in known]
+    if missing:
+        raise ValueError(f"y has the label {missing[0]!r}, which is not among classes")
+    return sorted_labels(known)
+
+
+def label_array(plain: list[Any]) -> NDArray[Any]:
+    """One-dimensional array of labels; of objects where NumPy's own types would change a label or take much memory."""
+    if all(isinstance(label, str) for label in plain):
+        return string_array(plain)
+    if all(type(label) is int for label in plain):
+        array = np.array(plain)
+        if array.dtype.kind == "i":
+            return array
+    return object_array(plain)
+
+
+def encode_flat(flat: list[Any], classes: NDArray[Any]) -> Ints:
+    """Indices into `classes`; -1 for a label that is not among them."""
+    index = {label: i for i, label in enumerate(classes.tolist())}
+    return np.fromiter(map(index.get, flat, repeat(-1)), dtype=np.int64, count=len(flat))
+
+
+def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[list[Any]]:
+    """The labels that these indices into `classes` stand for, cut into sequences."""
+    labels = classes.astype(object)  # one string per label: of an array of strings it would be one per position
+    return split(labels[indices].tolist(), lengths)
+
+
+def label_dicts(arrays: list[Floats], labels: list[Any], output: str = "dict") -> list[Any]:
+    """Probabilities of labels, (length, n_labels) per sequence, as they are, or as a dict for each position."""
+    check_choice("output", output, ("dict", "array"))
+    if output == "array":
+        return arrays
+    return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+
+
+def split(values: Any, lengths: Ints) -> list[Any]:
+    """Cut a list or an array of all positions' values into sequences."""
+    ends = np.cumsum(lengths).tolist()
+    return [values[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
+
+
+def _missing(label: Any) -> bool:
+    return label is None or bool(label != label)  # NaN alone differs from itself
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+#: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
+MOST_LABELS = 50_000
+#: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
+FEW_LABELS, SLOW_PASS = 100, 1e11
+#: Segments with their types that a pass goes through, from which on it takes many seconds.
+SLOW_SEGMENTS = 1e9
+#: Rows from which on labels are counted before anything else is done, and rows of items that are looked at.
+MANY_ROWS, FIRST_ROWS = 100_000, 1000
+
+
+def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
+    """ValueError as soon as more than `MOST_LABELS` different ones have come; what is no label is left to others."""
+    found: set[Any] = set()
+    left = iter(labels)
+    try:
+        while some := list(islice(left, MOST_LABELS)):
+            found.update(some)
+            if len(found) > MOST_LABELS:
+                break
+    except TypeError:  # said where they are read
+        return
+    if len(found) > MOST_LABELS:
+        size = size_text(8.0 * len(found) ** 2)
+        raise ValueError(
+            f"y has more than {MOST_LABELS} different {what}: tables of them would be too large (one of all pairs "
+            f"takes {size} or more)"
+        )
+
+
+def check_table(X: Any, y: Any) -> None:
+    """TooLarge at once for more weights of (column, label) than fit: very many labels take seconds to be sorted.
+
+    X: a matrix, or a list of items, whose different names are counted in the first rows alone.
+    """
+    if not isinstance(y, (list, np.ndarray)) or len(y) < MANY_ROWS:
+        return
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    try:
+        n_labels = len(set(y if isinstance(y, list) else y.tolist()))
+        rows = X[:FIRST_ROWS] if isinstance(X, list) else ()
+        n_columns = shape[1] if len(shape) == 2 else len({name for row in rows for name in row})
+    except TypeError:  # what is wrong with them is said where they are read
+        return
+    check_weights(n_labels * n_columns, f"{n_columns:,} features or more, {n_labels:,} classes")
+
+
+def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
+    """First entries of all tuples within tuples."""
+    left = [iter(trees)]
+    while left:
+        for node in left[-1]:
+            if isinstance(node, tuple) and node:
+                yield node[0]
+                left.append(iter(node[1:]))
+                break
+        else:
+            left.pop()
+
+
+def given_labels(X: Any, y: Any) -> Iterator[str]:
+    """Labels of the nodes of trees as they are given, in y or in X."""
+    given = X if y is None else y
+    return (label for label in node_labels(given if isinstance(given, list) else ()) if isinstance(label, str))
+
+
+def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
+    """Warn where labels may be something else by mistake, or a pass over the data takes minutes.
+
+    Parameters
+    ----------
+    counts : how often each label occurs
+    label_table : numbers in a table of what labels go with each other, which each position looks at
+    """
+    n_labels, n_places = len(counts), int(counts.sum())
+    once = int(np.count_nonzero(counts == 1))
+    if n_labels > FEW_LABELS and 2 * once > n_labels:
+        why = f"{once:,} of them occur once: are they {what}?"
+    elif n_places * label_table > SLOW_PASS:
+        why = f"a pass goes through {label_table:,} pairs of them at each of {n_places:,} {place}s"
+    else:
+        return
+    warnings.warn(f"y has {n_labels:,} different {what}; {why}", UserWarning, stacklevel=3)
+
+
+def warn_of_long_segments(lengths: Ints, max_length: int, n_types: int) -> None:
+    """Warn where a pass over all segments of sequences of these lengths takes long."""
+    work = n_types * float((lengths * np.minimum(lengths, max_length)).sum())
+    if work > SLOW_SEGMENTS:
+        text = (
+            f"segments may have {max_length:,} positions: a pass goes through {work:.2g} of them; max_length limits it"
+        )
+        warnings.warn(text, UserWarning, stacklevel=3)
+
+
+def with_class_weight(
+    class_weight: Any, y: NDArray[Any], weight: Floats | None, classes: NDArray[Any] | None = None
+) -> Floats | None:
+    """Row weights times the weights of their labels; classes: all labels, where y may have some of them only."""
+    if class_weight is None:
+        return weight
+    if classes is not None and isinstance(class_weight, str):
+        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
+    seen, labels = np.unique(y, return_inverse=True)
+    if classes is not None:
+        seen, labels = classes, np.searchsorted(classes, seen)[labels]
+    rows = np.ones(len(y)) if weight is None else weight
+    sums: Floats = np.bincount(labels, weights=rows, minlength=len(seen)).astype(np.float64, copy=False)
+    factors = label_factors(class_weight, seen, sums)
+    product: Floats = rows * factors[labels]
+    return product
+
+
+def warn_of_gone(before: NDArray[Any], after: NDArray[Any]) -> None:
+    """Warn of labels that are gone, because class_weight leaves no example of them."""
+    gone = [label for label in before.tolist() if not np.any(after == label)]
+    if gone:
+        names = ", ".join(map(repr, gone[:5]))
+        warnings.warn(
+            f"y: all examples with {names} have weight 0, so that nothing is learnt of it and classes_ is without it",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def sequence_weights(class_weight: Any, targets: Targets, weight: Floats | None, classes: Any = None) -> Floats:
+    """Weights of sequences: each is multiplied by the mean of the weights of its labels.
+
+    The weight of an example multiplies the loss of its whole labelling, which is no sum over positions: so there is an
+    objective, a dual and a certificate as ever. classes: all labels, where `targets` may have some of them only.
+    """
+    if classes is not None and isinstance(class_weight, str):
+        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
+    lengths = targets.lengths("y")
+    rows = np.ones(len(lengths)) if weight is None else weight
+    known = targets.classes() if classes is None else classes
+    labels = targets.encode(known)
+    if (labels < 0).any():
+        raise ValueError(f"y has the label {targets.flat[int(np.argmin(labels))]!r}, which is not known")
+    sums = np.bincount(labels, weights=np.repeat(rows, lengths), minlength=len(known)).astype(np.float64)
+    each = label_factors(class_weight, known, sums)[labels]
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    totals: Floats = np.bincount(owner, weights=each, minlength=len(lengths)) / np.maximum(lengths, 1)
+    return rows * np.where(lengths > 0, totals, 1.0)
+
+
+def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats:
+    """What the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
+
+    ValueError for what is no class_weight, or not one of these labels.
+    """
+    if class_weight is None:
+        return np.ones(len(seen))
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
+        # Labels that only rows of weight 0 have do not count.
+        balanced: Floats = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
+        return balanced
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if not np.any(seen == label)]
+        if unknown:  # so it may be in a fold of the data
+            names = ", ".join(repr(label) for label in unknown[:5])
+            warnings.warn(f"class_weight names labels that are not in y: {names}", UserWarning, stacklevel=3)
+        for label, value in class_weight.items():
+            check_positive(f"class_weight of label {label!r}", value, zero=True)
+            if value > MOST_WEIGHT:
+                raise ValueError(f"class_weight of label {label!r} is {value}: at most {MOST_WEIGHT:g}")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
+        if not (factors * sums).any():
+            raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
+        return factors
+    raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")

@@ -1,0 +1,184 @@
+"""Taggers from blocks of sequences: labels, attributes and rows, then what each kind of tagger counts."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.features.template import Template
+from partwise.models.encoded import Encoded, EncodedRows
+from partwise.models.features import PairLayout, Rows, layout_of
+from partwise.models.labels import check_distinct, sorted_labels
+from partwise.models.partition import AttributeCounts, ChangedData, PairCounts, Partitioner
+from partwise.models.readers import Sequences
+from partwise.models.sequences.features import Choice, LayoutCounts, every_triple, triple_counts
+from partwise.models.sequences.schemes import kept_scheme, scheme_of
+from partwise.structures import Multiclass, padded_width
+from partwise.support.arrays import Bytes, Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.models.sequences.chain import ChainModel
+    from partwise.models.sequences.maxent_chain import MaxentChainModel
+    from partwise.models.sequences.second_order import SecondOrderModel
+
+
+class SequencePartitioner(Partitioner):
+    """Learns a `SequenceModel`; subclasses choose its features."""
+
+    model: Any
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._labels: set[Any] = set()
+        self._attributes = AttributeCounts()
+
+    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+        sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
+        self._labels.update(targets.classes().tolist())
+        check_distinct(self._labels)
+        self._attributes.look(self.model.suitable_reader(sequences), sequences, n_jobs)
+
+    def settle(self) -> None:
+        model = self.model
+        model.use_labels(sorted_labels(self._labels))
+        # `encode` drops it if the data do not keep to it
+        model.label_scheme = scheme_of(tuple(model.classes.tolist())) if model.ruled else None
+        if model.legal is True:
+            model.kept_scheme()
+        model.reader = self._attributes.settle(model.rarest)
+        model.check_attributes()
+        self.begin()
+
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> Encoded:
+        model = self.model
+        _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
+        if model.label_scheme is not None:
+            # numbers of sequences are those of their block
+            model.label_scheme = kept_scheme(
+                tuple(model.classes.tolist()), labels, rows.lengths, warn=model.legal == "auto"
+            )
+        self.count(rows, labels)
+        return EncodedRows(rows, labels, weight)
+
+    def _looked_at(
+        self, X: Any, y: Any, sample_weight: Any, n_jobs: int, classes: NDArray[Any]
+    ) -> tuple[Sequences, Rows, Ints, Floats | None]:
+        """Sequences of the second pass, their rows, labels by number and weights; ChangedData if they are others."""
+        model = self.model
+        sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
+        rows = model.reader.read(sequences, n_jobs=n_jobs)
+        labels = targets.encode(classes)
+        if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
+            raise ChangedData
+        return sequences, self._attributes.compact(rows), labels, weight
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Labels and attributes are known."""
+
+    @abstractmethod
+    def count(self, rows: Rows, labels: Ints) -> None:
+        """Count what features are chosen by in a block."""
+
+
+def lists_digest(template: Template) -> str | None:
+    """A short name of what a template looks words up in, None if there is nothing."""
+    clusters, gazetteers = template.clusters, template.gazetteers
+    if not clusters and not gazetteers:
+        return None
+    content = sorted(clusters.items()), sorted((name, sorted(found.phrases)) for name, found in gazetteers.items())
+    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class ChainPartitioner(SequencePartitioner):
+    """Learns a `ChainModel`."""
+
+    model: ChainModel
+    _counts: LayoutCounts
+
+    def begin(self) -> None:
+        model, reader = self.model, self.model.reader
+        self._counts = LayoutCounts(
+            Choice(
+                n_attributes=reader.n_attributes,
+                n_labels=model.n_labels,
+                observed=model.observed,
+                observed_transitions=model.observed_transitions,
+                min_count=int(model.min_count),
+                edge_only=reader.edge_only(),
+                edge_ids=reader.edge_ids(model.chosen),
+                plain=reader.plain_transitions,
+            )
+        )
+        model.edges, model.edge_ids = None, self._counts.choice.edge_ids
+        model.transition_mask = self._counts.mask() if model.edge_ids is None else None
+
+    def count(self, rows: Rows, labels: Ints) -> None:
+        self._counts.add(rows, labels)
+
+    def n_slots(self, encoded: EncodedRows) -> int:
+        return int(self.model.structure(encoded.rows.lengths).slot_offsets()[-1])
+
+    def finish(self) -> None:
+        self.model.nodes = self._counts.nodes()
+        if self.model.edge_ids is None:
+            self.model.transition_mask = self._counts.mask()
+        else:
+            self.model.edges = self._counts.edges()
+
+
+class SecondOrderPartitioner(ChainPartitioner):
+    """Learns a `SecondOrderModel`: triples of labels besides."""
+
+    model: SecondOrderModel
+    _triples: Ints
+
+    def begin(self) -> None:
+        super().begin()
+        self._triples = np.zeros(self.model.n_labels**2 * self.model.width, dtype=np.int64)
+
+    def count(self, rows: Rows, labels: Ints) -> None:
+        super().count(rows, labels)
+        if self.model.observed_transitions:
+            self._triples += triple_counts(rows.lengths, labels, self.model.n_labels)
+
+    def finish(self) -> None:
+        super().finish()
+        self.model.triple_mask = self._mask()
+
+    def _mask(self) -> Bytes:
+        if not self.model.reader.plain_transitions:
+            return np.zeros(len(self._triples), dtype=np.uint8)
+        if not self.model.observed_transitions:
+            return every_triple(self.model.n_labels)
+        return (self._triples >= int(self.model.min_count)).astype(np.uint8)
+
+
+class MaxentPartitioner(SequencePartitioner):
+    """Learns a `MaxentChainModel`."""
+
+    model: MaxentChainModel
+    _pairs: PairCounts
+
+    def begin(self) -> None:
+        self.model.n_attributes = self.model.reader.n_attributes
+        self._pairs = PairCounts(self.model.n_labels)
+
+    def count(self, rows: Rows, labels: Ints) -> None:
+        if self.model.observed:
+            self._pairs.add(self.model.with_history(rows, labels), labels)
+
+    def n_slots(self, encoded: EncodedRows) -> int:
+        return int(Multiclass(encoded.size.n_rows, self.model.n_labels).slot_offsets()[-1])
+
+    def finish(self) -> None:
+        model, n = self.model, self.model.n_labels
+        size, width = model.n_history_attributes, padded_width(n)
+        if model.observed:
+            model.nodes = layout_of(size, n, width, *self._pairs.pairs(int(model.min_count)))
+        else:
+            model.nodes = PairLayout.every(size, n, width)
