@@ -405,7 +405,8 @@ def test_the_limit_is_kept(tmp_path):
 import sys
 import numpy as np
 import partwise
-from partwise import MaxentClassifier, partitions
+from partwise import MaxentClassifier
+from partwise.out_of_core import partitions
 from partwise.cli.output import peak_memory
 folder, memory = sys.argv[1:]
 def blocks():

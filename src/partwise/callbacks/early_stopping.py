@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.callbacks.base import Session, TrainingCallback
-from partwise.metrics.scorers import MEASURES
 from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.base import Progress
 from partwise.solvers.engine.registry import has_certificates
@@ -61,6 +60,8 @@ class EarlyStopping(TrainingCallback):
     ) -> None:
         if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
             raise ValueError(f"patience must be an integer >= 1, got {patience!r}")
+        from partwise.metrics.scorers import MEASURES
+
         if not (metric is None or metric in ("accuracy", "f1", *MEASURES) or callable(metric)):
             names = ", ".join(map(repr, MEASURES))
             raise ValueError(f"metric must be None, 'accuracy', 'f1', {names} or a function, got {metric!r}")
@@ -123,5 +124,7 @@ class EarlyStopping(TrainingCallback):
             return float(estimator.score(self.X_dev, self.y_dev))
         predicted = estimator.predict(self.X_dev)
         if isinstance(self.metric, str):
-            return float(MEASURES["chunk_f1" if self.metric == "f1" else self.metric](self.y_dev, predicted))
+            from partwise.metrics.scorers import get_measure
+
+            return float(get_measure("chunk_f1" if self.metric == "f1" else self.metric)(self.y_dev, predicted))
         return float(self.metric(self.y_dev, predicted))

@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.training import TrainedEstimator, decode
-from partwise.metrics.scorers import get_measure
 from partwise.model_files.values import object_array
 from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
@@ -312,7 +311,11 @@ class AnsweringEstimator(TrainedEstimator):
         predicted answers; None is `score`. With ``model="maxent"``
         examples are read again each time.
         """
-        by = get_measure(measure) if isinstance(measure, str) else measure
+        if isinstance(measure, str):
+            from partwise.metrics.scorers import get_measure
+
+            measure = get_measure(measure)
+        by = measure
         model, reading, n_jobs = self._read(X, note=False)
 
         def score(weights: Floats) -> float:

@@ -121,7 +121,7 @@ class IncrementalEstimator(AnsweringEstimator):
         if classes is not None and not model.takes_classes:
             raise ValueError(f"classes: {type(self).__name__} takes none, leave them out")
         given = replace(training, classes=classes)
-        return model, model.learn(*self._check_data(model, X, y), sample_weight, given).examples
+        return model, model.learn(*self._check_data(model, X, y), sample_weight, given).labelled
 
     def _grown(
         self, training: Training, X: Any, y: Any, classes: Any, sample_weight: Any

@@ -10,6 +10,7 @@ import copy
 import inspect
 import math
 import os
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
-from partwise.metrics.scorers import register_if_loaded
-from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.out_of_core.partitions.folder import Partitions
-from partwise.problem import BatchReference, Problem
+from partwise.models.base import EncodedData, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.problem import Problem
 from partwise.problem.inference import best_labellings
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
@@ -101,7 +100,10 @@ class TrainedEstimator(BaseEstimator):
         warm_start: bool = False,
         callbacks: Any = None,
     ) -> None:
-        register_if_loaded()
+        if "sklearn.metrics" in sys.modules:  # not imported for this alone: that takes a tenth of a second
+            from partwise.metrics.scorers import register_scorers
+
+            register_scorers()
         self.loss = loss
         self.C = C
         self.penalty = penalty
@@ -236,37 +238,25 @@ class TrainedEstimator(BaseEstimator):
 
     def _prepare_fit(self, X: Any, y: Any, sample_weight: Any) -> _Prepared:
         training = self._check_training()
-        model, reading, executor = self._make_model(), None, None
+        model = self._make_model()
         if not isinstance(model, Model):
             raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
         model.check_cost(training.loss)
-        if isinstance(X, Partitions):
-            if model.label_cost is not None:
-                raise ValueError("cost is not available with a partition")
+        if isinstance(X, EncodedData):
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
-            model.needs(Ability.PARTITIONS, "partitions")
-            given, model = model, X.model_like(model)
-            files = X.batches(training.by_features)
-            executor = X.executor(files)  # before anything is learnt: it refuses limits that are too low
-            if model.aside is not None:
-                model, spent = model.learn_aside(given, partial(X.aside_problem, n_jobs=training.n_jobs), training)
-                if training.max_seconds is not None:
-                    training = replace(training, max_seconds=max(0.0, training.max_seconds - spent))
-            batches: Sequence[BatchReference] = files
-            l2_factor, free, shape = model.l2_factor, None, (X.digest,)
+            model, learnt = X.learn(model, training)
         else:
             learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
             if not isinstance(learnt, Learnt):
                 raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
-            if training.max_seconds is not None and learnt.seconds:
-                training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
-            batches, reading, l2_factor, free = [learnt.examples], learnt.reading, learnt.l2_factor, learnt.free
-            shape = learnt.shape
-        penalty = replace(training, l2=l2_factor * training.l2, free=free).penalty
-        problem = Problem.of(batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
-        key = FitKey(type(model), training.loss, training.solver, penalty, shape)
-        if not isinstance(X, Partitions):
+        if training.max_seconds is not None and learnt.seconds:
+            training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
+        penalty = replace(training, l2=learnt.l2_factor * training.l2, free=learnt.free).penalty
+        executor = learnt.executor
+        problem = Problem.of(learnt.batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
+        key = FitKey(type(model), training.loss, training.solver, penalty, learnt.shape)
+        if executor is None:
             key = replace(key, slots=problem.slot_offsets, answers=answer_numbers(problem))
         options = {
             "solver": training.solver,
@@ -277,7 +267,7 @@ class TrainedEstimator(BaseEstimator):
             "warm_start": self._start(model, problem, key) if self.warm_start else None,
             "verbose": self.verbose,
         }
-        return _Prepared(model, reading, problem, key, options)
+        return _Prepared(model, learnt.reading, problem, key, options)
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         """Training data as the model takes them."""

@@ -83,12 +83,6 @@ def register_scorers() -> bool:
     return True
 
 
-def register_if_loaded() -> None:
-    """`register_scorers`, unless that would import what nobody has asked for."""
-    if "sklearn.metrics" in sys.modules:
-        register_scorers()
-
-
 def _known_names(kind: type[Any]) -> Iterator[set[str]]:
     """The names that functions and classes of scikit-learn check `scoring` by."""
     for module in [module for name, module in sys.modules.items() if name.startswith("sklearn.")]:

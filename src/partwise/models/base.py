@@ -30,7 +30,7 @@ from partwise.models.features import DENSE, few
 from partwise.models.inspection import Explanation
 from partwise.models.partition import Partitioner
 from partwise.models.shortcut import Shortcut
-from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem import Batch, BatchReference, Executor, LabelledBatch, Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.inference import best_labellings
 from partwise.problem.losses import Loss
@@ -106,7 +106,7 @@ class Learnt:
 
     Parameters
     ----------
-    examples : LabelledBatch
+    examples : LabelledBatch, or sequence of BatchReference
         What to train on.
     shape : tuple
         What labellings depend on in addition to the numbers of slots. Where both are those of another fit, a warm
@@ -120,20 +120,45 @@ class Learnt:
     reading : Reading, optional
         The training data as `Model.read` would have them, with the batch that is trained on; None where that batch is
         none to predict from, or examples were left out.
+    executor : Executor, optional
+        Where sums over the batches are computed; by default on this process's threads.
     """
 
-    examples: LabelledBatch
+    examples: LabelledBatch | Sequence[BatchReference]
     shape: tuple[Any, ...] = ()
     l2_factor: float = 1.0
     free: Free | None = None
     seconds: float = 0.0
     reading: Reading | None = None
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.examples, LabelledBatch):
+        if not isinstance(self.examples, LabelledBatch) and self.executor is None:
             raise TypeError(f"Learnt takes a LabelledBatch, got {type(self.examples).__name__}")
         if not isinstance(self.shape, tuple):
             raise TypeError(f"the shape of Learnt must be a tuple, got {self.shape!r}")
+
+    @property
+    def labelled(self) -> LabelledBatch:
+        """The examples, which are in memory."""
+        assert isinstance(self.examples, LabelledBatch)
+        return self.examples
+
+    @property
+    def batches(self) -> Sequence[BatchReference]:
+        """The examples as batches."""
+        return [self.examples] if isinstance(self.examples, LabelledBatch) else self.examples
+
+
+class EncodedData(ABC):
+    """Training data that a model has encoded before, in batches; `fit` takes them in place of X and y."""
+
+    @abstractmethod
+    def learn(self, model: Model, training: Training) -> tuple[Model, Learnt]:
+        """Return the model that the data were encoded with, and its batches.
+
+        model: a model of the estimator's that has learnt nothing. ValueError if the data do not fit it.
+        """
 
 
 class AsideSizes(NamedTuple):

@@ -192,7 +192,7 @@ class ChainModel(ChainBase):
             return learnt
         # without the attributes, which the batch has in a form of its own
         light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
-        batch, rule = learnt.examples.batch, self.kept_rule()
+        batch, rule = learnt.labelled.batch, self.kept_rule()
         if rule is not None:  # for answers, not for training
             batch = Batch(self.structure(rows.lengths), batch.features)
             rule.put_on(batch.structure)

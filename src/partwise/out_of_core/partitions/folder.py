@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
 from partwise.model_files import KINDS
 from partwise.model_files.errors import ContainerError, PartitionError
 from partwise.model_files.values import decode
-from partwise.models.base import Ability, AsideSizes, Model
+from partwise.models.base import Ability, AsideSizes, EncodedData, Learnt, Model, Training
 from partwise.models.encoded import Size
 from partwise.out_of_core.partitions.executor import PartitionExecutor
 from partwise.out_of_core.partitions.files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
 from partwise.out_of_core.partitions.sizes import Duals, aside_bytes, column_bytes, opened_bytes, parse_size, plan
 from partwise.problem import Executor, LabelledBatch, Problem
+from partwise.problem.penalties import Penalty
 from partwise.structures import padded_width
 from partwise.support.lazy import cached_property
 
@@ -24,7 +25,7 @@ from partwise.support.lazy import cached_property
 _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
 
 
-class Partitions:
+class Partitions(EncodedData):
     """Training data in files; what `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
 
     Attributes
@@ -111,14 +112,27 @@ class Partitions:
         vars(model).pop("_weights", None)
         return model
 
-    def model_like(self, model: Model) -> Model:
-        """The model of the partition, for an estimator that made this one.
+    def learn(self, model: Model, training: Training) -> tuple[Model, Learnt]:
+        """Return the partition's model and its batches, for an estimator that made `model`.
 
-        Raises
-        ------
-        ValueError
-            If the estimator has other features than the partition was written with.
+        ValueError if the estimator has other features than the partition was written with, or the limit is too low.
         """
+        self._check_features(model)
+        files, found, seconds = self.batches(training.by_features), self.model, 0.0
+        executor = self.executor(files)  # before anything is learnt: it refuses limits that are too low
+
+        def aside_problem(penalty: Penalty) -> Problem:
+            batches = [replace(file, by_features=False, aside=True) for file in files]
+            return Problem.of(batches, "log", penalty, executor=self.executor(batches), n_jobs=training.n_jobs)
+
+        if found.aside is not None:
+            found, seconds = found.learn_aside(model, aside_problem, training)
+        return found, Learnt(files, (self.digest,), found.l2_factor, seconds=seconds, executor=executor)
+
+    def _check_features(self, model: Model) -> None:
+        """Raise ValueError if a model of the estimator's would have other features than the partition's."""
+        if model.label_cost is not None:
+            raise ValueError("cost is not available with a partition")
         model.needs(Ability.PARTITIONS, "partitions")
         if type(model) is not type(self.model):
             raise ValueError(
@@ -132,16 +146,10 @@ class Partitions:
                     f"{self.folder} was written with {name}={_short(written.get(name))}, the estimator has "
                     f"{_short(given[name])}: what decides about features is the same in both (see Partitions.estimator)"
                 )
-        return self.model
 
     def batches(self, by_features: bool | None = False) -> list[FileBatch]:
         """References of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
-
-    def aside_problem(self, penalty: Any, n_jobs: int) -> Problem:
-        """What the model learns before the others (`Model.aside`), with the log loss."""
-        batches = [FileBatch(self, number, aside=True) for number in range(self.n_batches)]
-        return Problem.of(batches, "log", penalty, executor=self.executor(batches), n_jobs=n_jobs)
 
     def executor(self, batches: list[FileBatch]) -> Executor:
         """Who opens them within the limit; ValueError if it is too little."""
