@@ -12,14 +12,14 @@ from partwise.callbacks import EachPass
 from partwise.problem.losses import LOSSES
 from partwise.problem.result import Result
 from partwise.solvers import available_solvers, suitable_solvers
-from partwise.solvers.engine.compatibility import KINDS
+from partwise.specimens import SPECIMENS
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.fixture(scope="module")
 def problem():
-    return KINDS["Chain"].problem(LOSSES["log"])
+    return SPECIMENS["Chain"].problem(LOSSES["log"])
 
 
 def run_of(solver="a", passes=(1.0, 2.0), primal=(3.0, 2.0), dual=(0.5, 1.0), status="converged", rounding=0.0):
@@ -136,7 +136,7 @@ def test_files_and_notebooks_get_a_picture(tmp_path):
 @pytest.mark.filterwarnings("ignore::partwise.FeatureWarning")
 @pytest.mark.parametrize("solver", available_solvers())
 def test_each_pass_has_a_point_and_changes_nothing(solver):
-    problems = (KINDS[kind].problem(loss) for kind in KINDS for loss in LOSSES.values())
+    problems = (SPECIMENS[kind].problem(loss) for kind in SPECIMENS for loss in LOSSES.values())
     problem = next(each for each in problems if solver in suitable_solvers(each))
     plain = solve(problem, solver, tol=0, max_passes=9)
     often = solve(problem, solver, tol=0, max_passes=9, callback=EachPass())

@@ -32,9 +32,8 @@ from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EG, LBFGS, SDCA, EGProx, choose, compatibility_table, register_solver, suitable_solvers
 from partwise.solvers.engine import auto, registry
 from partwise.solvers.engine.base import RATES
-from partwise.solvers.engine.compatibility import KINDS
 from partwise.solvers.engine.data_sample import Look
-from partwise.specimens import specimen
+from partwise.specimens import SPECIMENS, specimen
 from partwise.structures import Chain, Multiclass
 
 
@@ -95,7 +94,7 @@ def problem_of(kind: str, loss: str) -> Problem:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SPECIMENS)
 def test_the_table_is_what_problems_say(kind, loss):
     blocks = Path(__file__).with_name("compatibility.txt").read_text().split("\n\n")
     block = next(block for block in blocks if re.match(rf"{re.escape(kind)}  ", block))
@@ -422,13 +421,13 @@ def test_capabilities_that_are_none():
 def test_a_specimen_joins_the_table():
     @specimen("Multiclass, three batches", batches=3)
     def three():
-        return KINDS["Multiclass"].make()
+        return SPECIMENS["Multiclass"].make()
 
     try:
         assert "Multiclass, three batches" in compatibility_table()
-        assert KINDS["Multiclass, three batches"].problem(Loss("log", 1.0, 0.0)).n_batches == 3
+        assert SPECIMENS["Multiclass, three batches"].problem(Loss("log", 1.0, 0.0)).n_batches == 3
     finally:
-        del KINDS["Multiclass, three batches"]
+        del SPECIMENS["Multiclass, three batches"]
 
 
 def test_every_solver_says_how_fast_it_is():

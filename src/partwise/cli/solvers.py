@@ -21,8 +21,9 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
 
     The table comes from what the solvers ask for and what problems of each kind offer.
     """
-    from partwise.solvers.engine.compatibility import KINDS, fitting_solvers
+    from partwise.solvers.engine.compatibility import fitting_solvers
     from partwise.solvers.engine.registry import SOLVERS
+    from partwise.specimens import SPECIMENS
 
     losses = _losses(loss)
     names = [name] if name else list(SOLVERS)
@@ -30,7 +31,7 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
         kind: {
             key: [solver for solver in fitting_solvers(item, kind) if solver in names] for key, item in losses.items()
         }
-        for kind in KINDS
+        for kind in SPECIMENS
     }
     if as_json:
         print_json({"solvers": {solver: _describe(solver) for solver in names}, "fits": fits})

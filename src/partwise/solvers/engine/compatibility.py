@@ -1,26 +1,23 @@
 """The table of what fits what, from what solvers ask for and what problems of each kind offer.
 
-Nothing is listed by hand: solvers register themselves (`registry`), and structures and feature maps bring tiny problems
-of each kind (`specimens`), which are asked for their capabilities.
+Nothing is listed by hand: solvers register themselves (`registry`), and a tiny problem of each kind (`specimens`) is
+asked for its capabilities.
 """
 
 from partwise.problem.losses import LOSSES, Loss
 from partwise.solvers.engine.registry import SOLVERS, suitable_solvers
-from partwise.specimens import all_specimens
-
-#: Kinds of problems, each with a specimen.
-KINDS = all_specimens()
+from partwise.specimens import SPECIMENS
 
 
 def fitting_solvers(loss: Loss, kind: str = "Chain") -> list[str]:
     """Names of the solvers that fit this loss on problems of this kind."""
-    return suitable_solvers(KINDS[kind].problem(loss))
+    return suitable_solvers(SPECIMENS[kind].problem(loss))
 
 
 def compatibility_table() -> str:
     """Which solver fits which loss, for each kind of problem; then what each solver needs."""
     blocks = []
-    for kind in KINDS:
+    for kind in SPECIMENS:
         cells = [[kind, *LOSSES]]
         fitting = [fitting_solvers(loss, kind) for loss in LOSSES.values()]
         cells += [[name, *("yes" if name in found else "-" for found in fitting)] for name in SOLVERS]
