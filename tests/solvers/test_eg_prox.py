@@ -60,7 +60,7 @@ def test_warm_starts():
         ({"proximity": 0.0}, "proximity must be positive"),
         ({"proximity": float("nan")}, "proximity must be positive"),
         ({"growth": 0.5}, "growth must be >= 1"),
-        ({"initial_step": 0.0}, "step_size must be positive"),
+        ({"initial_step": 0.0}, "initial_step must be a number above 0"),
         ({"start": "nowhere"}, "start must be one of"),
     ],
 )

@@ -75,9 +75,10 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import L2
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.dual.eg_prox import EGProx, settled
-from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, option, start_weights
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, start_weights
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import option
 from partwise.solvers.engine.registry import SOLVERS, describe, get_solver, register
 from partwise.support.arrays import Floats, Ints
 

@@ -24,9 +24,10 @@ from partwise.solvers.dual.excessive_gap import ExcessiveGap
 from partwise.solvers.dual.extragradient import Extragradient
 from partwise.solvers.dual.sdca import SDCA
 from partwise.solvers.engine.auto import choose, solve
-from partwise.solvers.engine.base import Certified, Progress, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, Progress, Solver, WarmStart, start_weights
 from partwise.solvers.engine.checkpoint import Checkpoint
 from partwise.solvers.engine.compatibility import compatibility_table
+from partwise.solvers.engine.options import option
 from partwise.solvers.engine.path import largest_l1, regularization_path, solve_path
 from partwise.solvers.engine.registry import available_solvers, get_solver, register_solver, suitable_solvers
 from partwise.solvers.engine.state import State

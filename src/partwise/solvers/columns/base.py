@@ -40,8 +40,9 @@ from partwise.problem import Part, Problem
 from partwise.problem.capabilities import Capability, listed
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
 
@@ -289,12 +290,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 class SequentialSolver(ScalingSolver, ABC):
     """Algorithm 1."""
 
-    order: Order = option("cyclic", ORDERS)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order not in get_args(Order):
-            raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+    order: Order = option("cyclic", ORDERS, one_of(*get_args(Order)))
 
     @property
     def adaptive(self) -> bool:
@@ -314,16 +310,15 @@ class SequentialSolver(ScalingSolver, ABC):
 class ParallelSolver(SequentialSolver, ABC):
     """Algorithm 2, or Algorithm 1 with the same function."""
 
-    update: UpdateKind = option("parallel", "parallel: all steps at once; sequential: one after the other")
-    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this")
+    update: UpdateKind = option(
+        "parallel", "parallel: all steps at once; sequential: one after the other", one_of(*get_args(UpdateKind))
+    )
+    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this", POSITIVE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.update not in get_args(UpdateKind):
-            raise ValueError(f"update must be one of {', '.join(get_args(UpdateKind))}, got {self.update!r}")
         if self.update == "parallel" and self.adaptive:
             raise ValueError("order='adaptive' needs update='sequential': in parallel all weights move at once")
-        check_positive("newton_tol", self.newton_tol)
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
@@ -347,12 +342,6 @@ def is_plan(wait: Ints, rest: Ints) -> bool:
     """Whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
     good = (wait >= 1) & (wait <= LONGEST) & (rest >= 0) & (rest < LONGEST)
     return bool(good.all())
-
-
-def check_positive(name: str, value: float) -> None:
-    """ValueError unless it is a positive number."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, got {value}")
 
 
 def check_data(problem: Problem) -> None:

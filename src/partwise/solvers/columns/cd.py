@@ -37,7 +37,7 @@ from partwise._core import ScalingReport
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.columns.base import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
-from partwise.solvers.engine.base import option
+from partwise.solvers.engine.options import PROPER_SHARE, Values, one_of, option
 from partwise.solvers.engine.registry import register
 from partwise.support.checks import check_choice
 
@@ -53,24 +53,22 @@ class CD(SequentialSolver):
     function: ClassVar[str] = "cd"
     requires: ClassVar[frozenset[Capability]] = NEEDS
 
-    order: Order = option("adaptive", ORDERS)
+    order: Order = option("adaptive", ORDERS, one_of(*get_args(Order)))
     bound: SearchBound = option(
         "third-order",
         "what the line search tries before the objective itself: paper (the function of is-bound), third-order (before "
         "that a bound from the third derivative) or none",
     )
-    beta: float = option(0.5, "factor on a step that is too long")
+    beta: float = option(0.5, "factor on a step that is too long", PROPER_SHARE)
     gamma: float | None = option(
-        None, "share of the linear decrease to ask for; by default 0.001 for 0/1 features, else 0.01"
+        None,
+        "share of the linear decrease to ask for; by default 0.001 for 0/1 features, else 0.01",
+        Values("above 0 and below 1/2", lambda gamma: 0 < gamma < 0.5),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("bound", self.bound, get_args(SearchBound))
-        if not 0 < self.beta < 1:
-            raise ValueError(f"beta must lie between 0 and 1, got {self.beta}")
-        if self.gamma is not None and not 0 < self.gamma < 0.5:
-            raise ValueError(f"gamma must lie between 0 and 1/2, got {self.gamma}")
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         return self.descend(problem, state, newton_tol=0.0, max_newton=1)

@@ -11,13 +11,13 @@ Source. Huang et al. 2010, Algorithm 1 with (8), (29)-(31). Departures: those of
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from partwise._core import ScalingReport
 from partwise.problem import Problem
-from partwise.solvers.columns.base import ORDERS, Order, ScalingState, check_positive
+from partwise.solvers.columns.base import ORDERS, Order, ScalingState
 from partwise.solvers.columns.cd import CD
-from partwise.solvers.engine.base import option
+from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
 from partwise.solvers.engine.registry import register
 
 
@@ -28,15 +28,9 @@ class CDExact(CD):
 
     name: ClassVar[str] = "cd-exact"
 
-    order: Order = option("cyclic", ORDERS)
-    newton_tol: float = option(1e-5, "weights are moved until the derivative is at most this")
-    max_newton: int = option(100, "Newton steps on one weight")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("newton_tol", self.newton_tol)
-        if self.max_newton < 1:
-            raise ValueError(f"max_newton must be at least 1, got {self.max_newton}")
+    order: Order = option("cyclic", ORDERS, one_of(*get_args(Order)))
+    newton_tol: float = option(1e-5, "weights are moved until the derivative is at most this", POSITIVE)
+    max_newton: int = option(100, "Newton steps on one weight", at_least(1))
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         return self.descend(problem, state, self.newton_tol, self.max_newton)

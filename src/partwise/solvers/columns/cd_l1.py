@@ -45,7 +45,8 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, Status
-from partwise.solvers.engine.base import Certified, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
+from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.solvers.primal.mean_planes import best_mean
@@ -99,20 +100,14 @@ class CDL1(Solver[CDL1State]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
     default_max_passes: ClassVar[int] = 20_000
 
-    inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor")
-    max_sweeps: int = option(50, "most sweeps over a working set")
+    inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor", PROPER_SHARE)
+    max_sweeps: int = option(50, "most sweeps over a working set", at_least(1))
     model: bool | None = option(
         None, "sweep over the quadratic model, with one line search for all, not over P; by default for 0/1 features"
     )
-    growth: float = option(1.0, "new weights in a working set over weights that are not zero")
-    least: int = option(300, "fewest new weights")
-    few: int = option(1000, "weights up to which all of them are the working set")
-
-    def __post_init__(self) -> None:
-        if not (0 < self.inner < 1 and self.max_sweeps >= 1):
-            raise ValueError("inner must be between 0 and 1, max_sweeps at least 1")
-        if not (isfinite(self.growth) and self.growth > 0 and self.least >= 1 and self.few >= 0):
-            raise ValueError("growth must be > 0, least at least 1 and few at least 0")
+    growth: float = option(1.0, "new weights in a working set over weights that are not zero", POSITIVE)
+    least: int = option(300, "fewest new weights", at_least(1))
+    few: int = option(1000, "weights up to which all of them are the working set", at_least(0))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
         weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)

@@ -20,8 +20,8 @@ from typing import ClassVar
 
 from partwise._core import ScalingReport
 from partwise.problem import Problem
-from partwise.solvers.columns.base import ScalingState, SequentialSolver, check_positive
-from partwise.solvers.engine.base import option
+from partwise.solvers.columns.base import ScalingState, SequentialSolver
+from partwise.solvers.engine.options import POSITIVE, option
 from partwise.solvers.engine.registry import register
 
 
@@ -34,11 +34,7 @@ class SCGIS(SequentialSolver):
     function: ClassVar[str] = "scgis"
     default_max_passes: ClassVar[int] = 5000
 
-    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("newton_tol", self.newton_tol)
+    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this", POSITIVE)
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         return self.run_epoch(problem, state, newton_tol=self.newton_tol)

@@ -29,7 +29,6 @@ reduce by the maximum before they take exponentials.
 """
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -39,11 +38,12 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.eg import REFRESH, Chain, visit_all
-from partwise.solvers.dual.eg_start import start_scores
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_point
+from partwise.solvers.dual.eg_start import growth_option, start_scores
+from partwise.solvers.engine.base import Certified, WarmStart, start_point
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, check_memory, start_sets
+from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
 from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
@@ -91,30 +91,17 @@ class Annealed(OnlineSolver[AnnealedState]):
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2
 
-    temperature: float = option(1.0, "the first temperature, in units of the cost")
-    factor: float = option(0.5, "factor on the temperature when a pass gained little")
-    settled: float = option(0.5, "how little: this share of temperature times entropy")
-    last_temperature: float = option(0.02, "below this temperature pairwise steps on labellings begin")
-    labellings: int = option(10, "most labellings of each example to begin them with")
-    sharpness: float = option(11.0, "how far the first scores of wrong parts lie below those of gold parts")
-    initial_step: float = option(0.5, "first step size of every example while the temperature falls")
-    growth: float = option(1.05, "factor on the step size after each visit")
-    memory_mb: float = option(1024.0, MEMORY_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("temperature", "settled", "last_temperature", "initial_step"):
-            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a number above 0, got {getattr(self, name)}")
-        if not 0 < self.factor < 1:
-            raise ValueError(f"factor must be above 0 and below 1, got {self.factor}")
-        if not (isfinite(self.sharpness) and self.sharpness >= 0):
-            raise ValueError(f"sharpness must be >= 0, got {self.sharpness}")
-        if not (isfinite(self.growth) and self.growth >= 1):
-            raise ValueError(f"growth must be >= 1, got {self.growth}")
-        if self.labellings < 1:
-            raise ValueError(f"labellings must be at least 1, got {self.labellings}")
-        check_memory(self.memory_mb)
+    temperature: float = option(1.0, "the first temperature, in units of the cost", POSITIVE)
+    factor: float = option(0.5, "factor on the temperature when a pass gained little", PROPER_SHARE)
+    settled: float = option(0.5, "how little: this share of temperature times entropy", POSITIVE)
+    last_temperature: float = option(0.02, "below this temperature pairwise steps on labellings begin", POSITIVE)
+    labellings: int = option(10, "most labellings of each example to begin them with", at_least(1))
+    sharpness: float = option(
+        11.0, "how far the first scores of wrong parts lie below those of gold parts", NOT_NEGATIVE
+    )
+    initial_step: float = option(0.5, "first step size of every example while the temperature falls", POSITIVE)
+    growth: float = growth_option("factor on the step size after each visit")
+    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
 
     @property
     def finish(self) -> BCFW:

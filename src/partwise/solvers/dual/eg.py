@@ -58,10 +58,22 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import ElasticNet
 from partwise.problem.result import Status
 from partwise.solvers.dual.calibration import calibrate
-from partwise.solvers.dual.eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.dual.eg_start import (
+    Start,
+    growth_option,
+    max_step,
+    psi2_bounds,
+    round_size_option,
+    sharpness_option,
+    start_cost_scale,
+    start_option,
+    start_scores,
+    step_size_option,
+)
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
+from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState
 from partwise.support.arrays import Floats, Ints
@@ -148,33 +160,28 @@ class EG(BlockSolver[EGState]):
     default_max_passes: ClassVar[int] = 500
     slot_vectors: ClassVar[int] = 2
 
-    step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
-    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
-    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
-    initial_step: str | float = option(0.5, "adaptive: first step size of every example, or calibrate")
-    growth: float = option(1.05, "adaptive: factor on the step size after each visit")
-    round_size: int = option(
-        0, "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    step_size: str | float = step_size_option("adaptive", "theorem")
+    start: Start = start_option()
+    sharpness: float = sharpness_option()
+    initial_step: str | float = option(
+        0.5, "adaptive: first step size of every example, or calibrate", POSITIVE._replace(words=("calibrate",))
     )
-    anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
-    anneal_hold: int = option(5, "passes at the first l2")
-    anneal_rate: float = option(0.7, "factor per pass on how far l2 is above its target")
-    delta: float = option(1.0, "take the best of log2(1 / delta) independent runs")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_options(self.step_size, ("adaptive", "theorem"), self.start, self.sharpness)
-        if isinstance(self.initial_step, str):
-            if self.initial_step != "calibrate":
-                raise ValueError(f"initial_step must be calibrate or a number, got {self.initial_step!r}")
-        elif not (isfinite(self.initial_step) and self.initial_step > 0):
-            raise ValueError(f"initial_step must be positive, got {self.initial_step}")
-        if not (self.growth >= 1 and self.round_size >= 0):
-            raise ValueError("growth must be >= 1 and round_size >= 0")
-        if not (isfinite(self.anneal) and self.anneal >= 1 and self.anneal_hold >= 0 and 0 <= self.anneal_rate < 1):
-            raise ValueError("anneal must be >= 1, anneal_hold >= 0 and anneal_rate at least 0 and below 1")
-        if not 0 < self.delta <= 1:
-            raise ValueError(f"delta must be above 0 and at most 1, got {self.delta}")
+    growth: float = growth_option("adaptive: factor on the step size after each visit")
+    round_size: int = round_size_option()
+    anneal: float = option(
+        1.0,
+        "l2 of the first passes over l2 (1: no annealing)",
+        Values("a number >= 1", lambda x: isfinite(x) and x >= 1),
+    )
+    anneal_hold: int = option(5, "passes at the first l2", at_least(0))
+    anneal_rate: float = option(
+        0.7, "factor per pass on how far l2 is above its target", Values("at least 0 and below 1", lambda x: 0 <= x < 1)
+    )
+    delta: float = option(
+        1.0,
+        "take the best of log2(1 / delta) independent runs",
+        Values("above 0 and at most 1", lambda delta: 0 < delta <= 1),
+    )
 
     @property
     def runs(self) -> int:

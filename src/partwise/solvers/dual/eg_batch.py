@@ -43,8 +43,18 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Status
-from partwise.solvers.dual.eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.dual.eg_start import (
+    Start,
+    growth_option,
+    max_step,
+    psi2_bounds,
+    sharpness_option,
+    start_cost_scale,
+    start_option,
+    start_scores,
+    step_size_option,
+)
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.solvers.engine.registry import register
@@ -113,16 +123,10 @@ class BatchEG(ScheduledSolver[S], ABC):
     default_max_passes: ClassVar[int] = 2000
     slot_vectors: ClassVar[int] = 1
 
-    step_size: str | float = option("search", "search, theorem, or a number")
-    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
-    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
-    growth: float = option(1.05, "search: factor on the step size after each step that is not refused")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_options(self.step_size, ("search", "theorem"), self.start, self.sharpness)
-        if not self.growth >= 1:
-            raise ValueError(f"growth must be >= 1, got {self.growth}")
+    step_size: str | float = step_size_option("search", "theorem")
+    start: Start = start_option()
+    sharpness: float = sharpness_option()
+    growth: float = growth_option("search: factor on the step size after each step that is not refused")
 
     @abstractmethod
     def move(self, problem: Problem, state: S, step: float) -> Moved:

@@ -43,10 +43,20 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.eg import EG, REFRESH, Chain, visit_all
-from partwise.solvers.dual.eg_start import Start, check_options, max_step, start_cost_scale, start_scores
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.dual.eg_start import (
+    Start,
+    growth_option,
+    max_step,
+    round_size_option,
+    sharpness_option,
+    start_cost_scale,
+    start_option,
+    start_scores,
+)
+from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.data_sample import Look
+from partwise.solvers.engine.options import POSITIVE, Values, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats
@@ -115,25 +125,16 @@ class EGProx(OnlineSolver[EGProxState]):
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2
 
-    proximity: str | float = option("auto", "rho, the strength of the pull to the last pass's weights, or auto")
-    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
-    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
-    initial_step: float = option(0.5, "first step size of every example")
-    growth: float = option(1.05, "factor on the step size after each visit")
-    round_size: int = option(
-        0, "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    proximity: str | float = option(
+        "auto",
+        "rho, the strength of the pull to the last pass's weights, or auto",
+        Values("positive", POSITIVE.contains, words=("auto",)),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_options(self.initial_step, (), self.start, self.sharpness)
-        if isinstance(self.proximity, str):
-            if self.proximity != "auto":
-                raise ValueError(f"proximity must be auto or a number, got {self.proximity!r}")
-        elif not (isfinite(self.proximity) and self.proximity > 0):
-            raise ValueError(f"proximity must be positive, got {self.proximity}")
-        if not (self.growth >= 1 and self.round_size >= 0):
-            raise ValueError("growth must be >= 1 and round_size >= 0")
+    start: Start = start_option()
+    sharpness: float = sharpness_option()
+    initial_step: float = option(0.5, "first step size of every example", POSITIVE)
+    growth: float = growth_option("factor on the step size after each visit")
+    round_size: int = round_size_option()
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)

@@ -8,23 +8,38 @@ import numpy as np
 from partwise.problem import Problem
 from partwise.problem.result import DivergenceError
 from partwise.solvers.engine.base import WarmStart, start_point, start_weights
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import gibbs_scores
 from partwise.support.arrays import Floats
 
 Start = Literal["gold", "uniform"]
 
 
-def check_options(step_size: str | float, names: tuple[str, ...], start: str, sharpness: float) -> None:
-    """ValueError for options that make no sense."""
-    if isinstance(step_size, str):
-        if step_size not in names:
-            raise ValueError(f"step_size must be {', '.join(names)} or a number, got {step_size!r}")
-    elif not (isfinite(step_size) and step_size > 0):
-        raise ValueError(f"step_size must be positive, got {step_size}")
-    if start not in get_args(Start):
-        raise ValueError(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
-    if not (isfinite(sharpness) and sharpness >= 0):
-        raise ValueError(f"sharpness must be >= 0, got {sharpness}")
+def step_size_option(default: str, theorem: str) -> str | float:
+    """Return the option of a rule for steps, or of one step for all."""
+    values = Values("positive", POSITIVE.contains, words=(default, theorem))
+    return option(default, f"{default}, {theorem}, or a number", values)
+
+
+def start_option() -> Start:
+    """Return the option of where to start."""
+    return option("gold", "where to start: gold (near the gold labelling) or uniform", one_of(*get_args(Start)))
+
+
+def sharpness_option(values: Values = NOT_NEGATIVE) -> float:
+    """Return the option of how sure the start near the gold labelling is."""
+    return option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts", values)
+
+
+def growth_option(help: str) -> float:
+    """Return the option of how fast step sizes grow."""
+    return option(1.05, help, Values(">= 1", lambda growth: isfinite(growth) and growth >= 1))
+
+
+def round_size_option() -> int:
+    """Return the option of how long the lanes of threads work alone."""
+    help = "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    return option(0, help, at_least(0))
 
 
 def start_cost_scale(start: Start, sharpness: float) -> float:

@@ -53,8 +53,9 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError, Result
 from partwise.problem.rounding import EPSILON
 from partwise.solvers.dual.eg_start import psi2_bounds
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_point, start_weights
+from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import expected_counts
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
@@ -127,12 +128,9 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     default_max_passes: ClassVar[int] = 2000
     slot_vectors: ClassVar[int] = 2
 
-    smoothing: Smoothing = option("adaptive", "how fast the smoothing falls: adaptive, or as in the theorem")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.smoothing not in get_args(Smoothing):
-            raise ValueError(f"smoothing must be one of {', '.join(get_args(Smoothing))}, got {self.smoothing!r}")
+    smoothing: Smoothing = option(
+        "adaptive", "how fast the smoothing falls: adaptive, or as in the theorem", one_of(*get_args(Smoothing))
+    )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:
         uniform, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))

@@ -43,8 +43,9 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.eg_start import psi2_bounds
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
@@ -115,15 +116,8 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     advice: ClassVar[str] = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 4000
 
-    step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem")
-    balance: float = option(10.0, "weight of distances in w beside those in alpha")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.step_rule not in get_args(Step):
-            raise ValueError(f"step_rule must be one of {', '.join(get_args(Step))}, got {self.step_rule!r}")
-        if not (isfinite(self.balance) and self.balance > 0):
-            raise ValueError(f"balance must be a number above 0, got {self.balance}")
+    step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem", one_of(*get_args(Step)))
+    balance: float = option(10.0, "weight of distances in w beside those in alpha", POSITIVE)
 
     def init_state(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None

@@ -22,7 +22,6 @@ Sources. The modules of the two forms name them.
 """
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -31,15 +30,15 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual import sdca_blocks, sdca_cliques
-from partwise.solvers.dual.eg_start import Start, start_cost_scale
+from partwise.solvers.dual.eg_start import Start, sharpness_option, start_cost_scale, start_option
 from partwise.solvers.dual.sdca_blocks import REACH, BlockState, PulledState
 from partwise.solvers.dual.sdca_cliques import LineState
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState
-from partwise.solvers.working_sets.base import check_memory
 from partwise.support.arrays import Floats
 
 
@@ -65,32 +64,27 @@ class SDCA(BlockSolver[BlockState | LineState]):
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2
 
-    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
-    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
+    start: Start = start_option()
+    sharpness: float = sharpness_option(Values(f"between 0 and {REACH:g}", lambda x: 0 <= x <= REACH))
     exact_blocks: bool = option(True, "exact blocks where labellings are single parts, lines elsewhere; false: lines")
     skip: float = option(
-        0.5, "exact blocks: examples that gain less than this times the mean gain rest for some passes (0: none)"
+        0.5,
+        "exact blocks: examples that gain less than this times the mean gain rest for some passes (0: none)",
+        NOT_NEGATIVE,
     )
-    longest_rest: int = option(30, "exact blocks: most passes that an example rests")
+    longest_rest: int = option(30, "exact blocks: most passes that an example rests", at_least(0))
     gap_share: float = option(
-        0.8, "lines: share of the visits drawn in proportion to the examples' last duality gaps, the rest uniformly"
+        0.8,
+        "lines: share of the visits drawn in proportion to the examples' last duality gaps, the rest uniformly",
+        # at 1 an example whose gap was once 0 would never be visited again
+        Values("at least 0 and below 1", lambda share: 0 <= share < 1),
     )
-    line_tol: float = option(0.1, "lines: the search ends with a Newton step of at most this share of the step")
-    memory_mb: float = option(4096.0, "lines: limit of the clique marginals, in MB; a problem with more is refused")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.start not in ("gold", "uniform"):
-            raise ValueError(f"start must be gold or uniform, got {self.start!r}")
-        if not (isfinite(self.sharpness) and 0 <= self.sharpness <= REACH):
-            raise ValueError(f"sharpness must be between 0 and {REACH:g}, got {self.sharpness}")
-        if not (isfinite(self.skip) and self.skip >= 0 and self.longest_rest >= 0):
-            raise ValueError("skip and longest_rest must be >= 0")
-        if not 0 <= self.gap_share < 1:  # at 1 an example whose gap was once 0 would never be visited again
-            raise ValueError(f"gap_share must be at least 0 and below 1, got {self.gap_share}")
-        if not 0 < self.line_tol < 1:
-            raise ValueError(f"line_tol must be above 0 and below 1, got {self.line_tol}")
-        check_memory(self.memory_mb)
+    line_tol: float = option(
+        0.1, "lines: the search ends with a Newton step of at most this share of the step", PROPER_SHARE
+    )
+    memory_mb: float = option(
+        4096.0, "lines: limit of the clique marginals, in MB; a problem with more is refused", POSITIVE
+    )
 
     def init_state(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None

@@ -38,11 +38,12 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_point
+from partwise.solvers.engine.base import Certified, WarmStart, start_point
+from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, check_memory, start_sets
+from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -93,14 +94,10 @@ class SMO(OnlineSolver[SMOState]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 
-    form: Form = option("auto", "what is kept of each example: cliques (marginals), labellings, or auto")
-    memory_mb: float = option(1024.0, "cliques: the most there may be, in MB. labellings: " + MEMORY_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.form not in get_args(Form):
-            raise ValueError(f"form must be one of {', '.join(get_args(Form))}, got {self.form!r}")
-        check_memory(self.memory_mb)
+    form: Form = option(
+        "auto", "what is kept of each example: cliques (marginals), labellings, or auto", one_of(*get_args(Form))
+    )
+    memory_mb: float = option(1024.0, "cliques: the most there may be, in MB. labellings: " + MEMORY_HELP, POSITIVE)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOState:
         cliques, sets = np.zeros(0), None

@@ -24,11 +24,11 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.eg import EG, EGState
 from partwise.solvers.dual.smo import SMO, SMOState, start_cliques
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.base import Certified, WarmStart
+from partwise.solvers.engine.options import POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, gibbs_scores
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
-from partwise.solvers.working_sets.base import check_memory
 from partwise.support.arrays import Floats
 
 #: How far the expected counts of the scores may be from those of the marginals, over their sum. After 5 passes on
@@ -70,14 +70,8 @@ class SMOEG(OnlineSolver[SMOEGState]):
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2
 
-    smo_passes: int = option(5, "passes of smo before eg takes over")
-    memory_mb: float = option(4096.0, "limit of the clique marginals, in MB; a problem with more is refused")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.smo_passes < 0:
-            raise ValueError(f"smo_passes must be at least 0, got {self.smo_passes}")
-        check_memory(self.memory_mb)
+    smo_passes: int = option(5, "passes of smo before eg takes over", at_least(0))
+    memory_mb: float = option(4096.0, "limit of the clique marginals, in MB; a problem with more is refused", POSITIVE)
 
     @property
     def first(self) -> SMO:

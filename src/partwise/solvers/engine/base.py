@@ -27,6 +27,7 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import Loss
 from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.checkpoint import Checkpoint
+from partwise.solvers.engine.options import check_options
 from partwise.solvers.engine.point_conversions import check_point
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
@@ -47,11 +48,6 @@ RATES = {
 }
 #: A run that can get no further in double precision has converged if its relative gap is at most this.
 ROUNDING_FLOOR = 1e-10
-
-
-def option(default: Any, help: str) -> Any:
-    """A hyper-parameter with the one text that the docs and the command line show."""
-    return field(default=default, metadata={"help": help})
 
 
 class Certified(NamedTuple):
@@ -121,6 +117,9 @@ class Solver(ABC, Generic[S]):
     slot_vectors: ClassVar[int] = 0
     #: Whether its state has nothing of single examples: a step may then visit other ones than the step before.
     incremental: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:

@@ -4,7 +4,8 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from partwise.solvers.engine.base import Solver, option
+from partwise.solvers.engine.base import Solver
+from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.engine.state import State
 
 S = TypeVar("S", bound=State)
@@ -17,11 +18,9 @@ class ScheduledSolver(Solver[S], ABC):
     #: Passes between certificates, at most, while few passes were made.
     seldom: ClassVar[int] = 5
 
-    check_every: int | None = option(None, "passes between certificates; by default when the gap may be near tol")
-
-    def __post_init__(self) -> None:
-        if self.check_every is not None and self.check_every < 1:
-            raise ValueError(f"check_every must be at least 1, got {self.check_every}")
+    check_every: int | None = option(
+        None, "passes between certificates; by default when the gap may be near tol", at_least(1)
+    )
 
     def check_due(self, state: S, tol: float) -> bool:
         """At least every max(`seldom`, passes made / 20) passes, and as soon as the gap may be within tol.

@@ -7,8 +7,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 
 from partwise.problem import Problem
-from partwise.solvers.engine.base import option
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
 
@@ -33,12 +33,11 @@ S = TypeVar("S", bound=OnlineState)
 class OnlineSolver(ScheduledSolver[S], ABC):
     """A solver whose epoch visits examples one by one."""
 
-    order: Order = option("permuted", "order of visits: random (with replacement), permuted (once per pass) or cyclic")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order not in get_args(Order):
-            raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+    order: Order = option(
+        "permuted",
+        "order of visits: random (with replacement), permuted (once per pass) or cyclic",
+        one_of(*get_args(Order)),
+    )
 
     def draw_order(self, problem: Problem, rng: np.random.Generator) -> Ints:
         """The examples of one pass, in the order of their visits."""

@@ -29,7 +29,8 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.sums import Part
-from partwise.solvers.engine.base import WarmStart, option
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.options import Values, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.perceptron import MistakeDriven, MistakeState
 from partwise.support.arrays import Ints
@@ -52,12 +53,11 @@ class MIRA(MistakeDriven):
 
     name: ClassVar[str] = "mira"
 
-    k: int = option(1, "labellings per visit that get their margin; above 1 the structure needs k_best")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.k <= MOST:
-            raise ValueError(f"k must be between 1 and {MOST}, got {self.k}")
+    k: int = option(
+        1,
+        "labellings per visit that get their margin; above 1 the structure needs k_best",
+        Values(f"between 1 and {MOST}", lambda k: 1 <= k <= MOST),
+    )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> MIRAState:
         if self.k > 1:

@@ -27,7 +27,8 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.problem.sums import Part
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, WarmStart, start_weights
+from partwise.solvers.engine.options import option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats, Ints

@@ -42,7 +42,8 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError
-from partwise.solvers.engine.base import Certified, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, WarmStart, start_weights
+from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats, Ints
@@ -107,21 +108,13 @@ class SGD(OnlineSolver[SGDState]):
     rule: Rule = option(
         "bottou",
         "step sizes: bottou, eta0 / (1 + eta0 k l2 / n)^0.75; power, without n; or reciprocal, eta0 / (1 + k / n)",
+        one_of(*get_args(Rule)),
     )
-    step_size: float | None = option(None, "eta0; by default the best of five on a part of the examples")
+    step_size: float | None = option(None, "eta0; by default the best of five on a part of the examples", POSITIVE)
     averaged: bool = option(True, "weigh the average of the iterates against the last one, and return the better")
     n_examples: int | None = option(
-        None, "examples that the penalty and the step sizes are shared among; by default those there are"
+        None, "examples that the penalty and the step sizes are shared among; by default those there are", at_least(1)
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, got {self.rule!r}")
-        if self.step_size is not None and not (isfinite(self.step_size) and self.step_size > 0):
-            raise ValueError(f"step_size must be a number above 0, got {self.step_size}")
-        if self.n_examples is not None and self.n_examples < 1:
-            raise ValueError(f"n_examples must be at least 1, got {self.n_examples}")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SGDState:
         d = problem.n_weights

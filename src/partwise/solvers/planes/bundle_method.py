@@ -31,11 +31,11 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
-from partwise.solvers.engine.base import Certified, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
+from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.state import State
 from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.planes.simplex_qp import QPError
-from partwise.solvers.working_sets.base import check_memory
 from partwise.support.arrays import Floats
 
 #: A cut below this share of the objective is rounding.
@@ -74,16 +74,13 @@ class BundleMethod(Solver[BundleState], ABC):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
-    mix: float = option(0.1, "how far to go from the best weights to the model's minimum, where the oracle is asked")
-    idle: int = option(50, "rounds after which a plane that the model does not need is dropped")
-    memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)")
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.mix <= 1.0:
-            raise ValueError(f"mix must be above 0 and at most 1, got {self.mix}")
-        if self.idle < 1:
-            raise ValueError(f"idle must be at least 1, got {self.idle}")
-        check_memory(self.memory_mb)
+    mix: float = option(
+        0.1,
+        "how far to go from the best weights to the model's minimum, where the oracle is asked",
+        Values("above 0 and at most 1", lambda mix: 0.0 < mix <= 1.0),
+    )
+    idle: int = option(50, "rounds after which a plane that the model does not need is dropped", at_least(1))
+    memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)", POSITIVE)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BundleState:
         weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)

@@ -31,7 +31,8 @@ import numpy as np
 from partwise._core import dot
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.solvers.engine.base import WarmStart, option
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import PrimalSolver, PrimalState
 from partwise.solvers.primal.pairs import PairsState, direction_along, forget, no_pairs, remember
@@ -59,12 +60,8 @@ class LBFGS(PrimalSolver[LBFGSState]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
-    memory: int = option(10, "pairs of steps and changes of the gradient to keep")
-    max_trials: int = option(25, "trial steps of one line search")
-
-    def __post_init__(self) -> None:
-        if self.memory < 1 or self.max_trials < 1:
-            raise ValueError("memory and max_trials must be at least 1")
+    memory: int = option(10, "pairs of steps and changes of the gradient to keep", at_least(1))
+    max_trials: int = option(25, "trial steps of one line search", at_least(1))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LBFGSState:
         return LBFGSState(**self.start(problem, warm_start), **no_pairs(self.memory, problem.n_weights))

@@ -45,7 +45,8 @@ import numpy as np
 from partwise._core import dot
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.solvers.engine.base import WarmStart, option
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.options import PROPER_SHARE, at_least, one_of, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import PrimalSolver, PrimalState
 from partwise.support.arrays import Floats
@@ -104,20 +105,14 @@ class Newton(PrimalSolver[NewtonState]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
-    cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient")
-    max_cg: int = option(50, "products with the Hessian in one step, at most")
-    preconditioner: Literal["none", "diagonal"] = option("none", "scale weights by the Hessian's diagonal, or not")
-    part: int = option(1, "far from the optimum: products with the Hessian of every part-th run of examples")
-
-    def __post_init__(self) -> None:
-        if self.preconditioner not in ("none", "diagonal"):
-            raise ValueError(f"preconditioner must be none or diagonal, got {self.preconditioner!r}")
-        if self.part < 1:
-            raise ValueError(f"part must be at least 1, got {self.part}")
-        if not 0 < self.cg_tol < 1:
-            raise ValueError(f"cg_tol must be between 0 and 1, got {self.cg_tol}")
-        if self.max_cg < 1:
-            raise ValueError(f"max_cg must be at least 1, got {self.max_cg}")
+    cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient", PROPER_SHARE)
+    max_cg: int = option(50, "products with the Hessian in one step, at most", at_least(1))
+    preconditioner: Literal["none", "diagonal"] = option(
+        "none", "scale weights by the Hessian's diagonal, or not", one_of("none", "diagonal")
+    )
+    part: int = option(
+        1, "far from the optimum: products with the Hessian of every part-th run of examples", at_least(1)
+    )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
         if self.preconditioner != "none" and Capability.IDENTITY_LINK not in problem.capabilities():

@@ -34,7 +34,8 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
-from partwise.solvers.engine.base import Certified, Solver, WarmStart, option, start_weights
+from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
+from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.mean_planes import balanced_plane, best_mean
 from partwise.solvers.primal.pairs import PairsState, direction_along, forget, no_pairs, remember
@@ -86,12 +87,8 @@ class OWLQN(Solver[OWLQNState]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1 or l2"
     default_max_passes: ClassVar[int] = 2000
 
-    memory: int = option(10, "pairs of steps and changes of the gradient to keep")
-    max_trials: int = option(30, "trial steps of one line search")
-
-    def __post_init__(self) -> None:
-        if self.memory < 1 or self.max_trials < 1:
-            raise ValueError("memory and max_trials must be at least 1")
+    memory: int = option(10, "pairs of steps and changes of the gradient to keep", at_least(1))
+    max_trials: int = option(30, "trial steps of one line search", at_least(1))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> OWLQNState:
         d = problem.n_weights

@@ -1,7 +1,6 @@
 """What solvers that keep labellings for each example share: starts, dual points, the limit on memory."""
 
 from dataclasses import replace
-from math import isfinite
 
 import numpy as np
 
@@ -24,18 +23,10 @@ MEMORY_HELP = (
 VIOLATORS_HELP = "labellings that join an example's set after a call of the oracle, at most (above 1: by k_best)"
 
 
-def check_violators(violators: int, problem: Problem | None = None) -> None:
-    """ValueError unless it is a number of labellings that the problem's structure can list."""
-    if violators < 1:
-        raise ValueError(f"violators must be at least 1, got {violators}")
-    if problem is not None and violators > 1 and Capability.K_BEST not in problem.capabilities():
+def check_violators(violators: int, problem: Problem) -> None:
+    """ValueError if more than one labelling is asked for and the problem's structure cannot list them."""
+    if violators > 1 and Capability.K_BEST not in problem.capabilities():
         raise ValueError(f"violators={violators} needs k_best, which {problem.facts.structure} does not have")
-
-
-def check_memory(memory_mb: float) -> None:
-    """ValueError unless it is a limit."""
-    if not (isfinite(memory_mb) and memory_mb > 0):
-        raise ValueError(f"memory_mb must be a number above 0, got {memory_mb}")
 
 
 def active_set(sets: KeptLabellings) -> ActiveSet:

@@ -62,15 +62,15 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState, drawn_by_gap
 from partwise.solvers.working_sets.base import (
     MEMORY_HELP,
     VIOLATORS_HELP,
     active_set,
-    check_memory,
     check_violators,
     start_sets,
 )
@@ -154,27 +154,18 @@ class BCFW(BlockSolver[BCFWState]):
 
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
-    cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle")
+    cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle", at_least(0))
     sweep_cost: float | None = option(
         None,
         "cost of such a sweep in passes, for choosing how many to make (0: always all); by default it is counted, and "
         "sweeps leave out examples with little to gain",
+        NOT_NEGATIVE,
     )
     gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
-    violators: int = option(1, VIOLATORS_HELP)
-    steps: int = option(10, "most steps per visit")
-    keep: int = option(3, "passes for which a labelling without weight is kept")
-    memory_mb: float = option(1024.0, MEMORY_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, least in (("cached_sweeps", 0), ("steps", 1), ("keep", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.sweep_cost is not None and not (isfinite(self.sweep_cost) and self.sweep_cost >= 0):
-            raise ValueError(f"sweep_cost must be a number >= 0, got {self.sweep_cost}")
-        check_memory(self.memory_mb)
-        check_violators(self.violators)
+    violators: int = option(1, VIOLATORS_HELP, at_least(1))
+    steps: int = option(10, "most steps per visit", at_least(1))
+    keep: int = option(3, "passes for which a labelling without weight is kept", at_least(0))
+    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
 
     @classmethod
     def plain(cls, *, averaging: bool = True) -> "BCFW":

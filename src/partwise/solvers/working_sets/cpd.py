@@ -14,11 +14,10 @@ limit on the sweeps (without one the first cutting planes, which are bad, are fi
 """
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import ClassVar
 
 from partwise.problem import Problem
-from partwise.solvers.engine.base import option
+from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.working_sets.dcd import CoordinateDescent, DCDState
 
@@ -30,15 +29,10 @@ class CPD(CoordinateDescent):
 
     name: ClassVar[str] = "cpd"
 
-    inner_tol: float = option(0.1, "largest projected gradient at which the working sets' problem counts as solved")
-    max_rounds: int = option(20, "most sweeps over the working sets in an epoch")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (isfinite(self.inner_tol) and self.inner_tol >= 0):
-            raise ValueError(f"inner_tol must be a number >= 0, got {self.inner_tol}")
-        if self.max_rounds < 1:
-            raise ValueError(f"max_rounds must be at least 1, got {self.max_rounds}")
+    inner_tol: float = option(
+        0.1, "largest projected gradient at which the working sets' problem counts as solved", NOT_NEGATIVE
+    )
+    max_rounds: int = option(20, "most sweeps over the working sets in an epoch", at_least(1))
 
     def step(self, problem: Problem, state: DCDState) -> None:
         state.gain = self.visit(problem, state, update=False).gap_estimate

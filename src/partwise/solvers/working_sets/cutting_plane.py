@@ -34,11 +34,12 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, check_memory, start_sets
+from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -88,23 +89,14 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     advice: ClassVar[str] = "Raise max_passes or tol, lower epsilon, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 
-    epsilon: float = option(1e-6, "violations up to this add no constraint")
-    accuracy: float = option(0.1, "gap of the working sets' problem, over the violations found, at which it is solved")
-    max_rounds: int = option(200, "most sweeps over the working sets in an epoch")
-    steps: int = option(10, "most steps on an example's working set per sweep")
-    idle: int = option(50, "epochs after which a constraint without weight is dropped")
-    memory_mb: float = option(1024.0, MEMORY_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (isfinite(self.epsilon) and self.epsilon >= 0):
-            raise ValueError(f"epsilon must be a number >= 0, got {self.epsilon}")
-        if not (isfinite(self.accuracy) and self.accuracy > 0):
-            raise ValueError(f"accuracy must be a number above 0, got {self.accuracy}")
-        for name in ("max_rounds", "steps", "idle"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        check_memory(self.memory_mb)
+    epsilon: float = option(1e-6, "violations up to this add no constraint", NOT_NEGATIVE)
+    accuracy: float = option(
+        0.1, "gap of the working sets' problem, over the violations found, at which it is solved", POSITIVE
+    )
+    max_rounds: int = option(200, "most sweeps over the working sets in an epoch", at_least(1))
+    steps: int = option(10, "most steps on an example's working set per sweep", at_least(1))
+    idle: int = option(50, "epochs after which a constraint without weight is dropped", at_least(1))
+    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CuttingPlaneState:
         sets = start_sets(problem, warm_start, self.name)

@@ -43,15 +43,15 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
-from partwise.solvers.engine.base import Certified, WarmStart, option
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState
 from partwise.solvers.working_sets.base import (
     MEMORY_HELP,
     VIOLATORS_HELP,
     active_set,
-    check_memory,
     check_violators,
     start_sets,
 )
@@ -105,16 +105,9 @@ class CoordinateDescent(BlockSolver[DCDState], ABC):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 
-    delta: float = option(1e-6, "least violation for which a labelling joins the working set")
-    violators: int = option(1, VIOLATORS_HELP)
-    memory_mb: float = option(1024.0, MEMORY_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (isfinite(self.delta) and self.delta >= 0):
-            raise ValueError(f"delta must be a number >= 0, got {self.delta}")
-        check_memory(self.memory_mb)
-        check_violators(self.violators)
+    delta: float = option(1e-6, "least violation for which a labelling joins the working set", NOT_NEGATIVE)
+    violators: int = option(1, VIOLATORS_HELP, at_least(1))
+    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
         check_violators(self.violators, problem)
@@ -181,12 +174,8 @@ class DCD(CoordinateDescent):
         5,
         "sweeps over the working sets before each pass with the oracle; None: after it, while the last one gained more "
         "for its counted work than pass and sweeps did on average",
+        Values("at least 0", lambda rounds: rounds is None or rounds >= 0),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rounds is not None and self.rounds < 0:
-            raise ValueError(f"rounds must be at least 0, got {self.rounds}")
 
     def step(self, problem: Problem, state: DCDState) -> None:
         for _ in range(self.rounds or 0):

@@ -1,0 +1,57 @@
+"""Hyper-parameters of solvers: each is declared with its default, one text for users, and the values it may have."""
+
+from collections.abc import Callable
+from dataclasses import field, fields
+from math import isfinite
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Values(NamedTuple):
+    """The values that an option may have; `text` completes the message "... must be".
+
+    words: strings that the option may be besides the numbers that `contains` accepts.
+    """
+
+    text: str
+    contains: Callable[[Any], bool]
+    words: tuple[str, ...] = ()
+
+
+POSITIVE = Values("a number above 0", lambda x: isfinite(x) and x > 0)
+NOT_NEGATIVE = Values("a number >= 0", lambda x: isfinite(x) and x >= 0)
+#: A share that is neither nothing nor all.
+PROPER_SHARE = Values("above 0 and below 1", lambda x: 0 < x < 1)
+
+
+def at_least(least: int) -> Values:
+    """Numbers from this one on."""
+    return Values(f"at least {least}", lambda x: x >= least)
+
+
+def one_of(*names: str) -> Values:
+    """Nothing but these names."""
+    return Values(f"one of {', '.join(names)}", lambda name: name in names)
+
+
+def option(default: T, help: str, values: Values | None = None) -> T:
+    """Declare a hyper-parameter with the one text that the docs and the command line show.
+
+    values: what the option may be (None: anything that its type allows). An option whose default is None may be None.
+    """
+    return field(default=default, metadata={"help": help, "values": values})
+
+
+def check_options(solver: Any) -> None:
+    """ValueError for the first option of a solver that is none of its `values`."""
+    for item in fields(solver):
+        values, value = item.metadata.get("values"), getattr(solver, item.name)
+        if values is None or (value is None and item.default is None):
+            continue
+        if values.words and isinstance(value, str):
+            good, text = value in values.words, f"{', '.join(values.words)} or a number"
+        else:
+            good, text = values.contains(value), values.text
+        if not good:
+            raise ValueError(f"{item.name} must be {text}, got {value!r}")
