@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partwise.datasets import make_treebank
 from partwise.io import ConlluSentence, parse_conllu
-from partwise.io.conllu_sentence import FEATS, LEMMA
+from partwise.io.conllu import FEATS, LEMMA
 
 
 def lemma_of(form: str, xpos: str) -> str:

@@ -48,9 +48,9 @@ def test_a_second_signal_does_not_stop_the_first_one_s_work(tmp_path):
     program = (
         "import os, signal, sys\n"
         "from partwise.cli.errors import run_safely\n"
-        "from partwise.io import atomic_write, leftovers\n"
-        "remove = leftovers._remove\n"
-        "leftovers._remove = lambda path: (os.kill(os.getpid(), signal.SIGHUP), remove(path))\n"
+        "from partwise.io import atomic_write, files\n"
+        "remove = files._remove\n"
+        "files._remove = lambda path: (os.kill(os.getpid(), signal.SIGHUP), remove(path))\n"
         "def run():\n"
         "    with atomic_write(sys.argv[1]) as file:\n"
         "        file.write(b'half')\n"

@@ -18,7 +18,7 @@ from partwise.io import (
     read_conllx,
     write_conllu,
 )
-from partwise.io.conllu_sentence import find_cycle
+from partwise.io.conllu import find_cycle
 
 TEXT = (
     "# sent_id = 1\n# text = don't stop \u2014 now\n"

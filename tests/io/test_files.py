@@ -24,8 +24,7 @@ from partwise.io import (
     read_trees,
     unpack_limit,
 )
-from partwise.io.files import UNPACKED
-from partwise.io.leftovers import clear_left
+from partwise.io.files import UNPACKED, clear_left
 
 
 class Stream:

@@ -9,8 +9,7 @@ from typing import Any
 
 from partwise.conllu.tagging import ConlluColumns
 from partwise.io import ConlluSentence, FormatError, make_sentence
-from partwise.io.conllu_columns import Column, is_blank
-from partwise.io.conllu_sentence import COLUMNS, DEPREL, FEATS, HEAD, check_fields
+from partwise.io.conllu import COLUMNS, DEPREL, FEATS, HEAD, Column, check_fields, is_blank
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from partwise.conllu.targets import Target, get_target
 from partwise.io import CodedSequences, ConlluSentence, Sentences
-from partwise.io.conllu_columns import Column, column_values, feats_at, has_value, is_blank, parse_columns_list
-from partwise.io.conllu_sentence import FEATS, FORM
+from partwise.io.conllu import FEATS, FORM, Column, column_values, feats_at, has_value, is_blank, parse_columns_list
 from partwise.io.errors import FormatError
 
 

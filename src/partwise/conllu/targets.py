@@ -3,7 +3,7 @@
 upos, xpos              the column's values
 feats                   the whole list of features as one label, features in the format's order
 feats.KEY, misc.KEY     the value of one key, `_` where there is none
-lemma-rule              what to do with the form to get the lemma (`partwise.io.lemma_rules`)
+lemma-rule              what to do with the form to get the lemma (`partwise.conllu.lemma_rules`)
 """
 
 from __future__ import annotations
@@ -11,10 +11,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from partwise.io.conllu_columns import Column, column_values, feats_at, has_value, join_feats
-from partwise.io.conllu_sentence import FEATS, LEMMA, MISC, UPOS, XPOS, ConlluSentence
+from partwise.conllu.lemma_rules import apply_lemma_rule, lemma_rule
+from partwise.io.conllu import (
+    FEATS,
+    LEMMA,
+    MISC,
+    UPOS,
+    XPOS,
+    Column,
+    ConlluSentence,
+    column_values,
+    feats_at,
+    has_value,
+    join_feats,
+)
 from partwise.io.errors import FormatError
-from partwise.io.lemma_rules import apply_lemma_rule, lemma_rule
 
 #: Rules of lemmas that are learnt have been seen so often; words with others are taken for their own lemmas.
 RARE = 2

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise._core import ArcIndex, ArcMap, ArcTokens
-from partwise.io.conllu_columns import BLANK, KEY, split_feats
+from partwise.io.conllu import BLANK, KEY, split_feats
 from partwise.support.arrays import Ints
 
 Atom = tuple[str, int]

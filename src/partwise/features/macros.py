@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from partwise._core import CodedColumn, Sentences
-from partwise.io.conllu_columns import split_feats
+from partwise.io.conllu import split_feats
 
 Function = Callable[[str], str | None]
 

@@ -23,7 +23,7 @@ from typing import Any
 from partwise._core import CodedColumn, Sentences
 from partwise.features.macros import MOST_WORDS, Gazetteer
 from partwise.features.template import Template
-from partwise.io.conllu_columns import split_feats
+from partwise.io.conllu import split_feats
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 

@@ -38,7 +38,7 @@ from typing import Any, ClassVar
 
 from partwise._core import CodedColumn, Extractor, Sentences
 from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function, feature_function
-from partwise.io.conllu_columns import KEY
+from partwise.io.conllu import KEY
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 

@@ -10,18 +10,17 @@ import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from io import BufferedIOBase
 
 from partwise._core import ParseError
-from partwise.io.conllu_sentence import is_content
 from partwise.io.errors import FormatError
 from partwise.io.files import DAMAGES, Path, open_bytes
 
 #: Seconds to wait for more input: a program that fills a pipe needs some time after it was emptied.
 PATIENCE = 0.01
 
-#: Where a text may be cut, from its whole lines and the beginning of one of them, before which there is no such place;
-#: 0 if nowhere.
+#: A function that returns where a text may be cut, 0 if nowhere; it is given the text's whole lines, and the beginning
+#: of a line before which the text cannot be cut.
 Cut = Callable[[bytearray, int], int]
 
 
@@ -34,9 +33,7 @@ class Block:
 
 
 def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
-    """All of a file, gzipped or plain, in blocks of about `size` bytes that end where it may be cut.
-
-    "-" is standard input.
+    """Yield a file ("-": standard input), gzipped or plain, in blocks of about `size` bytes that end where `cut` says.
 
     Raises
     ------
@@ -44,7 +41,7 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
         If a gzip file is damaged or cut short, or a block of it is out of proportion (see `unpack_limit`).
     """
     held, line = bytearray(), 1
-    seen, fresh = 0, False  # where the last line began that was looked at, whether there are lines after it
+    seen, fresh = 0, False  # where the last line began that `cut` has seen, whether there are lines after it
     with open_bytes(path) as (file, packed):
         while chunk := _read(file, packed is not None, size - len(held) if len(held) < size else size, path):
             held += chunk
@@ -67,25 +64,24 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
         yield Block(bytes(held), line)
 
 
-def _read(file: Any, packed: bool, size: int, path: Path) -> bytes:
+def _read(file: BufferedIOBase, packed: bool, size: int, path: Path) -> bytes:
     try:
-        # Of a pipe what is available, without waiting for more.
-        data: bytes = file.read(size) if packed else file.read1(size)
+        # `read1` takes what a pipe has, without waiting for more.
+        return file.read(size) if packed else file.read1(size)
     except DAMAGES as error:
         raise FormatError(f"damaged gzip file ({error})", path) from None
-    return data
 
 
-def _more_is_ready(file: Any) -> bool:
-    """Whether there is more to read. `read1` leaves nothing in Python's buffer, so the system knows."""
+def _more_is_ready(file: BufferedIOBase) -> bool:
+    """Return whether there is more to read. `read1` leaves nothing in Python's buffer, so the system knows."""
     try:
         return bool(select.select([file], [], [], PATIENCE)[0])
-    except (OSError, ValueError, TypeError):  # no file of the system's, or one that it cannot tell about
+    except (OSError, ValueError, TypeError):  # not a file of the system, or one that it cannot tell about
         return True
 
 
 def _lines_from_the_end(held: bytearray, first: int) -> Iterator[tuple[int, bytes]]:
-    """(where it ends, line) of the whole lines after `first`, the last one first."""
+    """Yield (end, line) of each whole line after `first`, the last line first."""
     stop = held.rfind(b"\n", first) + 1
     while stop > first:
         start = held.rfind(b"\n", first, stop - 1) + 1 or first
@@ -107,6 +103,11 @@ def after_empty_lines(held: bytearray, first: int) -> int:
 def after_lines(held: bytearray, first: int) -> int:
     """Cut files of rows: behind any line."""
     return held.rfind(b"\n", first) + 1
+
+
+def is_content(line: str) -> bool:
+    """Return whether a line has more than white space."""
+    return bool(line.strip("\ufeff \t\r\n"))
 
 
 def before_sentences(held: bytearray, first: int) -> int:
@@ -138,9 +139,9 @@ def _body(line: bytes) -> bytes:
 
 @contextmanager
 def from_line(data: bytes, path: Path, line: int) -> Iterator[bytes]:
-    """What to give to a native parser of data that begin at this line of a file; its errors become FormatErrors.
+    """Yield the text for a native parser of data that begin at this line of a file; its errors become FormatErrors.
 
-    Parsers drop a byte order mark at the beginning, which is one in a file's first line only.
+    Parsers drop a byte order mark at the beginning of a text; elsewhere than in a file's first line it is a character.
     """
     marked = line > 1 and data.startswith(b"\xef\xbb\xbf")
     try:

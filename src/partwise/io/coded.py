@@ -1,30 +1,31 @@
-"""Sequences of strings as numbers: a column of a table, as the file's reader has it."""
+"""Tables of sentences, and sequences of strings held as numbers: a column of such a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise._core import CodedColumn, Sentences
+from partwise._core import CodedColumn
+from partwise._core import Sentences as Sentences
 from partwise.support.arrays import Ints, pointers
 
 
 class CodedSequences(Sequence[list[str]]):
-    """Sequences of strings, held as one number per position; otherwise a list of lists of strings.
+    """A list of lists of strings, held as one number per position.
 
-    A column of labels in this form goes to `SequenceTagger.fit` as it is: the strings are looked at once per distinct
-    label and not once per token.
+    `SequenceTagger.fit` takes a column of labels in this form as it is, and reads each distinct label once and not
+    once per token.
 
     Attributes
     ----------
     names : list of str
         Distinct strings, in the order in which they are first seen.
     codes : array of int32
-        The number in `names` of the string of each position, all sequences end to end.
+        The index in `names` of each position's string; the sequences are concatenated.
     lengths : array of int
         Number of positions of each sequence.
     """
@@ -38,13 +39,13 @@ class CodedSequences(Sequence[list[str]]):
 
     @classmethod
     def of(cls, table: Sentences, j: int) -> CodedSequences:
-        """Column j of a table; -1 is the last one."""
+        """Return column j of a table; -1 is the last one."""
         column = CodedColumn.of(table, j + table.n_columns if j < 0 else j)
         return cls(column.names(), column.codes, table.lengths)
 
     @classmethod
     def from_lists(cls, sequences: Iterable[Sequence[str]]) -> CodedSequences:
-        """Lists of strings."""
+        """Return lists of strings in this form."""
         lists = list(sequences)
         flat = list(chain.from_iterable(lists))
         number = {name: k for k, name in enumerate(dict.fromkeys(flat))}
@@ -69,7 +70,7 @@ class CodedSequences(Sequence[list[str]]):
         flat, ends = self.flat(), self._offsets.tolist()
         return (flat[a:b] for a, b in zip(ends, ends[1:], strict=False))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -78,24 +79,24 @@ class CodedSequences(Sequence[list[str]]):
         return f"<{len(self)} sequences of {len(self.codes)} strings, {len(self.names)} distinct ones>"
 
     def flat(self) -> list[str]:
-        """All strings end to end."""
+        """Return the strings of all sequences in one list."""
         found: list[str] = self._strings[self.codes].tolist()
         return found
 
     def distinct(self) -> list[str]:
-        """The strings that occur, in the order of `names`: after `take` these may be fewer."""
+        """Return the strings that occur, in the order of `names`: after `take` these may be fewer."""
         seen = np.bincount(self.codes, minlength=len(self.names))
         return [name for name, count in zip(self.names, seen.tolist(), strict=True) if count]
 
-    def numbers_in(self, names: Iterable[Any]) -> Ints:
-        """The number of each position's string among other names; -1 for one that is not among them."""
+    def numbers_in(self, names: Iterable[str]) -> Ints:
+        """Return the index of each position's string among other names; -1 for a string that is not among them."""
         place = {name: k for k, name in enumerate(names)}
         numbers = np.fromiter((place.get(name, -1) for name in self.names), dtype=np.int64, count=len(self.names))
         return numbers[self.codes]
 
     def take(self, indices: Ints) -> CodedSequences:
-        """Some of the sequences, in this order."""
+        """Return some of the sequences, in this order."""
         lengths = self.lengths[indices]
-        # position t of the k-th chosen sequence lies t behind that sequence's first one
+        # position t of the k-th chosen sequence is t positions after that sequence's first
         first = np.repeat(self._offsets[:-1][indices] - pointers(lengths)[:-1], lengths)
         return CodedSequences(self.names, self.codes[first + np.arange(len(first))], lengths)

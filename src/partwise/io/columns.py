@@ -8,8 +8,7 @@ character itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from partwise._core import Sentences
 from partwise.io.blocks import from_line
@@ -22,8 +21,8 @@ def read_columns(path: Path, separator: str | None = None) -> Sentences:
     Parameters
     ----------
     path : the file; "-" is standard input
-    separator : None: any run of spaces and tabs. Or a tab or a space: every one parts two fields, none of them empty.
-        Lines of spaces and tabs alone are blank lines in any case
+    separator : None: any run of spaces and tabs; or a tab or a space, each of which separates two fields that are not
+        empty. Lines of spaces and tabs alone are blank lines in any case
 
     Raises
     ------
@@ -36,20 +35,22 @@ def read_columns(path: Path, separator: str | None = None) -> Sentences:
 def parse_columns(
     data: bytes, path: Path = "<input>", separator: str | None = None, *, line: int = 1, n_columns: int = 0
 ) -> Sentences:
-    """`read_columns` of bytes in memory.
+    """Do what `read_columns` does with bytes in memory.
 
     Parameters
     ----------
     data, separator : as for `read_columns`
-    path : for messages
-    line : at which line of the file the data begin; a byte order mark is dropped in the first one only
-    n_columns : how many columns there must be; 0: as many as the first line has
+    path : a name for messages
+    line : the line of the file at which the data begin; a byte order mark is dropped in line 1 only
+    n_columns : the number of columns that lines must have; 0: as many as the first line
     """
     with from_line(data, path, line) as text:
         return Sentences.parse(text, separator or "", n_columns)
 
 
-def write_columns(path: Path, sentences: Sentences | Iterable[Iterable[Any]], separator: str = "\t") -> None:
+def write_columns(
+    path: Path, sentences: Sentences | Iterable[Iterable[str | Sequence[str]]], separator: str = "\t"
+) -> None:
     """Write sentences as a file of columns.
 
     Parameters

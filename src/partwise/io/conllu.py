@@ -3,35 +3,195 @@
 A sentence keeps its lines as they stand in the file (comments, multi-word tokens, empty nodes, blank fields, line
 ends), so that what is read and written again is the same to the byte. Files are read one sentence at a time;
 `.gz` files are read directly.
+
+Models name the columns that they read and fill (`Column`): `form`, `lemma`, `upos`, `xpos`, `feats`, `deprel`, `misc`,
+in upper or lower case. FEATS and MISC are lists of pairs, and the value of one key of them is a column, too:
+`feats.Case`, `misc.SpaceAfter`; `_` where a word does not have the key.
 """
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from partwise.io.blocks import Block, before_sentences, text_blocks
-from partwise.io.conllu_sentence import (
-    HEAD,
-    ID,
-    ConlluSentence,
-    body_of,
-    check_fields,
-    find_cycle,
-    is_content,
-    is_number,
-)
+from partwise.io.blocks import Block, before_sentences, is_content, text_blocks
 from partwise.io.errors import FormatError
-from partwise.io.files import atomic_write, read_bytes
+from partwise.io.files import Path, atomic_write, read_bytes
 
-Path = str | os.PathLike[str]
+ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
+#: CoNLL-X names columns 4, 5, 9 and 10 CPOSTAG, POSTAG, PHEAD and PDEPREL.
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+BLANK = "_"
+#: Columns that models may read; the others belong to a tree.
+READABLE = ("form", "lemma", "upos", "xpos", "feats", "deprel", "misc")
+#: The name of a feature, such as Case or Number[psor].
+KEY = re.compile(r"[^\s=|.,\[\]+-]+(?:\[[^\s=|.,\[\]]+\])?")
 
 DIALECTS = ("conllu", "conllx")
-#: Errors that a lenient reader remembers.
+#: Errors that a lenient reader keeps.
 KEPT_ERRORS = 20
 #: Bytes that are read at a time.
 _BLOCK = 1 << 20
+
+
+class ConlluSentence:
+    """One sentence of a CoNLL-U or CoNLL-X file.
+
+    Attributes
+    ----------
+    lines : list of str
+        All lines as they stand in the file, with their ends.
+    heads : list of int
+        Head of each word, 0 for the root; empty where the file has no heads (column `_`).
+    path, line : str, int
+        The file, and the line where the sentence's words begin.
+    """
+
+    __slots__ = ("_rows", "dialect", "heads", "line", "lines", "path")
+
+    def __init__(
+        self, lines: list[str], rows: list[int], heads: list[int], path: str, line: int, dialect: str = "conllu"
+    ) -> None:
+        self.lines = lines
+        self._rows = rows
+        self.heads = heads
+        self.path = path
+        self.line = line
+        self.dialect = dialect
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} words: {' '.join(self.column(FORM))}>"
+
+    def fields(self) -> list[list[str]]:
+        """Return the ten columns of each word (multi-word tokens and empty nodes are not words)."""
+        return [body_of(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self._rows]
+
+    def column(self, which: int | str) -> list[str]:
+        """Return one column of all words, by its number (0 to 9) or its name (`COLUMNS`)."""
+        at = COLUMNS.index(which) if isinstance(which, str) else which
+        return [fields[at] for fields in self.fields()]
+
+    @property
+    def forms(self) -> list[str]:
+        return self.column(FORM)
+
+    @property
+    def deprels(self) -> list[str]:
+        return self.column(DEPREL)
+
+    @property
+    def comments(self) -> list[str]:
+        """Comment lines, without their ends."""
+        return [body_of(line).removeprefix("\ufeff") for line in self.lines if line.startswith(("#", "\ufeff#"))]
+
+    def line_of(self, word: int) -> int:
+        """Return the line of a word (counted from 1) in the file."""
+        return self.line + self._rows[word - 1] - self._rows[0]
+
+    def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> ConlluSentence:
+        """Return the sentence with another tree; raise ValueError unless the heads make a tree.
+
+        HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
+        tree and become `_`.
+        """
+        numbers = [int(head) for head in heads]
+        columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers)), DEPS: ["_"] * len(self)}
+        if deprels is not None:
+            columns[DEPREL] = deprels
+        if self.dialect == "conllx":
+            columns[MISC] = ["_"] * len(self)
+        changed = self.with_columns(columns)
+        for word, head in enumerate(numbers, start=1):
+            if not 0 <= head <= len(self):
+                raise ValueError(f"head {head} of word {word} is out of range: there are {len(self)} words")
+        word = find_cycle(numbers)
+        if word:
+            raise ValueError(f"the heads make a cycle through word {word}")
+        changed.heads = numbers
+        return changed
+
+    def with_misc(self, values: Sequence[str]) -> ConlluSentence:
+        """Return the sentence with another last column."""
+        return self.with_columns({MISC: values})
+
+    def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
+        """Return all lines with one more comment above them, as one of several versions of the sentence.
+
+        Blank lines and a byte order mark before the sentence belong to the first version; all versions but the last end
+        with a blank line.
+        """
+        end = "\r\n" if any(line.endswith("\r\n") for line in self.lines) else "\n"
+        start = next(k for k, line in enumerate(self.lines) if is_content(line))
+        mark = "\ufeff" if self.lines[start].startswith("\ufeff") else ""
+        body = [self.lines[start].removeprefix("\ufeff"), *self.lines[start + 1 :]]
+        if not last:
+            if not body[-1].endswith("\n"):
+                body[-1] += end
+            if is_content(body[-1]):
+                body.append(end)
+        top = f"# {comment}{end}"
+        return [*self.lines[:start], mark + top, *body] if first else [top, *body]
+
+    def with_columns(self, columns: Mapping[int, Sequence[str]]) -> ConlluSentence:
+        """Return the sentence with other columns, by their numbers; `with_tree` is for heads."""
+        for at, values in columns.items():
+            if len(values) != len(self):
+                raise ValueError(f"{len(values)} values of {COLUMNS[at]} for a sentence of {len(self)} words")
+            check_fields(values)
+        lines = list(self.lines)
+        for k, row in enumerate(self._rows):
+            body = body_of(lines[row])
+            fields = body.split("\t")
+            for at, values in columns.items():
+                fields[at] = values[k]
+            lines[row] = "\t".join(fields) + lines[row][len(body) :]
+        return ConlluSentence(lines, self._rows, self.heads, self.path, self.line, self.dialect)
+
+
+def check_fields(values: Sequence[str]) -> None:
+    """Raise ValueError for a value that would be read as something else once it is written."""
+    for value in values:
+        if "\t" in value or "\n" in value or value.endswith("\r"):
+            raise ValueError(f"{value!r} cannot be a column: it has a tab or a line end")
+
+
+def body_of(line: str) -> str:
+    """Return a line without its end."""
+    return line.rstrip("\r\n")
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number that a sentence may contain."""
+    # Python refuses numbers of some thousand digits with an error of its own.
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def find_cycle(heads: Sequence[int]) -> int:
+    """Return the first word (from 1) that lies on a cycle, or 0 if the heads make a tree. Heads must be in range."""
+    state = [0] * (len(heads) + 1)  # the word from which the walk began that passed; -1: leads to the root
+    state[0] = -1
+    for start in range(1, len(heads) + 1):
+        word = start
+        while state[word] == 0:
+            state[word] = start
+            word = heads[word - 1]
+        if state[word] == start:
+            least, other = word, heads[word - 1]
+            while other != word:
+                least, other = min(least, other), heads[other - 1]
+            return least
+        word = start
+        while state[word] == start:
+            state[word] = -1
+            word = heads[word - 1]
+    return 0
 
 
 class ConlluReader:
@@ -49,9 +209,9 @@ class ConlluReader:
     Attributes
     ----------
     skipped : int
-        Sentences left out so far.
+        Number of sentences left out so far.
     errors : list of FormatError
-        Why; the first few.
+        Why sentences were left out: the first 20 errors.
     tail : list of str
         Blank lines of a file that has nothing else.
     """
@@ -70,7 +230,7 @@ class ConlluReader:
         return self._sentences(whole=False)
 
     def read(self) -> list[ConlluSentence]:
-        """All sentences. FormatError if a gzip file is out of proportion (see `unpack_limit`)."""
+        """Return all sentences; raise FormatError if a gzip file is out of proportion (see `unpack_limit`)."""
         return list(self._sentences(whole=True))
 
     def _sentences(self, whole: bool) -> Iterator[ConlluSentence]:
@@ -92,21 +252,21 @@ class ConlluReader:
                 self.errors.append(error)
 
     def _line_groups(self, whole: bool) -> Iterator[tuple[int, list[str], FormatError | None]]:
-        # What is kept is read at once, so that a gzip file out of proportion is refused before all else.
+        # A whole file is read at once, so that a gzip file out of proportion is refused before all else.
         blocks = [Block(read_bytes(self.path))] if whole else text_blocks(self.path, before_sentences, _BLOCK)
         for block in blocks:
             yield from _blocks(io.BytesIO(block.data), self.path, block.line)
 
 
 class ConlluSentences(list[ConlluSentence]):
-    """Sentences read from a file; `skipped` and `errors` as for `ConlluReader`."""
+    """A list of sentences read from a file, with `skipped` and `errors` as `ConlluReader` has them."""
 
     skipped: int = 0
     errors: Sequence[FormatError] = ()
 
 
 def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> ConlluSentences:
-    """All sentences of a CoNLL-U file (`ConlluReader` reads one at a time)."""
+    """Return all sentences of a CoNLL-U file (`ConlluReader` reads one at a time)."""
     reader = ConlluReader(path, strict=strict, dialect=dialect)
     bank = ConlluSentences(reader.read())
     bank.skipped, bank.errors = reader.skipped, reader.errors
@@ -116,7 +276,7 @@ def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> 
 def parse_conllu(
     data: bytes, path: Path = "<input>", *, dialect: str = "conllu", line: int = 1
 ) -> list[ConlluSentence]:
-    """The sentences of bytes in memory, read strictly; `path` and the number of their first line are for messages."""
+    """Return the sentences of bytes in memory, read strictly; `path` and the first line's number are for messages."""
     name = os.fspath(path)
     found = []
     for first, lines, error in _blocks(io.BytesIO(data), name, line):
@@ -128,7 +288,7 @@ def parse_conllu(
 
 
 def read_conllx(path: Path, *, strict: bool = True) -> ConlluSentences:
-    """All sentences of a CoNLL-X file."""
+    """Return all sentences of a CoNLL-X file."""
     return read_conllu(path, strict=strict, dialect="conllx")
 
 
@@ -148,7 +308,7 @@ def make_sentence(
     deprels: Sequence[str] | None = None,
     comments: Sequence[str] = (),
 ) -> ConlluSentence:
-    """A CoNLL-U sentence from forms, or (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`.
+    """Return a CoNLL-U sentence of forms, or of (form, lemma, upos, xpos, feats) or fewer; missing columns become `_`.
 
     ValueError if a column has a tab or a line end, a comment a line end, or there are not as many heads as words.
     """
@@ -168,9 +328,9 @@ def make_sentence(
 
 
 def _blocks(source: Iterable[bytes], path: str, first: int = 1) -> Iterator[tuple[int, list[str], FormatError | None]]:
-    """(first line's number, lines, error) of each sentence with the blank lines that follow it.
+    """Yield (first line's number, lines, error) of each sentence with the blank lines that follow it.
 
-    Blank lines before the first sentence are that sentence's.
+    Blank lines before the first sentence belong to that sentence.
     """
     lines: list[str] = []
     error: FormatError | None = None
@@ -195,7 +355,7 @@ def _blocks(source: Iterable[bytes], path: str, first: int = 1) -> Iterator[tupl
 
 
 def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSentence:
-    """Check one sentence; raises FormatError."""
+    """Return a sentence of these lines; raise FormatError if they are invalid."""
     rows: list[int] = []
     heads: list[str] = []
     span_end, empty = 0, 0
@@ -245,12 +405,12 @@ def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
 
 
 def _column(fields: list[str], k: int) -> int:
-    """Where field k begins, counted from 1."""
+    """Return the column in which field k begins, counted from 1."""
     return 1 + sum(len(field) + 1 for field in fields[:k])
 
 
 def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str, first: int) -> list[int]:
-    """Heads as numbers; none at all if the sentence has no tree."""
+    """Return heads as numbers; an empty list if the sentence has no tree."""
 
     def error(word: int, message: str) -> FormatError:
         row = rows[word - 1]
@@ -270,3 +430,150 @@ def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str,
     if word:
         raise error(word, f"the heads make a cycle through word {word}")
     return found
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its number, or the values of one key in FEATS or MISC."""
+
+    number: int
+    key: str | None = None
+
+    @classmethod
+    def named(cls, text: str) -> Column:
+        """Return the column of this name; raise ValueError if there is none that a model can read."""
+        if not isinstance(text, str):
+            raise ValueError(f"there is no column {text!r} to look at: columns have names")
+        name, dot, key = text.strip().partition(".")
+        name = name.lower()
+        if name not in READABLE:
+            close = difflib.get_close_matches(name, READABLE, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(READABLE)}, feats.KEY, misc.KEY"
+            raise ValueError(f"there is no column {text.strip()!r} to look at: {hint}")
+        number = COLUMNS.index(name)
+        if not dot:
+            return cls(number)
+        if number not in (FEATS, MISC):
+            raise ValueError(f"column {text.strip()!r}: {name} is no list of keys and values, as feats and misc are")
+        if not KEY.fullmatch(key):
+            raise ValueError(f"column {text.strip()!r}: {key!r} is not a key")
+        return cls(number, key)
+
+    @property
+    def base(self) -> str:
+        """The name of the whole column, without the key."""
+        return COLUMNS[self.number]
+
+    @property
+    def name(self) -> str:
+        return self.base if self.key is None else f"{self.base}.{self.key}"
+
+    def put(self, sentence: ConlluSentence, values: Sequence[str]) -> ConlluSentence:
+        """Return the sentence with these values, one per word; `_` removes a key."""
+        if self.key is not None:
+            if len(values) != len(sentence):
+                raise ValueError(f"{len(values)} values of {self.name} for a sentence of {len(sentence)} words")
+            cells = sentence.column(self.number)
+            values = [self._with_key(cell, value) for cell, value in zip(cells, values, strict=True)]
+        return sentence.with_columns({self.number: values})
+
+    def _with_key(self, cell: str, value: str) -> str:
+        entries = [] if cell in (BLANK, "") else cell.split("|")
+        own = f"{self.key}="
+        rest = [entry for entry in entries if not entry.startswith(own)]
+        if value != BLANK:
+            rest.append(own + value)
+            if self.number == FEATS:
+                rest.sort(key=_feature_order)
+        return "|".join(rest) or BLANK
+
+
+def parse_columns_list(text: str | Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a list such as "form,upos,feats.Case"; ValueError for unknown ones and repetitions."""
+    if not isinstance(text, Iterable):
+        raise ValueError(f"columns must be names as in 'form,upos', got {text!r}")
+    names = text.split(",") if isinstance(text, str) else list(text)
+    found = tuple(Column.named(name) for name in names)
+    for k, column in enumerate(found):
+        if column in found[:k]:
+            raise ValueError(f"column {column.name!r} is there twice")
+    if not found:
+        raise ValueError("there are no columns to look at")
+    return found
+
+
+def column_values(sentences: Iterable[ConlluSentence], columns: Sequence[Column]) -> list[list[tuple[str, ...]]]:
+    """Return for each sentence the values of these columns, a tuple per word.
+
+    FormatError, with the word's line, where a key of FEATS is asked for and FEATS is not a list of keys and values.
+    """
+    known: dict[str, Mapping[str, str]] = {}
+    found = []
+    for sentence in sentences:
+        rows = []
+        for word, fields in enumerate(sentence.fields(), 1):
+            row = []
+            for column in columns:
+                cell = fields[column.number]
+                if column.key is not None:
+                    pairs = _pairs(cell, column.number, known, sentence, word)
+                    cell = pairs.get(column.key, BLANK)
+                row.append(cell)
+            rows.append(tuple(row))
+        found.append(rows)
+    return found
+
+
+def _pairs(
+    cell: str, number: int, known: dict[str, Mapping[str, str]], sentence: ConlluSentence, word: int
+) -> Mapping[str, str]:
+    if number == MISC:  # anything goes there
+        return dict(entry.split("=", 1) for entry in reversed(cell.split("|")) if "=" in entry)
+    if cell not in known:
+        known[cell] = feats_at(cell, sentence, word)
+    return known[cell]
+
+
+def feats_at(cell: str, sentence: ConlluSentence, word: int) -> dict[str, str]:
+    """Return the features of a word (counted from 1) of a sentence; raise FormatError with its line."""
+    try:
+        return split_feats(cell)
+    except ValueError as error:
+        raise FormatError(str(error), sentence.path, sentence.line_of(word)) from None
+
+
+def split_feats(text: str) -> dict[str, str]:
+    """Return features by name; ValueError unless the text is `_` or a list such as ``Case=Nom|Number=Sing``."""
+    if text in (BLANK, ""):
+        return {}
+    found: dict[str, str] = {}
+    for entry in text.split("|"):
+        key, equals, value = entry.partition("=")
+        if not (key and equals and value):
+            raise ValueError(f"FEATS {text!r} is no list of features: {entry!r} is not KEY=VALUE")
+        if key in found:
+            raise ValueError(f"FEATS {text!r} has {key} twice")
+        found[key] = value
+    return found
+
+
+def join_feats(features: Mapping[str, str]) -> str:
+    """Return FEATS of features by name, in the format's order; `_` without features."""
+    return "|".join(sorted((f"{key}={value}" for key, value in features.items()), key=_feature_order)) or BLANK
+
+
+def _feature_order(entry: str) -> tuple[str, str]:
+    key = entry.partition("=")[0]
+    return key.lower(), key
+
+
+def is_blank(sentences: Iterable[ConlluSentence], column: Column) -> bool:
+    """Return whether LEMMA, UPOS or XPOS is blank in every word; in other columns a blank may be a value."""
+    if column.number not in (LEMMA, UPOS, XPOS):
+        return False
+    return all(value == BLANK for sentence in sentences for value in sentence.column(column.number))
+
+
+def has_value(sentences: Iterable[ConlluSentence], column: Column) -> bool:
+    """Return whether any word has a value other than a blank in this column."""
+    return any(value != BLANK for each in sentences for (value,) in column_values([each], [column])[0])

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
 
 from partwise.io.errors import FormatError
-from partwise.io.files import read_text
+from partwise.io.files import Path, read_text
 
 
-class FileCosts(dict[tuple[Any, Any], float]):
-    """Costs of pairs, and the lines of the file where they are."""
+class FileCosts(dict[tuple[Hashable, Hashable], float]):
+    """Costs of pairs of labels, and the line of the file in which each pair is."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.lines: dict[tuple[Any, Any], int] = {}
+        self.lines: dict[tuple[Hashable, Hashable], int] = {}
 
 
-def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) -> FileCosts:
-    """Costs of pairs (right label, label), as the `cost` of estimators takes them.
+def read_costs(path: Path, label: Callable[[str], Hashable] = str) -> FileCosts:
+    """Return costs of pairs (gold label, label), as the `cost` of estimators takes them.
 
     A line has three fields, separated by white space (by tabs where there are any, so that labels may have spaces):
-    the right label, the label that is answered, and what that costs. Blank lines and lines that begin with ``#`` are
-    skipped. label: what makes a label of a text; ValueError for a text that is none.
+    the gold label, the predicted label, and the cost. Blank lines and lines that begin with ``#`` are skipped. label
+    makes a label of a text, and raises ValueError for an invalid text.
 
     Raises
     ------
     FormatError
-        With the line: another number of fields, a cost that is no finite number >= 0, a right answer that costs
+        With the line: another number of fields, a cost that is not a finite number >= 0, a correct answer that costs
         something, a pair that occurs twice; and for a file without pairs.
     """
     found = FileCosts(path)

@@ -1,4 +1,4 @@
-"""Whole files in, whole files out: gzip, standard streams, and no half-written output."""
+"""Reading and writing of whole files: gzip, standard streams, and no half-written or left-over output."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ import errno
 import gzip
 import io
 import os
+import re
+import secrets
+import shutil
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from itertools import islice
 from typing import IO, Any, BinaryIO, cast
 
 from partwise.io.errors import FormatError
-from partwise.io.leftovers import clear_left, temporary_beside
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    LOCKS = False
+else:
+    LOCKS = True
 
 Path = str | os.PathLike[str]
 
@@ -26,6 +36,8 @@ DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
 #: treebanks pack to a third or a tenth; gzip's own end is at a thousandth.
 UNPACKED, RATIO = 3 << 19, 25
 _CHUNK = 1 << 18
+#: Entries of a folder that are searched for leftovers: a save must not take longer the more files lie beside it.
+MOST = 10_000
 _limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
 
 
@@ -46,9 +58,9 @@ def unpack_limit(size: int | None) -> Iterator[None]:
 
 
 class Packed:
-    """A gzip file's own bytes while they are read; says how much may be made of them."""
+    """A gzip file's own bytes while they are read, with the limit of what they may unpack to."""
 
-    def __init__(self, file: Any, path: Path, size: int = 0) -> None:
+    def __init__(self, file: BinaryIO, path: Path, size: int = 0) -> None:
         self._file, self._path, self._size = file, path, size
         self._read = 0
         with suppress(OSError, AttributeError):  # of a pipe only what was read so far is known
@@ -56,13 +68,13 @@ class Packed:
             self._size = status.st_size if stat.S_ISREG(status.st_mode) else size
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
-        data: bytes = self._file.read(size)
+        """Return the next bytes."""
+        data = self._file.read(size)
         self._read += len(data)
         return data
 
     def check(self, unpacked: int, line: int | None = None) -> None:
-        """FormatError if this many unpacked bytes are more than may be held in memory."""
+        """Raise FormatError if this many unpacked bytes are more than may be held in memory."""
         given, packed = _limit.get(), max(self._size, self._read)
         if given is None or unpacked <= max(UNPACKED, RATIO * packed, given):
             return
@@ -75,27 +87,27 @@ class Packed:
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of standard input. OSError if it was closed before the process began."""
+    """Return the bytes of standard input; raise OSError if it was closed before the process began."""
     return _bytes_of(sys.stdin, "standard input")
 
 
 def standard_output() -> BinaryIO:
-    """The bytes of standard output. OSError if it was closed before the process began."""
+    """Return the bytes of standard output; raise OSError if it was closed before the process began."""
     return _bytes_of(sys.stdout, "standard output")
 
 
-def _bytes_of(stream: Any, name: str) -> BinaryIO:
+def _bytes_of(stream: object, name: str) -> BinaryIO:
     if stream is None:
         raise OSError(errno.EBADF, "is closed", name)
-    return cast(BinaryIO, stream.buffer)
+    return cast(BinaryIO, cast(io.TextIOWrapper, stream).buffer)
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[tuple[Any, Packed | None]]:
-    """A file's bytes to be read bit by bit, unpacked if they are gzip's, and those of gzip; "-" is standard input.
+def open_bytes(path: Path) -> Iterator[tuple[io.BufferedIOBase, Packed | None]]:
+    """Open a file ("-": standard input) to be read bit by bit; a gzip file is unpacked and its own bytes come second.
 
-    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`. A caller that holds much of it in memory
-    has to `check` that.
+    Damage of a gzip file shows when it is read, as one of `DAMAGES`. A caller that holds much of it in memory has to
+    `check` that.
     """
     with ExitStack() as opened:
         name = os.fspath(path)
@@ -110,7 +122,7 @@ def open_bytes(path: Path) -> Iterator[tuple[Any, Packed | None]]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's bytes, unpacked if they are gzip's whatever the file's name; "-" is standard input.
+    """Return a file's bytes ("-": standard input), unpacked if they are gzip's, whatever the file's name.
 
     Raises
     ------
@@ -138,7 +150,7 @@ def _unpacked(data: bytes, path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A file's text, from UTF-8; one byte order mark at its beginning is dropped.
+    """Return a file's text, which is UTF-8; one byte order mark at its beginning is dropped.
 
     Raises
     ------
@@ -149,7 +161,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(data: bytes, path: Path = "<input>", line: int = 1) -> str:
-    """`read_text` of bytes in memory, which begin at this line of a file."""
+    """Do what `read_text` does with bytes in memory, which begin at this line of a file."""
     try:
         text = data.decode("utf-8")
         return text.removeprefix("\ufeff") if line == 1 else text
@@ -175,7 +187,7 @@ def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator
     ----------
     path : the file
     mode : "wb" for bytes, "w" for text, which is written as UTF-8 with line feeds at line ends
-    sync : whether it is flushed to the disk, so that it lasts through a power cut; if not, nothing is removed either
+    sync : whether the file is flushed to the disk, so that it survives a power cut, and leftovers are removed
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
@@ -224,7 +236,7 @@ def _naming(path: str) -> Iterator[None]:
 
 @contextmanager
 def _layers(raw: IO[bytes], mode: str, packed: bool) -> Iterator[Any]:
-    """The raw file under compression and text encoding, as asked for; not closed at the end."""
+    """Yield the raw file under compression and text encoding, as asked for; it is not closed at the end."""
     binary: IO[bytes] = raw
     if packed:
         binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))
@@ -251,3 +263,76 @@ def sync_folder(folder: str) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def temporary_beside(target: str, make: Callable[[str], object], name: str) -> Iterator[str]:
+    """Yield a new name beside the target, at which `make` has made a file or folder; the block renames it.
+
+    If the block fails, the file is removed, and errors of the system name `name` instead. Meanwhile its writer holds a
+    lock (`flock`): what nobody has locked was left behind by a process that was killed. Where there are no such locks,
+    nothing that was left behind is removed.
+    """
+    temporary, guard = "", None
+    try:
+        while guard is None:
+            folder, base = os.path.split(target)
+            temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
+            make(temporary)
+            guard = _lock(temporary)
+        yield temporary
+    except BaseException as error:
+        _remove(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:
+            raise OSError(error.errno, error.strerror, name) from None
+        raise
+    finally:
+        if guard is not None and guard >= 0:
+            with suppress(OSError):
+                os.close(guard)
+
+
+def _lock(temporary: str) -> int | None:
+    """Return a descriptor that holds the lock, -1 without locks, or None if another process took it for a leftover."""
+    if not LOCKS:
+        return -1
+    try:
+        guard = os.open(temporary, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    with suppress(OSError):
+        fcntl.flock(guard, fcntl.LOCK_EX)  # a process that removes leftovers holds it for a moment
+    if os.path.exists(temporary):
+        return guard
+    os.close(guard)
+    return None
+
+
+def clear_left(target: str) -> None:
+    """Remove temporary files that writers of the same target left behind when they were killed."""
+    if not LOCKS:
+        return
+    folder, base = os.path.split(target)
+    left = re.compile(rf"\.{re.escape(base[:100])}\.[0-9a-f]{{12}}\.tmp")
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in islice(entries, MOST):
+            if left.fullmatch(entry.name):
+                with suppress(OSError):
+                    _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError if it is being written
+        _remove(path)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        os.unlink(path)

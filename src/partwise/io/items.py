@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, atomic_write, decode_text, read_bytes
@@ -31,12 +30,13 @@ def read_items(path: Path) -> tuple[list[list[Item]], list[list[str]]]:
     Raises
     ------
     FormatError
+        With the place of what is not in the format.
     """
     return parse_items(read_bytes(path), path)
 
 
 def parse_items(data: bytes, path: Path = "<input>", *, line: int = 1) -> tuple[list[list[Item]], list[list[str]]]:
-    """`read_items` of bytes in memory; `path` and the number of their first line in it are for messages."""
+    """Do what `read_items` does with bytes in memory; `path` and the number of their first line are for messages."""
     X: list[list[Item]] = []
     y: list[list[str]] = []
     items: list[Item] = []
@@ -64,7 +64,7 @@ def parse_items(data: bytes, path: Path = "<input>", *, line: int = 1) -> tuple[
 
 
 class _Fields:
-    """The fields of one line, with escapes and values."""
+    """The fields of one line, which have escapes and values."""
 
     def __init__(self, path: Path, number: int, fields: list[str]) -> None:
         self.path, self.number, self.fields = path, number, fields
@@ -98,7 +98,7 @@ class _Fields:
         return name, float(text)
 
     def _name(self, field: int) -> tuple[str, int | None]:
-        """The name without escapes, and where the colon after it is, if there is one."""
+        """Return the name without escapes, and the place of the colon after it, if there is one."""
         text = self.fields[field]
         name, at, colon = "", 0, None
         while at < len(text):
@@ -116,7 +116,9 @@ class _Fields:
         return name, colon
 
 
-def write_items(path: Path, X: Iterable[Iterable[Any]], y: Iterable[Iterable[str]]) -> None:
+def write_items(
+    path: Path, X: Iterable[Iterable[Iterable[str] | Mapping[str, float | str]]], y: Iterable[Iterable[str]]
+) -> None:
     """Write sequences of items.
 
     Parameters
@@ -129,8 +131,8 @@ def write_items(path: Path, X: Iterable[Iterable[Any]], y: Iterable[Iterable[str
     Raises
     ------
     ValueError
-        If there is a name that the format cannot hold: an empty one, one with a tab or a line's end in it, or with a
-        carriage return at the end of a line; or a sequence without items.
+        If the format cannot hold a name (it is empty, or has a tab, a line end, or a carriage return at the end of a
+        line), or a sequence has no items.
     """
     parts = []
     for i, (items, labels) in enumerate(zip(X, y, strict=True)):
@@ -143,7 +145,7 @@ def write_items(path: Path, X: Iterable[Iterable[Any]], y: Iterable[Iterable[str
         file.write(("\ufeff" + text if text.startswith("\ufeff") else text).encode("utf-8"))
 
 
-def _line(item: Any, label: str, number: int) -> str:
+def _line(item: Iterable[str] | Mapping[str, float | str], label: str, number: int) -> str:
     fields = [_escape(label, number)]
     if isinstance(item, dict):
         for name, value in item.items():

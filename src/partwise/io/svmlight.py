@@ -15,8 +15,8 @@ from partwise.io.blocks import from_line
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, atomic_write, read_bytes
 
-#: Columns that a file may have whatever its size, and columns for each of those that occur: models have a weight a
-#: column, and training some more, so that one large index in a small file would take gigabytes.
+#: Columns that a file may have whatever its size, and columns for each of those that occur: models have weights for
+#: every column, so that one large index in a small file would take gigabytes.
 MAX_FEATURES, SPREAD = 1 << 19, 16
 
 
@@ -30,8 +30,8 @@ def read_svmlight(
     path : the file; "-" is standard input
     n_features : number of columns; None: as many as the file uses
     zero_based : whether indices are counted from 0
-    max_features : more columns than these, and than 16 for each that occurs, are refused unless `n_features` asks for
-        them; None: any number. The matrix itself is small, but what is trained on it has weights for all columns
+    max_features : refuse more columns than these and than 16 for each that occurs, unless `n_features` asks for them;
+        None: any number. The matrix itself is small, but a model has weights for all columns
 
     Returns
     -------
@@ -54,7 +54,7 @@ def read_svmlight(
 
 
 def in_proportion(X: Any, most: int, n_weights: int = 1) -> bool:
-    """Whether a CSR matrix has at most so many columns, of so many weights each, or 16 for each column that occurs."""
+    """Return whether a CSR matrix has at most so many weights, or at most 16 columns for each that occurs."""
     n = int(X.shape[1])
     if n * n_weights <= most:
         return True
@@ -68,8 +68,8 @@ def in_proportion(X: Any, most: int, n_weights: int = 1) -> bool:
 def parse_svmlight(
     data: bytes, path: Path = "<input>", *, n_features: int | None = None, zero_based: bool = False, line: int = 1
 ) -> tuple[Any, NDArray[Any]]:
-    """`read_svmlight` of bytes in memory; `path` and the number of their first line in it are for messages."""
-    from scipy import sparse  # slow to import, and of no use to other formats
+    """Do what `read_svmlight` does with bytes in memory; `path` and the first line's number are for messages."""
+    from scipy import sparse  # slow to import, and other formats do not need it
 
     with from_line(data, path, line) as text:
         labels, row_ptr, columns, values = parse_natively(text, 0 if zero_based else 1)

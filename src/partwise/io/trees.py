@@ -1,9 +1,9 @@
 """Trees in brackets: ``(S (NP (DT the) (NN cat)) (VP (VBD sat)))``.
 
 A tree is a tuple of its label and its children; a child is a tree or a word (a string). Line ends mean no more than
-spaces. The Penn treebank's outer pair of brackets without a label is taken off; empty elements (``-NONE-``) and
-function tags are kept as they are. Words with brackets or spaces cannot be written: that treebank has ``-LRB-`` and
-``-RRB-`` for them, and what stands for what is left to the user.
+spaces. The Penn treebank's outer pair of brackets without a label is removed; empty elements (``-NONE-``) and
+function tags are kept as they are. Words with brackets or spaces cannot be written: the Penn treebank has ``-LRB-``
+and ``-RRB-`` for brackets, which users have to replace themselves.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _TOKEN = re.compile(r"(?P<space>(?:[ \t\n]|\r\n)+)|(?P<open>\()|(?P<close>\))|(?
 
 
 def read_trees(path: Path) -> list[Tree]:
-    """All trees of a file. FormatError if a bracket or a label is missing."""
+    """Return all trees of a file; raise FormatError if a bracket or a label is missing."""
     return list(iterate_trees(path))
 
 
 def iterate_trees(path: Path) -> Iterator[Tree]:
-    """One tree of a file after the other."""
+    """Yield the trees of a file."""
     yield from parse_trees(read_text(path), path)
 
 
 def parse_trees(text: str, path: Path = "<input>", *, line: int = 1) -> Iterator[Tree]:
-    """The trees of a text; `path`, and `line` of the file, at which the text begins, are for messages."""
+    """Yield the trees of a text; `path` and the line of the file at which the text begins are for messages."""
 
     def error(message: str, offset: int) -> FormatError:
         return FormatError(message, path, text.count("\n", 0, offset) + line, offset - text.rfind("\n", 0, offset))
@@ -90,10 +90,10 @@ def write_trees(path: Path, trees: Iterable[Tree]) -> None:
 
 
 def format_tree(tree: Tree) -> str:
-    """A tree in brackets, on one line."""
+    """Return a tree in brackets, on one line."""
     parts: list[str] = []
-    # What is left to write, the next one last; None closes a bracket.
-    waiting: list[Any] = [tree]
+    # What is yet to be written, the next node last; None closes a bracket.
+    waiting: list[object] = [tree]
     if not isinstance(tree, tuple):
         raise ValueError(f"{tree!r} is not a tree: expected a tuple of a label and children")
     while waiting:

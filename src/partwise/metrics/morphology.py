@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from partwise.io.conllu_columns import split_feats
+from partwise.io.conllu import split_feats
 from partwise.metrics.ratios import Ratios
 
 #: The features that the CoNLL 2018 shared task's UFeats counts (those of layers such as Number[psor] are not).

@@ -11,7 +11,7 @@ from partwise.cli.tasks import NoExamples
 from partwise.cli.tasks.tagtext import TextGuess, text_sentences
 from partwise.io import ConlluSentence, make_sentence, parse_conllu
 from partwise.io.blocks import before_sentences, text_blocks
-from partwise.io.conllu_sentence import DEPS
+from partwise.io.conllu import DEPS
 
 
 def sentence_blocks(

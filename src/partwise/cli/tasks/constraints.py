@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from partwise.cli.errors import UserError
 from partwise.io import FormatError, read_text
-from partwise.io.conllu_sentence import is_number
+from partwise.io.conllu import is_number
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences.schemes import SCHEMES, LabelRule
 from partwise.support.lazy import cached_property

@@ -20,7 +20,7 @@ from partwise.cli.tasks.predictedtags import INPUTS, tagger_paths, tags_note, wi
 from partwise.conllu import ConlluPipeline
 from partwise.features.arcs import ArcTemplate
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
-from partwise.io.conllu_sentence import MISC
+from partwise.io.conllu import MISC
 from partwise.metrics import AttachmentScores, attachment_scores, calibration
 
 #: Sentences whose features are named in a report.

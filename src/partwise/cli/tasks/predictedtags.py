@@ -20,7 +20,7 @@ from partwise.cli.tasks import Data
 from partwise.conllu import ConlluColumns, jackknife
 from partwise.conllu.targets import LEMMA_RULE
 from partwise.io import ConlluSentence
-from partwise.io.conllu_columns import parse_columns_list
+from partwise.io.conllu import parse_columns_list
 
 #: What is looked at where --inputs does not say it: what one tagger fills.
 INPUTS = "form,upos"

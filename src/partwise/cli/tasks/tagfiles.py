@@ -30,7 +30,7 @@ from partwise.io import (
     read_items,
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
-from partwise.io.conllu_sentence import MISC
+from partwise.io.conllu import MISC
 from partwise.models.labels import FEW_LABELS
 
 FORMATS = ("auto", "columns", "items", "conllu")

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from partwise.io import FormatError
 from partwise.io.blocks import Block, Cut, after_lines
-from partwise.io.conllu_sentence import COLUMNS
+from partwise.io.conllu import COLUMNS
 
 #: So many lines that are equally wide, with blank lines between some of them, are not taken for sentences.
 MANY = 5

@@ -10,7 +10,7 @@ from typing import Any
 from partwise.cli.tasks.tagtext import text_sentences
 from partwise.io import FormatError, parse_trees, read_text
 from partwise.io.blocks import after_lines, after_trees, text_blocks
-from partwise.io.conllu_sentence import is_number
+from partwise.io.conllu import is_number
 from partwise.io.trees import BRACKETS
 
 

@@ -18,10 +18,10 @@ from spacy.util import minibatch, raise_error
 
 from partwise import load
 from partwise.conllu import ConlluColumns
+from partwise.conllu.lemma_rules import apply_lemma_rule
 from partwise.integrations import model_from_bytes, model_to_bytes
 from partwise.integrations.spacy.docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
 from partwise.io import atomic_write
-from partwise.io.lemma_rules import apply_lemma_rule
 from partwise.metrics.chunks import chunk_spans
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.

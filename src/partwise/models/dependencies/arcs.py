@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from partwise.features import ArcIndex, ArcMap, ArcTokens, Attributes
 from partwise.features.arcs import COLUMNS, PREFIX, ArcTable, feature_keys, parse_templates
-from partwise.io.conllu_columns import BLANK, split_feats
+from partwise.io.conllu import BLANK, split_feats
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.words import Words, input_columns
 from partwise.support.arrays import Floats, Ints

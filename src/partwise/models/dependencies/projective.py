@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from partwise.io.conllu_sentence import find_cycle
+from partwise.io.conllu import find_cycle
 from partwise.models.dependencies.words import Words
 from partwise.structures import Tree
 from partwise.support.arrays import Ints

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from partwise.features import ArcTokens
 from partwise.features.arcs import COLUMNS, arc_tokens
-from partwise.io.conllu_columns import parse_columns_list, split_feats
-from partwise.io.conllu_sentence import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence
+from partwise.io.conllu import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence, parse_columns_list, split_feats
 from partwise.io.errors import FormatError
 from partwise.support.arrays import Ints, pointers
 from partwise.support.memory import check_room

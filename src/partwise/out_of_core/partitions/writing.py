@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.io.leftovers import clear_left, temporary_beside
+from partwise.io.files import clear_left, temporary_beside
 from partwise.model_files import kind_of
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.io.conllu_sentence import find_cycle
+from partwise.io.conllu import find_cycle
 from partwise.support.arrays import Ints, pointers
 from partwise.support.lazy import cached_property
 from partwise.tables.tokens import columns as column
