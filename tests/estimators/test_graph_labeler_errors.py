@@ -98,7 +98,7 @@ def test_labels_and_data_that_make_no_sense(fitted):
         ({"fixed": [{0: "q"}]}, "fixed: graph 0, node 0: label 'q' was not"),
         ({"fixed": [["a"]]}, "fixed: graph 0 must have None or a dict"),
         ({"allowed": [["a"]]}, "allowed: graph 0 has . nodes but 1 entries"),
-        ({"allowed": [{0: "a"}]}, "allowed: graph 0, node 0 must have None or a collection"),
+        ({"allowed": [{0: "a"}]}, "allowed: graph 0, node 0 must be None or a collection"),
         ({"allowed": [np.ones((2, 2))]}, "allowed: graph 0 needs a boolean array"),
         ({"allowed": [{0: []}]}, "allowed: graph 0, node 0 has no label left"),
         ({"allowed": [{0: ["a"]}], "fixed": [{0: "b"}]}, "graph 0, node 0 has no label left"),

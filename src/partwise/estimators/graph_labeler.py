@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
-from partwise.models.graph import GraphModel
+from partwise.models.graph.model import GraphModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.problem.inference import expectations
 from partwise.problem.losses import get_loss

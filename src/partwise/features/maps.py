@@ -9,6 +9,7 @@ Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attribu
 A `segment_map` has the tables of `SegmentChain` in their order, a `second_order_map` rows of labels, pairs and triples.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
@@ -27,7 +28,7 @@ from partwise._core import (
     SegmentChain,
     SharedSegment,
 )
-from partwise.support.arrays import Bytes, Floats, InputRows, Ints, pointers
+from partwise.support.arrays import Booleans, Bytes, Floats, InputRows, Ints, pointers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,23 @@ class Attributes:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.row_ptr) - 1
+
+    def take(self, rows: Ints) -> "Attributes":
+        """Return these rows, in this order; one may come more than once."""
+        sizes = np.diff(self.row_ptr)[rows]
+        row_ptr = pointers(sizes)
+        entries = np.repeat(self.row_ptr[rows] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
+        values = None if self.values is None else self.values[entries]
+        return Attributes(row_ptr, self.attributes[entries], self.num_attributes, values)
+
+    def entries(self, chosen: Booleans) -> Iterator[tuple[int, int, float]]:
+        """Yield (attribute, row, value) of what is known of these rows."""
+        owner = np.repeat(np.arange(self.n_rows), np.diff(self.row_ptr))
+        some = np.flatnonzero(chosen[owner] & (self.attributes >= 0))
+        values = np.ones(len(some)) if self.values is None else self.values[some]
+        yield from zip(self.attributes[some].tolist(), owner[some].tolist(), values.tolist(), strict=True)
 
 
 def attribute_map(structure: Multiclass | Chain, rows: Any, **options: Any) -> LinearMap:

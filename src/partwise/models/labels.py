@@ -30,11 +30,6 @@ class Targets(Sequences):
         plain = Sequences.of(X, name)
         return cls(plain.items, plain.numbers)
 
-    def take(self, indices: Ints) -> Targets:
-        """Some of them, under their own numbers."""
-        some = super().take(indices)
-        return type(self)(some.items, some.numbers)
-
     def check(self, lengths: Ints) -> Self:
         """Itself; ValueError unless they fit sequences of these lengths."""
         if len(self.items) != len(lengths):
@@ -82,8 +77,8 @@ class CodedTargets(Targets):
         """The labels."""
         return cast(CodedSequences, self.items)
 
-    def take(self, indices: Ints) -> CodedTargets:
-        return CodedTargets(cast(Any, self.coded.take(indices)), [self.numbers[i] for i in indices.tolist()])
+    def take(self, indices: Ints) -> Self:
+        return type(self)(cast(Any, self.coded.take(indices)), [self.numbers[i] for i in indices.tolist()])
 
     def lengths(self, name: str = "y") -> Ints:
         return self.coded.lengths

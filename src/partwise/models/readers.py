@@ -49,10 +49,10 @@ class Sequences:
         items = list(X)  # type: ignore[call-overload]
         return cls(items, range(len(items)))
 
-    def take(self, indices: Ints) -> Sequences:
+    def take(self, indices: Ints) -> Self:
         """Some of them, under their own numbers."""
         chosen = indices.tolist()
-        return Sequences([self.items[i] for i in chosen], [self.numbers[i] for i in chosen])
+        return type(self)([self.items[i] for i in chosen], [self.numbers[i] for i in chosen])
 
     def lengths(self, name: str = "X") -> Ints:
         """Number of positions of each."""

@@ -7,6 +7,7 @@ own share a table of slots per type; else each has its own, whose rows of attrib
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,8 @@ from partwise.support.arrays import Booleans, Floats, Ints, pointers
 class GraphRows:
     """Graphs with nodes, end to end: nodes, edges (2 numbers of nodes within the graph each) with types and features.
 
-    both: edges count in both directions. allowed: (nodes, labels) that nodes may have, None for all.
+    n_types: how many types of edges there are. both: edges count in both directions. allowed: (nodes, labels) that
+    nodes may have, None for all.
     """
 
     nodes: Rows
@@ -30,11 +32,13 @@ class GraphRows:
     edges: Ints
     types: Ints
     features: Rows | None
+    n_types: int
     both: bool
     allowed: Booleans | None
 
     @property
     def directions(self) -> int:
+        """How often each edge counts."""
         return 2 if self.both else 1
 
     def cliques(self) -> Ints:
@@ -43,58 +47,57 @@ class GraphRows:
             return self.edges
         return np.stack([self.edges, self.edges[:, ::-1]], axis=1).reshape(-1, 2)
 
-    def edge_attributes(self, n_types: int) -> Attributes:
+    def edge_attributes(self) -> Attributes:
         """Attributes of edges, once per direction: those of each type are others than those of the next."""
         rows = self.features
         if rows is None:
             nothing = Attributes(np.zeros(len(self.edges) + 1, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
             rows = Rows(self.edge_counts, 0, nothing)
         own = rows.with_ones().attributes()
-        each = np.diff(own.row_ptr)
-        shifted = np.where(own.attributes < 0, -1, own.attributes + np.repeat(self.types, each) * own.num_attributes)
-        size = own.num_attributes * n_types
-        if not self.both:
-            return Attributes(own.row_ptr, shifted, size, own.values)
-        starts, twice = np.repeat(own.row_ptr[:-1], 2), np.repeat(each, 2)
-        row_ptr = pointers(twice)
-        places = np.arange(row_ptr[-1]) - np.repeat(row_ptr[:-1] - starts, twice)
-        return Attributes(row_ptr, shifted[places], size, None if own.values is None else own.values[places])
+        shift = np.repeat(self.types, np.diff(own.row_ptr)) * own.num_attributes
+        shifted = np.where(own.attributes < 0, -1, own.attributes + shift)
+        table = Attributes(own.row_ptr, shifted, own.num_attributes * self.n_types, own.values)
+        return table.take(np.repeat(np.arange(table.n_rows), 2)) if self.both else table
+
+    def batch(self, n_labels: int, memory_limit: float, *, tied: bool, once: bool = False) -> Batch:
+        """Structure and features. tied: edges have no features, and share a table per type."""
+        lengths, width = self.nodes.lengths, padded_width(n_labels)
+        counts, size, n_types = self.edge_counts * self.directions, n_labels * width, self.n_types
+        clique_ptr, members = pointers(counts), self.cliques()
+        types = np.repeat(self.types, self.directions)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        structure = Graph(
+            pointers(lengths),
+            np.full(self.nodes.n_rows, n_labels, dtype=np.int64),
+            clique_ptr,
+            2 * np.arange(len(members) + 1),
+            np.ascontiguousarray(members).ravel(),
+            types if tied else np.arange(len(members)) - clique_ptr[owner],
+            memory_limit,
+            2 * np.arange(n_types + 1) if tied else None,
+            np.full(2 * n_types, n_labels) if tied else None,
+        )
+        segments: list[Segment] = [_node_segment(self.nodes, structure.vertex_ptr, n_labels, width, once)]
+        if tied:
+            uses = np.zeros((n_types, len(counts)), dtype=np.int64)
+            np.add.at(uses, (types, owner), 1)
+            segments += [SharedSegment(size, own) for own in uses]
+        else:
+            table = self.edge_attributes()
+            layout = RowLayout.dense(table.num_attributes, size, size)
+            segments.append(AttributeSegment(layout, clique_ptr, table.row_ptr, table.attributes, table.values, once))
+        if self.allowed is not None:
+            for i, (start, stop) in enumerate(zip(structure.vertex_ptr, structure.vertex_ptr[1:], strict=False)):
+                mask_nodes(structure, i, self.allowed[start:stop])
+        return Batch(structure, LinearMap(segments))
 
 
-def graph_batch(
-    rows: GraphRows, n_labels: int, n_types: int, memory_limit: float, *, tied: bool, once: bool = False
-) -> Batch:
-    """Structure and features. tied: edges have no features, and share a table per type."""
-    lengths, width = rows.nodes.lengths, padded_width(n_labels)
-    counts, size = rows.edge_counts * rows.directions, n_labels * width
-    clique_ptr, members = pointers(counts), rows.cliques()
-    types = np.repeat(rows.types, rows.directions)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    structure = Graph(
-        pointers(lengths),
-        np.full(rows.nodes.n_rows, n_labels, dtype=np.int64),
-        clique_ptr,
-        2 * np.arange(len(members) + 1),
-        np.ascontiguousarray(members).ravel(),
-        types if tied else np.arange(len(members)) - clique_ptr[owner],
-        memory_limit,
-        2 * np.arange(n_types + 1) if tied else None,
-        np.full(2 * n_types, n_labels) if tied else None,
-    )
-    segments: list[Segment] = [_rows(rows.nodes, structure.vertex_ptr, n_labels, width, once)]
-    if tied:
-        uses = np.zeros((n_types, len(counts)), dtype=np.int64)
-        np.add.at(uses, (types, owner), 1)
-        segments += [SharedSegment(size, own) for own in uses]
-    else:
-        table = rows.edge_attributes(n_types)
-        layout = RowLayout.dense(table.num_attributes, size, size)
-        segments.append(AttributeSegment(layout, clique_ptr, table.row_ptr, table.attributes, table.values, once))
-    if rows.allowed is not None:
-        ptr = structure.vertex_ptr
-        for i in range(len(lengths)):
-            mask_nodes(structure, i, rows.allowed[ptr[i] : ptr[i + 1]])
-    return Batch(structure, LinearMap(segments))
+def _node_segment(rows: Rows, ptr: Ints, n_labels: int, width: int, once: bool) -> Segment:
+    table = rows.table
+    if isinstance(table, Attributes):
+        layout = RowLayout.dense(rows.n_attributes, n_labels, width)
+        return AttributeSegment(layout, ptr, table.row_ptr, table.attributes, table.values, once)
+    return DenseSegment(table, ptr, n_labels, width)
 
 
 def mask_nodes(structure: Graph, i: int, allowed: Booleans) -> None:
@@ -107,18 +110,27 @@ def mask_nodes(structure: Graph, i: int, allowed: Booleans) -> None:
     structure.set_mask(i, mask)
 
 
-def _rows(rows: Rows, ptr: Ints, n_labels: int, width: int, once: bool) -> Segment:
-    table = rows.table
-    if isinstance(table, Attributes):
-        layout = RowLayout.dense(rows.n_attributes, n_labels, width)
-        return AttributeSegment(layout, ptr, table.row_ptr, table.attributes, table.values, once)
-    return DenseSegment(table, ptr, n_labels, width)
+def check_widths(structure: Graph, numbers: Sequence[int]) -> None:
+    """ValueError for a graph beyond the memory limit, with its number in X."""
+    for i, number in enumerate(numbers):
+        try:
+            structure.width(i)
+        except ValueError as error:
+            raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
+
+
+def node_tables(structure: Graph, values: Floats, n_labels: int) -> list[Floats]:
+    """Tables of nodes, (nodes, L) each, cut out of the slot vectors of all examples."""
+    width, lengths = padded_width(n_labels), np.diff(structure.vertex_ptr).tolist()
+    return [
+        values[start : start + n * width].reshape(n, width)[:, :n_labels].copy()
+        for start, n in zip(structure.slot_offsets().tolist(), lengths, strict=False)
+    ]
 
 
 def edge_tables(structure: Graph, rows: GraphRows, values: Floats, n_labels: int) -> list[Floats]:
-    """Tables of edges in their first direction, cut out of slot vectors of an untied structure: (edges, L, L) each."""
-    out, width = [], padded_width(n_labels)
-    offsets = structure.slot_offsets()
+    """Tables of edges in their first direction, (edges, L, L) each, for a structure that is not tied."""
+    out, width, offsets = [], padded_width(n_labels), structure.slot_offsets()
     for i, n in enumerate(rows.edge_counts.tolist()):
         begin = int(offsets[i]) + int(rows.nodes.lengths[i]) * width
         tables = values[begin : int(offsets[i + 1])].reshape(n, rows.directions, n_labels, width)

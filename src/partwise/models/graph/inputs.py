@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from partwise.models.labels import Targets
+from partwise.models.labels import Targets, sorted_labels
 from partwise.models.readers import Sequences, length_of
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_sample_weight
@@ -22,7 +22,7 @@ class Nodes(Sequences):
     row: ClassVar[str] = "node"
 
 
-class EdgeRows(Sequences):
+class Edges(Sequences):
     """Rows of edges."""
 
     one: ClassVar[str] = "graph"
@@ -36,164 +36,196 @@ class NodeTargets(Targets):
     row: ClassVar[str] = "node"
 
 
+class GraphParts(NamedTuple):
+    """What is read from one graph; names: its nodes as networkx has them."""
+
+    nodes: Any
+    edges: object
+    rows: Any = None
+    types: Any = None
+    names: list[Hashable] | None = None
+
+
 @dataclass(frozen=True)
 class Keys:
-    """Attributes of networkx graphs: features of nodes, and those and types of edges (None: there are none)."""
+    """Attributes of networkx graphs: features of nodes, and features and types of edges (None: there are none)."""
 
     node: str
     edge: str | None
     type: str | None
 
+    def parts(self, graph: Any, i: int, directed: bool) -> GraphParts:
+        """Read a networkx graph, which is number i."""
+        if directed and not graph.is_directed():
+            raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
+        names = list(graph.nodes)
+        number = {name: v for v, name in enumerate(names)}
+        for name in names:
+            if self.node not in graph.nodes[name]:
+                raise ValueError(f"X: graph {i}, node {name!r} has no attribute {self.node!r}")
+        nodes: Any = [graph.nodes[name][self.node] for name in names]
+        pairs, columns = [], {key: list[object]() for key in (self.edge, self.type) if key is not None}
+        for first, second, data in graph.edges(data=True):
+            pairs.append((number[first], number[second]))
+            for key, values in columns.items():
+                if key not in data:
+                    raise ValueError(f"X: graph {i}, edge {(first, second)!r} has no attribute {key!r}")
+                values.append(data[key])
+        if nodes and not sparse.issparse(nodes[0]) and hasattr(nodes[0], "shape"):
+            try:
+                nodes = np.array(nodes)
+            except ValueError:
+                raise ValueError(f"X: graph {i} has nodes with different numbers of features") from None
+        rows, types = (None if key is None else columns[key] for key in (self.edge, self.type))
+        return GraphParts(nodes, pairs, rows, types, names)
+
 
 @dataclass(frozen=True)
 class Graphs:
-    """Graphs to read; `numbers` are those of the caller's list, `names` the nodes of networkx graphs, else None."""
+    """Graphs to read; `names` are the nodes of networkx graphs, else None."""
 
-    nodes: Nodes
+    nodes: Sequences
     edges: list[Ints]
-    edge_rows: EdgeRows | None
-    types: list[list[Any]] | None
-    names: list[list[Any] | None]
+    edge_rows: Sequences | None
+    types: list[list[Hashable]] | None
+    names: list[list[Hashable] | None]
+
+    @classmethod
+    def of(cls, X: object, keys: Keys, directed: bool) -> Graphs:
+        """Read all graphs of `X`."""
+        if isinstance(X, (str, bytes, dict, tuple)) or sparse.issparse(X) or not isinstance(X, Sized) or is_networkx(X):
+            raise ValueError(f"X must be a list of graphs, got {type(X).__name__}")
+        given: list[object] = list(X)  # type: ignore[call-overload]
+        parts = [keys.parts(g, i, directed) if is_networkx(g) else _plain_parts(g, i) for i, g in enumerate(given)]
+        numbers = range(len(parts))
+        edges = [_pairs(part.edges, length_of(part.nodes), i) for i, part in enumerate(parts)]
+        rows = _per_edge([part.rows for part in parts], edges, "features of edges")
+        types = _per_edge([part.types for part in parts], edges, "types of edges")
+        return cls(
+            Nodes([part.nodes for part in parts], numbers),
+            edges,
+            None if rows is None else Edges(rows, numbers),
+            None if types is None else [[t.item() if isinstance(t, np.generic) else t for t in own] for own in types],
+            [part.names for part in parts],
+        )
 
     @property
     def numbers(self) -> Sequence[int]:
+        """The number of each graph in the caller's list."""
         return self.nodes.numbers
 
-    @classmethod
-    def of(cls, X: Any, keys: Keys, directed: bool) -> Graphs:
-        """All of `X`."""
-        if isinstance(X, (str, bytes, dict, tuple)) or sparse.issparse(X) or not isinstance(X, Sized) or is_networkx(X):
-            raise ValueError(f"X must be a list of graphs, got {type(X).__name__}")
-        items: list[Any] = list(X)  # type: ignore[call-overload]
-        parts = [_networkx(g, i, keys, directed) if is_networkx(g) else _plain(g, i) for i, g in enumerate(items)]
-        numbers = range(len(parts))
-        edges = [_edges(part[1], length_of(part[0]), i) for i, part in enumerate(parts)]
-        found: list[list[Any] | None] = []
-        for place, what in ((2, "features of edges"), (3, "types of edges")):
-            own = [part[place] for part in parts]
-            if not any(each is not None and length_of(each) for each in own):
-                found.append(None)
-                continue
-            for i, (each, pairs) in enumerate(zip(own, edges, strict=True)):
-                n = 0 if each is None else length_of(each)
-                if n != len(pairs):
-                    raise ValueError(f"X: graph {i} has {len(pairs)} edges but {n} {what}")
-            found.append([[] if each is None else each for each in own])
-        rows, types = found
-        return cls(
-            Nodes([part[0] for part in parts], numbers),
-            edges,
-            None if rows is None else EdgeRows(rows, numbers),
-            None if types is None else [_plain_types(each) for each in types],
-            [part[4] for part in parts],
-        )
+    @property
+    def edge_counts(self) -> Ints:
+        """How many edges each graph has."""
+        return np.array([len(pairs) for pairs in self.edges], dtype=np.int64)
+
+    @property
+    def pairs(self) -> Ints:
+        """The nodes of all edges, numbered within their graph."""
+        return np.concatenate([np.empty((0, 2), dtype=np.int64), *self.edges])
 
     def take(self, indices: Ints) -> Graphs:
         """Some of them, under their own numbers."""
         chosen = indices.tolist()
-        nodes = self.nodes.take(indices)
-        rows = None if self.edge_rows is None else self.edge_rows.take(indices)
         return Graphs(
-            Nodes(nodes.items, nodes.numbers),
+            self.nodes.take(indices),
             [self.edges[i] for i in chosen],
-            None if rows is None else EdgeRows(rows.items, rows.numbers),
+            None if self.edge_rows is None else self.edge_rows.take(indices),
             None if self.types is None else [self.types[i] for i in chosen],
             [self.names[i] for i in chosen],
         )
 
+    def node_names(self, i: int) -> Sequence[Hashable]:
+        """The nodes of a graph as the user calls them."""
+        names = self.names[i]
+        return range(length_of(self.nodes.items[i])) if names is None else names
 
-def is_networkx(item: Any) -> bool:
-    """Whether this is a networkx graph; networkx need not be there."""
+    def by_node(self, values: dict[Any, object], i: int, where: str) -> list[tuple[int, object]]:
+        """Return (number of the node, value) of a dict by node; ValueError for a node that the graph does not have."""
+        place = {name: node for node, name in enumerate(self.node_names(i))}
+        for name in values:
+            if name not in place:
+                raise ValueError(f"{where} has no node {name!r}")
+        return [(place[name], value) for name, value in values.items()]
+
+    def targets(self, y: object) -> NodeTargets:
+        """Labels in the order of the nodes, given as a list per graph or a dict by node."""
+        if isinstance(y, (str, bytes, dict)) or not isinstance(y, Sized):
+            raise ValueError(f"y must be a list with the labels of each graph, got {type(y).__name__}")
+        items: list[object] = list(y)  # type: ignore[call-overload]
+        if len(items) != len(self.edges):
+            raise ValueError(f"X has {len(self.edges)} graphs but y has {len(items)}")
+        return NodeTargets([self._in_order(each, i) for i, each in enumerate(items)], self.numbers)
+
+    def _in_order(self, labels: object, i: int) -> object:
+        if not isinstance(labels, dict):
+            return labels
+        names = self.node_names(i)
+        missing = [name for name in names if name not in labels]
+        if missing or len(labels) != len(names):
+            odd = f"no value for node {missing[0]!r}" if missing else "values for nodes that it does not have"
+            raise ValueError(f"y: graph {self.numbers[i]} has {odd}")
+        return [labels[name] for name in names]
+
+    def labelled(self, y: object, sample_weight: object) -> tuple[Graphs, Targets, Floats | None]:
+        """Return the graphs to learn from, their labels and weights: without those of weight 0.
+
+        ValueError for a graph without nodes.
+        """
+        graphs, lengths, targets = self, self.nodes.lengths(), self.targets(y)
+        targets.check_count()
+        targets.check(lengths)
+        weight = check_sample_weight(sample_weight, len(self.edges), "graph")
+        if weight is not None and not weight.all():
+            keep = np.flatnonzero(weight)
+            graphs, targets, lengths, weight = self.take(keep), targets.take(keep), lengths[keep], weight[keep]
+        if not lengths.all():
+            number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
+            raise ValueError(f"graph {number} has no nodes: leave it out")
+        return graphs, targets, weight
+
+
+def is_networkx(item: object) -> bool:
+    """Whether this is a networkx graph; networkx need not be installed."""
     return hasattr(item, "is_directed") and hasattr(item, "adjacency") and hasattr(item, "nodes")
 
 
-def targets_of(y: Any, graphs: Graphs) -> NodeTargets:
-    """Labels in the order of nodes: a list per graph, or a dict by node."""
-    if isinstance(y, (str, bytes, dict)) or not isinstance(y, Sized):
-        raise ValueError(f"y must be a list with the labels of each graph, got {type(y).__name__}")
-    items: list[Any] = list(y)  # type: ignore[call-overload]
-    if len(items) != len(graphs.edges):
-        raise ValueError(f"X has {len(graphs.edges)} graphs but y has {len(items)}")
-    return NodeTargets([in_order(each, graphs, i, "y") for i, each in enumerate(items)], graphs.numbers)
+def distinct_types(types: Iterable[Sequence[Hashable]]) -> list[Hashable]:
+    """The distinct types of edges, in order."""
+    try:
+        found = set[Hashable]().union(*types)
+    except TypeError:
+        raise ValueError("X: types of edges must be hashable, as strings and numbers are") from None
+    if any(each is None or each != each for each in found):
+        raise ValueError("X: the type of an edge is missing (None or NaN)")
+    ordered: list[Hashable] = sorted_labels(found).tolist()
+    return ordered
 
 
-def labelled_graphs(graphs: Graphs, y: Any, sample_weight: Any) -> tuple[Graphs, Targets, Floats | None]:
-    """Graphs to learn from, their labels and weights: without those of weight zero; one without nodes is refused."""
-    lengths = graphs.nodes.lengths()
-    targets: Targets = targets_of(y, graphs)
-    targets.check_count()
-    targets.check(lengths)
-    weight = check_sample_weight(sample_weight, len(graphs.edges), "graph")
-    if weight is not None and not weight.all():
-        keep = np.flatnonzero(weight)
-        graphs, targets, lengths, weight = graphs.take(keep), targets.take(keep), lengths[keep], weight[keep]
-    if not lengths.all():
-        number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
-        raise ValueError(f"graph {number} has no nodes: leave it out")
-    return graphs, targets, weight
-
-
-def in_order(values: Any, graphs: Graphs, i: int, what: str) -> Any:
-    """Values of a graph's nodes, a dict by node put in order; one that has no value for a node is refused."""
-    if not isinstance(values, dict):
-        return values
-    names = node_names(graphs, i)
-    missing = [name for name in names if name not in values]
-    if missing or len(values) != len(names):
-        odd = f"no value for node {missing[0]!r}" if missing else "values for nodes that it does not have"
-        raise ValueError(f"{what}: graph {graphs.numbers[i]} has {odd}")
-    return [values[name] for name in names]
-
-
-def node_names(graphs: Graphs, i: int) -> list[Any]:
-    """Nodes as the user calls them."""
-    names = graphs.names[i]
-    return list(range(length_of(graphs.nodes.items[i]))) if names is None else names
-
-
-Parts = tuple[Any, Any, Any, Any, list[Any] | None]
-
-
-def _plain(item: Any, i: int) -> Parts:
+def _plain_parts(item: object, i: int) -> GraphParts:
     if not isinstance(item, (tuple, list)) or not 2 <= len(item) <= 4:
         raise ValueError(
             f"X: graph {i} must be (nodes, edges), (nodes, edges, edge features) or "
             f"(nodes, edges, edge features, edge types), or a networkx graph; got {type(item).__name__}"
         )
-    nodes, edges, rows, types = (*item, None, None)[:4]
+    nodes = item[0]
     if isinstance(nodes, (str, bytes, dict)) or not (isinstance(nodes, Sized) or sparse.issparse(nodes)):
         raise ValueError(f"X: graph {i} must have a list or a 2-D array of nodes, got {type(nodes).__name__}")
-    return nodes, edges, rows, types, None
+    return GraphParts(*item)
 
 
-def _networkx(graph: Any, i: int, keys: Keys, directed: bool) -> Parts:
-    if directed and not graph.is_directed():
-        raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
-    names = list(graph.nodes)
-    number = {name: v for v, name in enumerate(names)}
-    for name in names:
-        if keys.node not in graph.nodes[name]:
-            raise ValueError(f"X: graph {i}, node {name!r} has no attribute {keys.node!r}")
-    nodes: Any = [graph.nodes[name][keys.node] for name in names]
-    pairs: list[tuple[int, int]] = []
-    rows: list[Any] = []
-    types: list[Any] = []
-    for first, second, data in graph.edges(data=True):
-        pairs.append((number[first], number[second]))
-        for key, values in ((keys.edge, rows), (keys.type, types)):
-            if key is not None and key not in data:
-                raise ValueError(f"X: graph {i}, edge {(first, second)!r} has no attribute {key!r}")
-            if key is not None:
-                values.append(data[key])
-    if nodes and not sparse.issparse(nodes[0]) and hasattr(nodes[0], "shape"):
-        try:
-            nodes = np.array(nodes)
-        except ValueError:
-            raise ValueError(f"X: graph {i} has nodes with different numbers of features") from None
-    return nodes, pairs, rows if keys.edge else None, types if keys.type else None, names
+def _per_edge(values: list[Any], edges: list[Ints], what: str) -> list[Any] | None:
+    """One value per edge of each graph; None where no graph has any."""
+    if not any(each is not None and length_of(each) for each in values):
+        return None
+    for i, (each, pairs) in enumerate(zip(values, edges, strict=True)):
+        n = 0 if each is None else length_of(each)
+        if n != len(pairs):
+            raise ValueError(f"X: graph {i} has {len(pairs)} edges but {n} {what}")
+    return [[] if each is None else each for each in values]
 
 
-def _edges(edges: Any, n_nodes: int, i: int) -> Ints:
+def _pairs(edges: object, n_nodes: int, i: int) -> Ints:
     try:
         array = np.asarray(edges)
     except ValueError:  # rows of different lengths
@@ -211,7 +243,3 @@ def _edges(edges: Any, n_nodes: int, i: int) -> Ints:
             k = int(np.argmax(bad))
             raise ValueError(f"X: graph {i}, edge {k} {tuple(pairs[k].tolist())} {what}")
     return pairs
-
-
-def _plain_types(types: Any) -> list[Any]:
-    return [each.item() if isinstance(each, np.generic) else each for each in types]

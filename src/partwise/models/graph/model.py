@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
-from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
+from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.encoded import EncodedTables
+from partwise.models.encoded import EncodedTables, Kind, Whole, row_kinds, rows_of
 from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows
-from partwise.models.graph.constraints import node_masks, refuse_empty
-from partwise.models.graph.explaining import explain_edges, explain_nodes
-from partwise.models.graph.features import GraphRows, edge_tables, graph_batch, mask_nodes
-from partwise.models.graph.inputs import Graphs, Keys, labelled_graphs, targets_of
-from partwise.models.graph.kinds import Kinds
-from partwise.models.graph.partitioner import GraphPartitioner, graph_rows, read_encoded
-from partwise.models.graph.weights import GraphWeights
-from partwise.models.inspection import Explanation, explanation
-from partwise.models.labels import all_labels, label_lists, warn_of_many_labels
+from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
+from partwise.models.graph.constraints import check_nodes, node_masks
+from partwise.models.graph.features import GraphRows, check_widths, edge_tables, mask_nodes, node_tables
+from partwise.models.graph.inputs import Graphs, Keys, distinct_types
+from partwise.models.graph.labels import KindLabels
+from partwise.models.graph.partition import GraphPartitioner, graph_entries
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+    largest,
+)
+from partwise.models.labels import all_labels, encode_flat, label_array, label_dicts, label_lists, warn_of_many_labels
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
@@ -44,7 +53,7 @@ class GraphSource:
     unknown: tuple[int, int] = (0, 0)
 
 
-class GraphModel(GraphWeights):
+class GraphModel(Model):
     """A label per node. Parameters: see `GraphLabeler`."""
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "fixed")
@@ -53,16 +62,22 @@ class GraphModel(GraphWeights):
 
     untied = False  # whether each edge has a table of slots of its own although it has no features
 
+    classes: NDArray[Any]
+    reader: Reader
+    edge_reader: Reader | None
+    types: list[Hashable] | None  # None: edges have no types
+    kinds: KindLabels | None
+
     def __init__(
         self,
         *,
         directed: bool,
-        kind_features: Any,
+        kind_features: object,
         memory_limit: float,
         node_key: str,
         edge_key: str | None,
         type_key: str | None,
-        cost: Any = None,
+        cost: object = None,
     ) -> None:
         self.directed = directed
         self.kind_features = kind_features
@@ -75,91 +90,62 @@ class GraphModel(GraphWeights):
         check_choice("directed", self.directed, (True, False))
         check_positive("memory_limit", self.memory_limit)
 
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.classes)
+
+    @property
+    def n_types(self) -> int:
+        """Number of types of edges."""
+        return 1 if self.types is None else len(self.types)
+
+    @property
+    def n_node_attributes(self) -> int:
+        """Attributes of nodes, with the one that is always 1."""
+        return self.reader.n_attributes + 1
+
+    @property
+    def n_edge_attributes(self) -> int:
+        """Attributes of edges of one type, with the one that is always 1."""
+        return 1 if self.edge_reader is None else self.edge_reader.n_attributes + 1
+
+    @property
+    def tied(self) -> bool:
+        """Whether edges share a table of slots per type."""
+        return self.edge_reader is None and not self.untied
+
     # training
 
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        graphs = self.graphs_of(X)
-        n_graphs = len(graphs.edges)
-        if not n_graphs:
+    def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
+        given = self.graphs_of(X)
+        if not given.edges:
             raise ValueError("X holds no graphs")
-        graphs, targets, weight = labelled_graphs(graphs, y, sample_weight)
-        lengths = graphs.nodes.lengths()
+        graphs, targets, weight = given.labelled(y, sample_weight)
         pairs = self.use_labels(all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
         self.costs_of(self.classes.tolist())  # an error for those of other labels, before the work
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
-        self.reader = _reader_for(graphs.nodes)
-        nodes = self.reader.read(graphs.nodes)
-        if not self.reader.n_attributes:
-            raise ValueError("X: no node has an attribute")
-        self.edge_reader = features = None
+        reader, edge_reader = self.reader_for(graphs.nodes), None
+        nodes, features = reader.read(graphs.nodes), None
         if graphs.edge_rows is not None:
-            self.edge_reader = _reader_for(graphs.edge_rows)
-            features = self.edge_reader.read(graphs.edge_rows)
-        self.types = None
-        if graphs.types is not None:
-            self.types = _distinct(graphs.types)
-        self.kinds = None
-        if self.kind_features is not None:
-            self.kinds = Kinds.learn(self.picked(), nodes, labels, self.n_labels)
+            edge_reader = self.reader_for(graphs.edge_rows)
+            features = edge_reader.read(graphs.edge_rows)
+        self.use_readers(reader, edge_reader)
+        self.types = None if graphs.types is None else distinct_types(graphs.types)
+        self.kinds = self.new_kinds()
+        if self.kinds is not None:
+            self.kinds.add(nodes, labels)
         rows = self._rows(graphs, nodes.compact(), features)
-        batch = self._batch(rows, once=False)
-        structure: Any = batch.structure
-        _refuse_wide(structure, graphs.numbers)
-        reading = Reading(batch, n_graphs, source=GraphSource(graphs, lengths, rows)) if weight is None else None
+        batch = self.batch_of(rows)
+        structure: Graph = batch.structure  # type: ignore[assignment]
+        check_widths(structure, graphs.numbers)
+        reading = None
+        if weight is None:
+            reading = Reading(batch, len(given.edges), source=GraphSource(graphs, graphs.nodes.lengths(), rows))
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
         gold = structure.encode(labels)
-        examples = LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold))
-        return Learnt(examples, shape, reading=reading)
-
-    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
-        table = self.costs_of(self.classes.tolist())
-        if table is None:
-            return None
-        width, labels = padded_width(self.n_labels), structure.decode(*gold)
-        return row_costs(structure.slot_offsets(), np.diff(structure.vertex_ptr), width, labels, table)
-
-    def picked(self) -> Booleans:
-        """The attributes that `kind_features` names."""
-        if isinstance(self.kind_features, (str, bytes)) or not isinstance(self.kind_features, Iterable):
-            raise ValueError(f"kind_features must be None or a list, got {self.kind_features!r}")
-        return self.reader.pick(self.kind_features, "kind_features")
-
-    def graphs_of(self, X: Any) -> Graphs:
-        """Graphs as they were given."""
-        return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
-
-    def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
-        """Rows of graphs that all have nodes."""
-        counts = np.array([len(pairs) for pairs in graphs.edges], dtype=np.int64)
-        edges = np.concatenate(graphs.edges) if len(graphs.edges) else np.empty((0, 2), dtype=np.int64)
-        return self.rows_from(nodes, counts, edges, self.type_numbers(graphs, len(edges)), features)
-
-    def rows_from(self, nodes: Rows, counts: Ints, edges: Ints, types: Ints, features: Rows | None) -> GraphRows:
-        """Nodes, and edges (so many of each graph) with their types and features."""
-        allowed = None if self.kinds is None else self.kinds.allowed(nodes)
-        return GraphRows(nodes.with_ones(), counts, edges, types, features, not self.directed, allowed)
-
-    def type_numbers(self, graphs: Graphs, n_edges: int) -> Ints:
-        """The numbers of the types of all edges."""
-        if self.types is None:
-            return np.zeros(n_edges, dtype=np.int64)
-        number = {each: k for k, each in enumerate(self.types)}
-        found = []
-        for i, own in enumerate(graphs.types or []):
-            for k, each in enumerate(own):
-                if not isinstance(each, Hashable) or each not in number:
-                    raise ValueError(
-                        f"X: graph {graphs.numbers[i]}, edge {k}: type {each!r} was not in the training data"
-                    )
-                found.append(number[each])
-        return np.array(found, dtype=np.int64)
-
-    def _batch(self, rows: GraphRows, *, once: bool) -> Batch:
-        tied = self.edge_reader is None and not self.untied
-        return graph_batch(rows, self.n_labels, self.n_types, float(self.memory_limit), tied=tied, once=once)
-
-    # partitions
+        return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
 
     def use_labels(self, classes: NDArray[Any]) -> int:
         """Label nodes by these; the size of a table of pairs. ValueError if there is no choice, or too much of it."""
@@ -170,47 +156,113 @@ class GraphModel(GraphWeights):
         check_weights(pairs, f"a table of {self.n_labels:,} labels with those of neighbours")
         return pairs
 
+    @staticmethod
+    def reader_for(rows: Sequences) -> Reader:
+        """A reader of rows of this form, which has read nothing yet."""
+        return NameReader() if input_form(rows) == "names" else ColumnReader()
+
+    def use_readers(self, nodes: Reader, edges: Reader | None) -> None:
+        """Read rows of nodes and edges by these; ValueError if nodes have no attribute."""
+        self.reader, self.edge_reader = nodes, edges
+        if not nodes.n_attributes:
+            raise ValueError("X: no node has an attribute")
+
+    def new_kinds(self) -> KindLabels | None:
+        """Kinds of nodes by the attributes that `kind_features` names, which have seen no node yet."""
+        chosen = self.kind_features
+        if chosen is None:
+            return None
+        if isinstance(chosen, (str, bytes)) or not isinstance(chosen, Iterable):
+            raise ValueError(f"kind_features must be None or a list, got {chosen!r}")
+        return KindLabels(self.reader.pick(chosen, "kind_features"), self.n_labels)
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        table = self.costs_of(self.classes.tolist())
+        if table is None:
+            return None
+        width, labels = padded_width(self.n_labels), structure.decode(*gold)
+        return row_costs(structure.slot_offsets(), np.diff(structure.vertex_ptr), width, labels, table)
+
+    def graphs_of(self, X: object) -> Graphs:
+        """Graphs as they were given."""
+        return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
+
+    def read_rows(self, graphs: Graphs) -> tuple[Rows, Rows | None]:
+        """Features of nodes, and of edges if they have any; graphs without edges have none of these."""
+        nodes, edges = self.reader.read(self.reader.sequences(graphs.nodes)), graphs.edge_rows
+        if self.edge_reader is None:
+            return nodes, None
+        if edges is not None:
+            return nodes, self.edge_reader.read(self.edge_reader.sequences(edges))
+        size = self.edge_reader.n_attributes
+        return nodes, Rows(np.zeros(len(graphs.edges), dtype=np.int64), size, np.empty((0, size)))
+
+    def type_numbers(self, graphs: Graphs) -> Ints:
+        """The numbers of the types of all edges."""
+        number = {each: k for k, each in enumerate(self.types or [])}
+        found = []
+        for i, own in enumerate(graphs.types or [] if number else []):
+            for k, each in enumerate(own):
+                if not isinstance(each, Hashable) or each not in number:
+                    where = f"X: graph {graphs.numbers[i]}, edge {k}"
+                    raise ValueError(f"{where}: type {each!r} was not in the training data")
+                found.append(number[each])
+        return np.array(found if number else np.zeros(int(graphs.edge_counts.sum())), dtype=np.int64)
+
+    def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
+        return self.rows_from(nodes, graphs.edge_counts, graphs.pairs, self.type_numbers(graphs), features)
+
+    def rows_from(self, nodes: Rows, counts: Ints, edges: Ints, types: Ints, features: Rows | None) -> GraphRows:
+        """Nodes, and edges (so many of each graph) with their types and features."""
+        allowed = None if self.kinds is None else self.kinds.allowed(nodes)
+        return GraphRows(nodes.with_ones(), counts, edges, types, features, self.n_types, not self.directed, allowed)
+
+    def batch_of(self, rows: GraphRows, once: bool = False) -> Batch:
+        """Structure and features of graphs; once: they are looked at once, as in prediction."""
+        return rows.batch(self.n_labels, float(self.memory_limit), tied=self.tied, once=once)
+
+    # partitions
+
     def feature_parameters(self) -> dict[str, Any]:
-        kinds = self.kind_features if self.kind_features is None else [*self.kind_features]
+        kinds = [*self.kind_features] if isinstance(self.kind_features, Iterable) else None
         return {"directed": bool(self.directed), "kind_features": encode_value(kinds, "kind_features")}
 
     def partitioner(self) -> GraphPartitioner:
         return GraphPartitioner(self)
 
+    def check_memory(self, rows: GraphRows, numbers: Sequence[int]) -> None:
+        """ValueError for a graph beyond the memory limit, with its number."""
+        check_widths(self.batch_of(rows, once=True).structure, numbers)  # type: ignore[arg-type]
+
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        return read_encoded(self, parts)
+        tables, kinds = row_kinds("nodes", parts, self.reader.n_attributes)
+        kinds["nodes/labels"] = Whole(0, self.n_labels)
+        kinds |= {"edges/pairs": Whole(0, 1 << 40, 2), "edges/types": Whole(0, self.n_types)}
+        more: tuple[list[str], dict[str, Kind]] = (["edges"], {})
+        if self.edge_reader is not None:
+            more = row_kinds("edges", parts, self.edge_reader.n_attributes)
+        found = EncodedTables.read(parts, [*tables, *more[0]], {**kinds, **more[1]})
+        lengths, pairs = found.lengths, found.columns["edges/pairs"]
+        n = np.repeat(lengths["nodes"], lengths["edges"])
+        if not lengths["nodes"].all() or (pairs >= n[:, np.newaxis]).any() or (pairs[:, 0] == pairs[:, 1]).any():
+            raise ModelFormatError("has a graph without nodes, or edges of other nodes than it has")
+        entries = graph_entries(lengths, found.columns, self.n_labels, self.tied)
+        return EncodedTables(lengths, found.columns, entries, found.weight)
+
+    def encoded_rows(self, encoded: EncodedTables) -> GraphRows:
+        """Encoded graphs as rows."""
+        nodes, columns = rows_of("nodes", encoded, self.reader.n_attributes), encoded.columns
+        features = None if self.edge_reader is None else rows_of("edges", encoded, self.edge_reader.n_attributes)
+        return self.rows_from(nodes, encoded.lengths["edges"], columns["edges/pairs"], columns["edges/types"], features)
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
-        batch = self._batch(graph_rows(self, encoded), once=False)
-        structure: Any = batch.structure
+        batch = self.batch_of(self.encoded_rows(encoded))
+        structure: Graph = batch.structure  # type: ignore[assignment]
         return LabelledBatch(batch, structure.encode(encoded.columns["nodes/labels"]), encoded.weight)
-
-    def batch_of(self, rows: GraphRows) -> Batch:
-        """Graphs to train on."""
-        return self._batch(rows, once=False)
-
-    def refuse_wide(self, rows: GraphRows, numbers: Sequence[int]) -> None:
-        """ValueError for a graph beyond the memory limit, with its number."""
-        _refuse_wide(self._batch(rows, once=True).structure, numbers)  # type: ignore[arg-type]
-
-    def edge_rows_of(self, graphs: Graphs) -> Rows:
-        """Features of edges; graphs without edges have none."""
-        assert self.edge_reader is not None
-        return _edge_features(self.edge_reader, graphs)
-
-    @staticmethod
-    def reader_for(rows: Sequences) -> Reader:
-        """A reader of rows of this form, which has read nothing yet."""
-        return _reader_for(rows)
-
-    @staticmethod
-    def distinct_types(types: Sequence[Sequence[Any]]) -> list[Any]:
-        """Types of edges, in order."""
-        return _distinct(types)
 
     # prediction
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+    def read(self, X: object, n_jobs: int = 1) -> Reading:
         graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
         kept = np.flatnonzero(lengths)
@@ -219,19 +271,15 @@ class GraphModel(GraphWeights):
             raise ValueError("X: edges have features, those of the training data had none")
         if some.types is not None and self.types is None:
             raise ValueError("X: edges have types, those of the training data had none")
-        n_edges = sum(map(len, some.edges))
         lacks = (some.edge_rows is None and self.edge_reader is not None) or (some.types is None and self.types)
-        if n_edges and lacks:
+        if lacks and some.edge_counts.any():
             raise ValueError("X: edges need features and types where those of the training data had some")
-        nodes = self.reader.read(self.reader.sequences(some.nodes))
-        features = None
-        if self.edge_reader is not None:
-            features = _edge_features(self.edge_reader, some)
+        nodes, features = self.read_rows(some)
         rows = self._rows(some, nodes, features)
         more = (0, 0) if features is None else features.unknown
         unknown = nodes.unknown[0] + more[0], nodes.unknown[1] + more[1]
         source = GraphSource(graphs, lengths, rows, unknown)
-        return Reading(lambda: self._batch(rows, once=True), len(lengths), kept, source)
+        return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, source)
 
     def _structure(self, reading: Reading) -> Graph:
         structure: Graph = reading.batch.structure  # type: ignore[assignment]
@@ -252,9 +300,9 @@ class GraphModel(GraphWeights):
         names = reading.source.graphs.names[i]
         return values if names is None else dict(zip(names, values, strict=True))
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: Reading, y: object) -> tuple[Labellings, Booleans]:
         source: GraphSource = reading.source
-        labels = targets_of(y, source.graphs).check(source.lengths).encode(self.classes)
+        labels = source.graphs.targets(y).check(source.lengths).encode(self.classes)
         wrong = labels < 0
         labels = np.maximum(labels, 0)
         if source.rows.allowed is not None:
@@ -263,44 +311,35 @@ class GraphModel(GraphWeights):
         possible[np.repeat(np.arange(len(possible)), source.rows.nodes.lengths)[wrong]] = False
         return Labellings(*self._structure(reading).encode(labels)), possible
 
-    def constrain(self, reading: Reading, allowed: Any = None, fixed: Any = None) -> None:
+    def constrain(self, reading: Reading, allowed: object = None, fixed: object = None) -> None:
         """`allowed` and `fixed` of `GraphLabeler`."""
         source: GraphSource = reading.source
-        masks = node_masks(allowed, fixed, source.graphs, self.classes)
-        structure = self._structure(reading)
+        masks, structure = node_masks(allowed, fixed, source.graphs, self.classes.tolist()), self._structure(reading)
         for i, number in enumerate(reading.numbers.tolist()):
             mask = masks[number]
             if mask is None:
                 continue
-            refuse_empty(mask, source.graphs, number)
+            check_nodes(mask, source.graphs, number)
             if source.rows.allowed is not None:
                 mask = mask & source.rows.allowed[structure.vertex_ptr[i] : structure.vertex_ptr[i + 1]]
-                refuse_empty(mask, source.graphs, number)
+                check_nodes(mask, source.graphs, number)
             try:
                 mask_nodes(structure, i, mask)
             except ValueError as error:
                 raise ConstraintError(f"graph {number}: no labelling is allowed ({error})", number) from None
 
     def check_reading(self, reading: Reading) -> None:
-        _refuse_wide(self._structure(reading), reading.numbers.tolist())
+        check_widths(self._structure(reading), reading.numbers.tolist())
 
     def left_out(self, reading: Reading, i: int) -> Any:
         return self._by_name(reading, i, [])
 
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
-        check_choice("output", output, ("dict", "array"))
-        structure, width = self._structure(reading), padded_width(self.n_labels)
-        found = [
-            counts[start : start + n * width].reshape(n, width)[:, : self.n_labels].copy()
-            for start, n in zip(structure.slot_offsets().tolist(), np.diff(structure.vertex_ptr).tolist(), strict=False)
-        ]
-        arrays: list[Floats] = reading.spread(found, lambda: np.empty((0, self.n_labels)))
-        if output == "array":
-            return arrays
-        labels = self.classes.tolist()
-        plain = [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
-        return [self._by_name(reading, i, own) for i, own in enumerate(plain)]
+        found = node_tables(self._structure(reading), counts, self.n_labels)
+        arrays = reading.spread(found, lambda: np.empty((0, self.n_labels)))
+        values = label_dicts(arrays, self.classes.tolist(), output)
+        return values if output == "array" else [self._by_name(reading, i, own) for i, own in enumerate(values)]
 
     def edge_marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
         """(edges, labels, labels) per graph; the model must be `untied`."""
@@ -308,12 +347,12 @@ class GraphModel(GraphWeights):
         found: list[Floats] = reading.spread(tables, lambda: np.empty((0, self.n_labels, self.n_labels)))
         return found
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+    def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Share of nodes with the right label; a label that was not in the training data is an error."""
         graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
-        truth = targets_of(y, graphs).check(lengths).encode(self.classes)
-        found = targets_of(predicted, graphs).encode(self.classes)
+        truth = graphs.targets(y).check(lengths).encode(self.classes)
+        found = graphs.targets(predicted).encode(self.classes)
         weight = check_sample_weight(sample_weight, len(lengths), "graph")
         each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
         if not each.any():
@@ -324,20 +363,109 @@ class GraphModel(GraphWeights):
         unknown: tuple[int, int] = reading.source.unknown
         return InputReport(lambda: unknown)
 
+    # weights
+
+    def tables(self) -> tuple[Floats, Floats]:
+        """Weights by (attribute, label) and by (type, edge attribute, label, label), without padding."""
+        cut = self.n_node_attributes * padded_width(self.n_labels)
+        nodes = unpadded(self.weights[:cut], self.n_node_attributes, self.n_labels)
+        shape = (self.n_types, self.n_edge_attributes, self.n_labels, self.n_labels)
+        return nodes, unpadded(self.weights[cut:], *shape)
+
+    def carried(self, old: Self) -> Floats | None:
+        """Weights of the same attributes, labels and types."""
+        nodes = self.reader.numbers_in(old.reader)
+        if nodes is None or (self.edge_reader is None) != (old.edge_reader is None) or self.directed != old.directed:
+            return None
+        edges: Ints | None = np.empty(0, dtype=np.int64)
+        if self.edge_reader is not None and old.edge_reader is not None:
+            edges = self.edge_reader.numbers_in(old.edge_reader)
+        if edges is None or (self.types is None) != (old.types is None):
+            return None
+        own_nodes, own_edges = old.tables()
+        labels = encode_flat(self.classes.tolist(), old.classes)
+        types = np.zeros(1, dtype=np.int64)
+        if self.types is not None and old.types is not None:
+            types = encode_flat(self.types, label_array(old.types))
+        nodes = np.append(nodes, old.n_node_attributes - 1)
+        edges = np.append(edges, old.n_edge_attributes - 1)
+        tables = _taken(own_nodes, nodes, labels), _taken(own_edges, types, edges, labels, labels)
+        return np.concatenate([padded(table) for table in tables])
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
+        """Small weights are zero; files hold nonzero weights alone where most are zero."""
+        nodes, edges = self.tables()
+        values = np.concatenate([nodes.ravel(), edges.ravel()])
+        kept = choose_kept(values, threshold, keep)
+        smaller = np.split(np.where(kept, values, 0.0), [nodes.size])
+        runs = [padded(run.reshape(table.shape)) for run, table in zip(smaller, (nodes, edges), strict=True)]
+        return self.with_weights(np.concatenate(runs)), counts_of(values, kept)
+
     # inspection
+
+    def node_name(self, attribute: int) -> Hashable:
+        """None for the attribute that is always 1."""
+        name: Hashable = None if attribute == self.reader.n_attributes else self.reader.name(attribute)
+        return name
+
+    def edge_name(self, number: int) -> Hashable:
+        """The type and the attribute of an edge, as far as there are some; None for the type that all edges have."""
+        kind, attribute = divmod(number, self.n_edge_attributes)
+        plain = self.edge_reader is None or attribute == self.edge_reader.n_attributes
+        name: Hashable = None if plain or self.edge_reader is None else self.edge_reader.name(attribute)
+        if self.types is None:
+            return name
+        return self.types[kind] if name is None else (self.types[kind], name)
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every label, and of every pair of labels of an edge's nodes."""
+        nodes, edges = self.tables()
+        classes, ids = self.classes.tolist(), np.arange(len(nodes))
+        labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
+        flat = edges.reshape(-1, self.n_labels, self.n_labels)
+        ids, pairs = np.arange(len(flat)), {}
+        for a, first in enumerate(classes):
+            for b, second in enumerate(classes):
+                if rows := largest(self.edge_name, ids, flat[:, a, b], n):
+                    pairs[first, second] = rows
+        return TopFeatures(labels, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
     def explain(self, reading: Reading) -> Explanation:
         """The features that make the best labelling of a graph better than the second-best one."""
         if not len(reading.numbers):
             raise ValueError("a graph without nodes has nothing to explain")
-        structure = self._structure(reading)
+        structure, rows = self._structure(reading), reading.source.rows
         best = structure.k_best(0, reading.batch.features.scores(0, self.weights), 2)
         if len(best) < 2:
             raise ValueError("the graph has one labelling only: there is no other to compare it with")
         one, two = (structure.decode_of(0, slots, counts) for _, slots, counts in best)
-        found = explain_nodes(self, reading.source.rows, one, two) + explain_edges(self, reading.source.rows, one, two)
+        found = self._node_contributions(rows, one, two) + self._edge_contributions(rows, one, two)
         answers = [self._by_name(reading, 0, self.classes[labels].tolist()) for labels in (one, two)]
         return explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
+
+    def _node_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
+        """What attributes of nodes whose labels differ add."""
+        weights, classes = self.tables()[0], self.classes.tolist()
+        found = []
+        for attribute, node, value in rows.nodes.attributes().entries(one != two):
+            name, (a, b) = self.node_name(attribute), (int(one[node]), int(two[node]))
+            amount = value * float(weights[attribute, a] - weights[attribute, b])
+            kind = "intercept" if name is None else "attribute"
+            found.append(Contribution(kind, name, node, classes[a], classes[b], amount))
+        return found
+
+    def _edge_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
+        """What attributes of edges whose pairs of labels differ add."""
+        weights, classes = self.tables()[1].reshape(-1, self.n_labels, self.n_labels), self.classes.tolist()
+        ends = rows.cliques()
+        changed = (one[ends] != two[ends]).any(axis=1)
+        found = []
+        for attribute, k, value in rows.edge_attributes().entries(changed):
+            (a, b), (c, d) = one[ends[k]].tolist(), two[ends[k]].tolist()
+            amount = value * float(weights[attribute, a, b] - weights[attribute, c, d])
+            names = (classes[a], classes[b]), (classes[c], classes[d])
+            found.append(Contribution("edge", self.edge_name(attribute), k // rows.directions, *names, amount))
+        return found
 
     def attributes(self) -> dict[str, Any]:
         found: dict[str, Any] = {"classes_": self.classes, "edge_types_": self.types}
@@ -345,38 +473,64 @@ class GraphModel(GraphWeights):
             found["n_features_in_"] = self.reader.n_attributes
         return found
 
+    # model files
 
-def _refuse_wide(structure: Graph, numbers: Sequence[int]) -> None:
-    """ValueError for a graph beyond the memory limit, with its number in X."""
-    for i, number in enumerate(numbers):
-        try:
-            structure.width(i)
-        except ValueError as error:
-            raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
+    def to_parts(self, parts: ModelParts) -> None:
+        nodes, edges = self.tables()
+        parts.settings["labels"] = encode_labels(self.classes)
+        if self.types is not None:
+            parts.settings["types"] = [encode_value(each, "the type of an edge") for each in self.types]
+        parts.add("reader", self.reader.to_parts())
+        if self.edge_reader is not None:
+            parts.add("edge_reader", self.edge_reader.to_parts())
+        if self.kinds is not None:
+            parts.add("kinds", self.kinds.to_parts())
+        for name, table in (("nodes", nodes), ("edges", edges.reshape(-1, self.n_labels**2))):
+            parts.add(name, ModelParts("table", {"n_features": table.shape[1]}, coefficient_arrays(table)))
+
+    def from_parts(self, parts: ModelParts) -> Self:
+        self.classes = decode_labels(parts.settings.get("labels"))
+        self.reader = _read_reader(parts.part("reader"))
+        self.edge_reader = _read_reader(parts.part("edge_reader")) if parts.has("edge_reader") else None
+        self.types = _read_types(parts.settings["types"]) if parts.has("types") else None
+        self.kinds = None
+        if parts.has("kinds"):
+            self.kinds = KindLabels.from_parts(parts.part("kinds"), self.reader.n_attributes, self.n_labels)
+        nodes = read_coefficients(parts.part("nodes"), self.n_node_attributes)
+        edges = read_coefficients(parts.part("edges"), self.n_types * self.n_edge_attributes)
+        if nodes.shape[1] != self.n_labels or edges.shape[1] != self.n_labels**2:
+            raise ModelFormatError(f"has weights for another number of labels than {self.n_labels}")
+        table = edges.reshape(-1, self.n_labels, self.n_labels)
+        self._weights = np.concatenate([padded(nodes), padded(table)])
+        return self
 
 
-def _reader_for(rows: Sequences) -> Reader:
-    return NameReader() if input_form(rows) == "names" else ColumnReader()
+def _read_reader(parts: ModelParts) -> Reader:
+    """What reads rows of nodes or edges."""
+    for kind in (ColumnReader, NameReader):
+        if parts.kind == kind.kind:
+            return kind.from_parts(parts)
+    raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")
 
 
-def _edge_features(reader: Reader, graphs: Graphs) -> Rows:
-    """Features of edges; graphs without edges have none."""
-    rows = graphs.edge_rows
-    if rows is not None:
-        return reader.read(reader.sequences(rows))
-    none = np.empty((0, reader.n_attributes))
-    return Rows(np.zeros(len(graphs.edges), dtype=np.int64), reader.n_attributes, none)
-
-
-def _distinct(types: Sequence[Sequence[Any]]) -> list[Any]:
-    """Types of edges, in order."""
+def _read_types(found: object) -> list[Hashable]:
+    """Types of edges, all different."""
+    if not isinstance(found, list) or not found:
+        raise ModelFormatError("has types of edges that cannot be read")
+    types = [decode(each) for each in found]
     try:
-        found: set[Any] = set().union(*types)
+        distinct = len(set(types)) == len(types) and all(each is not None and each == each for each in types)
     except TypeError:
-        raise ValueError("X: types of edges must be hashable, as strings and numbers are") from None
-    if any(each is None or each != each for each in found):
-        raise ValueError("X: the type of an edge is missing (None or NaN)")
-    try:
-        return sorted(found)
-    except TypeError:
-        return sorted(found, key=lambda each: (type(each).__name__, repr(each)))
+        distinct = False
+    if not distinct:
+        raise ModelFormatError("has types of edges that are missing or occur twice")
+    return types
+
+
+def _taken(table: Floats, *numbers: Ints) -> Floats:
+    """Entries of these numbers along each axis, 0 where a number is -1."""
+    for axis, own in enumerate(numbers):
+        shape = [1] * table.ndim
+        shape[axis] = len(own)
+        table = np.take(table, np.maximum(own, 0), axis=axis) * (own >= 0).reshape(shape)
+    return table

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwise.models.base import Reading
-from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.models.constraints import as_booleans
+from partwise.models.sequences.constraints import label_masks, no_labelling
 from partwise.support.arrays import Booleans, Bytes, Ints
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -39,9 +39,9 @@ class TextSequences(Sequences):
         """The strings."""
         return cast(Sentences, self.items)
 
-    def take(self, indices: Ints) -> TextSequences:
+    def take(self, indices: Ints) -> Self:
         """Some of them, under their own numbers."""
-        return TextSequences(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
+        return type(self)(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
 
     def lengths(self, name: str = "X") -> Ints:
         """Number of tokens of each."""
