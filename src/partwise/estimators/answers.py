@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.model_files.values import object_array
-from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
+from partwise.models.base import Ability, InputReport, Labellings, Model, Reading, Shortcut
 from partwise.models.errors import NotAvailable
-from partwise.models.shortcut import Shortcut
 from partwise.problem import LabelledBatch
 from partwise.problem.capabilities import Capability
 from partwise.problem.inference import check_weights, entropies_of, expectations, values_of

@@ -14,31 +14,40 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from partwise.model_files.parts import ModelParts
-from partwise.models.costs import HasCosts
-from partwise.models.encoded import Encoded, Size
+from partwise.models.costs import CostTable, LabelCost
 from partwise.models.errors import NotAvailable
-from partwise.models.features import DENSE, few
-from partwise.models.inspection import Explanation
-from partwise.models.partition import Partitioner
-from partwise.models.shortcut import Shortcut
+from partwise.models.features import DENSE, is_sparse
 from partwise.problem import Batch, BatchReference, Executor, LabelledBatch, Problem
+from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
 from partwise.problem.inference import best_labellings
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet, Free, Penalty
 from partwise.solvers import Solver
-from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.checks import check_sample_weight
 from partwise.support.lazy import cached_property
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from partwise.models.encoded import Encoded, Size
+    from partwise.models.inspection import Explanation
+    from partwise.models.partition import Partitioner
+
+    SourceT = TypeVarWithDefault("SourceT", default=Any)
+else:
+    SourceT = TypeVar("SourceT")
+ValueT = TypeVar("ValueT")
 
 
 class Ability(Enum):
@@ -79,7 +88,7 @@ class Training:
     #: Weights that are not penalised (`Learnt.free`).
     free: Free | None = None
     #: All labels that there will be, where a model is to be trained further on other data (`Model.takes_classes`).
-    classes: Any = None
+    classes: ArrayLike | None = None
 
     @property
     def penalty(self) -> Penalty:
@@ -191,8 +200,8 @@ class Labellings(NamedTuple):
         return cls.of([(each, np.ones(len(each))) for each in slots])
 
 
-class Reading:
-    """X as a model sees it.
+class Reading(Generic[SourceT]):
+    """Examples as a model has read them.
 
     Parameters
     ----------
@@ -215,7 +224,7 @@ class Reading:
         batch: Batch | Callable[[], Batch],
         n_examples: int,
         kept: Ints | None = None,
-        source: Any = None,
+        source: SourceT = None,  # type: ignore[assignment]
         failed: Ints | None = None,
     ) -> None:
         if not isinstance(batch, Batch) and not callable(batch):
@@ -244,12 +253,12 @@ class Reading:
         n = self.batch.n_examples
         return len(which) == n and bool((which == np.arange(n)).all())
 
-    def spread(self, values: Any, empty: Callable[[], Any]) -> Any:
-        """Values of the batch's examples as values of all examples of X."""
+    def spread(self, values: list[ValueT], empty: Callable[[], ValueT]) -> list[ValueT]:
+        """Return a value for every example of X: those given for the batch's examples, `empty()` for the others."""
         return self.completed(values, lambda i: empty())
 
-    def completed(self, values: Any, other: Callable[[int], Any]) -> Any:
-        """The same with the value of each other example by its number in X."""
+    def completed(self, values: list[ValueT], other: Callable[[int], ValueT]) -> list[ValueT]:
+        """Return the same, where the value of an example that the batch does not have is `other` of its number in X."""
         if self.kept is None:
             return values
         kept = dict(zip(self.kept.tolist(), values, strict=True))
@@ -267,31 +276,53 @@ class InputReport:
     blank: Sequence[str] = ()
 
 
-class Model(HasCosts, ABC):
-    """One kind of output with its features. It is changed by `learn` alone."""
+class Shortcut(ABC):
+    """Examples of a usual form, read for answers alone: no `Reading`, no constraints, the same answers to the bit.
 
-    #: Which estimator parameters it looks at when it predicts; they may be set after `fit`.
+    One example's way through batches and arrays takes longer than the work on it; callers that predict one example at
+    a time would pay that time for each.
+    """
+
+    #: (unknown features, all features) of the examples.
+    unknown: tuple[int, int]
+
+    @abstractmethod
+    def best(self, n_jobs: int = 1) -> list[Any]:
+        """Return what `Model.decode` gives for the best labellings."""
+
+    @abstractmethod
+    def marginals(self, temperature: float, n_jobs: int = 1, *args: Any, **options: Any) -> list[Any]:
+        """Return what `Model.marginals` gives for the expected counts at this temperature."""
+
+
+class Model(ABC, Generic[SourceT]):
+    """One kind of output with its features. Only `learn` changes it."""
+
+    #: Estimator parameters that predictions look at; they may be set after `fit`.
     late: ClassVar[tuple[str, ...]] = ()
     #: Names of the constraints that predictions take.
     constraints: ClassVar[tuple[str, ...]] = ()
-    #: Abilities that its class has and this model has not: why.
+    #: Why this model lacks abilities that its class has.
     lacks: Mapping[Ability, str] = {}
-    #: Whether its answers are made of labels, all of which `Training.classes` may say.
+    #: Whether its answers are made of labels, all of which `Training.classes` may name.
     takes_classes: ClassVar[bool] = False
-    #: Whether what it makes of examples has its weights in it: examples are read again for other weights.
+    #: Whether batches depend on the weights, so that examples are read again for other weights.
     reads_by_weights: ClassVar[bool] = False
-    #: Whether its batches have access by features where a solver goes by those (`labelled`).
+    #: Whether `labelled` can make batches with access to single features.
     has_columns: ClassVar[bool] = False
+    #: The user's costs, and those it was trained with; None: the structure's costs are used.
+    label_cost: LabelCost | None = None
+    cost_table: CostTable | None = None
     _weights: Floats
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if not isinstance(cls.constraints, tuple):
             raise TypeError(f"{cls.__name__}.constraints must be a tuple of names, got {cls.constraints!r}")
 
     @property
     def weights(self) -> Floats:
-        """The weights, as a solver has them, of the features that it still has."""
+        """The weights of the features that it still has, in a solver's order."""
         return self._weights
 
     # training
@@ -301,36 +332,35 @@ class Model(HasCosts, ABC):
         """Choose vocabulary, labels and features from training data."""
 
     def __copy__(self) -> Self:
-        """With all that it has; a pickle may leave out what is of use for training alone."""
+        """Copy every attribute, also those that a pickle leaves out because only training needs them."""
         other = type(self).__new__(type(self))
         vars(other).update(vars(self))
         return other
 
     def with_weights(self, weights: Floats) -> Self:
-        """The model with the weights that a solver found for `learn`'s examples."""
+        """Return the model with the weights that a solver found for `learn`'s examples."""
         other = copy.copy(self)
         other._weights = weights
         return other
 
-    def with_options(self, **options: Any) -> Self:
-        """The model with other values of parameters that `late` names."""
+    def with_options(self, **options: object) -> Self:
+        """Return the model with other values of parameters that `late` names."""
         other = copy.copy(self)
-        for name, value in options.items():
-            setattr(other, name, value)
+        vars(other).update(options)
         other.check()
         return other
 
     def check(self) -> None:
-        """ValueError for parameters that make no model."""
+        """Raise ValueError for invalid parameters."""
 
     def carried(self, old: Self) -> Floats | None:
-        """Weights to start training from: those of a model of the same class where features agree, else 0."""
+        """Return weights to start training from: those of another model of the class where features agree, else 0."""
         raise NotImplementedError
 
     def joined(self, old: Self) -> Self:
-        """This model, learnt from other data with at least the labels of the old one, with the old one's features too.
+        """Return this model with the features of an old one as well, all of whose labels it has.
 
-        No weights yet: `carried` gives them. NotAvailable where features are not of one kind.
+        It has no weights yet: `carried` gives them. NotAvailable if the features are of different kinds.
         """
         raise NotImplementedError
 
@@ -340,9 +370,9 @@ class Model(HasCosts, ABC):
         return 1.0
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
-        """Examples to train a model further whose features are chosen (`partial_fit`): unknown ones are left out.
+        """Return examples to train a model further whose features are chosen (`partial_fit`), without unknown features.
 
-        ValueError naming an example whose answer it cannot give.
+        ValueError names an example whose answer the model cannot give.
         """
         if self.label_cost is not None:
             raise NotAvailable(f"further examples with a cost: not available for {type(self).__name__}")
@@ -354,96 +384,113 @@ class Model(HasCosts, ABC):
             raise ValueError(f"y: example {number} has an answer that this model cannot give, such as an unknown label")
         return LabelledBatch(reading.batch, labellings, None if weight is None else weight[reading.numbers])
 
+    # costs
+
+    def check_cost(self, loss: Loss) -> None:
+        """Raise ValueError if costs are given that the loss does not use."""
+        if self.label_cost is not None and not loss.cost_scale:
+            raise ValueError(f"cost is not used by loss={loss.name!r}, whose cost_scale is 0")
+
+    def costs_of(self, labels: Sequence[Hashable]) -> Floats | None:
+        """Return and remember the user's costs, a row per gold label; ValueError for costs of other labels."""
+        if self.label_cost is None:
+            return None
+        self.cost_table = CostTable(labels, self.label_cost.table(labels))
+        return self.cost_table.values
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        """Return the user's costs of all slots where these labellings are right; None: use the structure's costs."""
+        return None
+
     # partitions: training data in files
 
-    def feature_parameters(self) -> dict[str, Any]:
-        """The estimator's parameters that decide which numbers examples become, by name: JSON values."""
+    def feature_parameters(self) -> dict[str, object]:
+        """Return the estimator's parameters that decide which numbers examples become, by name: JSON values."""
         raise NotImplementedError
 
     def partitioner(self) -> Partitioner:
-        """What learns this model from blocks of data."""
+        """Return what learns this model from blocks of data."""
         raise NotImplementedError
 
     def encoded(self, parts: ModelParts) -> Encoded:
-        """The examples that its partitioner encoded, from a file; ModelFormatError for arrays that are none."""
+        """Return the examples that its partitioner encoded, from a file; ModelFormatError for invalid arrays."""
         raise NotImplementedError
 
     def labelled(self, encoded: Any, by_features: bool | None = False) -> LabelledBatch:
-        """The batch of these examples. by_features: whether the solver goes by single features."""
+        """Return the batch of these examples. by_features: whether the solver goes by single features."""
         raise NotImplementedError
 
     def n_trained(self, size: Size) -> int:
-        """How many examples `labelled` makes of so many."""
+        """Return how many examples `labelled` makes of so many."""
         return size.n_examples
 
     @property
     def aside(self) -> AsideSizes | None:
-        """Sizes of a problem of its own that it solves before the others are trained, on each row; None without one."""
+        """Sizes of a smaller problem that it solves on each row before the main one; None without one."""
         return None
 
     def labelled_aside(self, encoded: Any) -> LabelledBatch:
-        """The examples of that problem."""
+        """Return the examples of the smaller problem."""
         raise NotImplementedError
 
-    def learn_aside(self, given: Model, problem: Callable[[Any], Problem], training: Training) -> tuple[Self, float]:
-        """The model with that problem solved, and the seconds that it took.
+    def learn_aside(self, given: Self, problem: Callable[[Penalty], Problem], training: Training) -> tuple[Self, float]:
+        """Solve the smaller problem; return the model with its weights, and the seconds that it took.
 
-        given: the model that the estimator made, with its parameters. problem: of a penalty.
+        given: the model that the estimator made, with its parameters. problem: makes the problem for a penalty.
         """
         raise NotImplementedError
 
     # prediction
 
     @abstractmethod
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
-        """Examples as a structure and features; ValueError that names the example for invalid input."""
+    def read(self, X: Any, n_jobs: int = 1) -> Reading[SourceT]:
+        """Return examples as a structure and features; ValueError names the example for invalid input."""
 
     def shortcut(self, X: Any) -> Shortcut | None:
-        """Examples for answers alone, without constraints, by a shorter way; None where there is none for this X."""
+        """Return examples in a form that answers alone need, without constraints; None if this X has no such form."""
         return None
 
     @abstractmethod
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:
-        """Labellings in the user's terms: the k-th is one of example `which[k]` of the batch."""
+    def decode(self, reading: Reading[SourceT], which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:
+        """Return labellings in the user's terms: the k-th is one of example `which[k]` of the batch."""
 
-    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
-        """What `decode` says of one labelling per example as numbers in `classes`, end to end; None if it cannot be."""
+    def label_numbers(self, reading: Reading[SourceT], labellings: Labellings) -> Ints | None:
+        """Return one labelling per example as numbers in `classes`, concatenated; None if labels have no numbers."""
         return None
 
-    def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
-        """The best labelling of each example of the batch."""
+    def best(self, reading: Reading[SourceT], n_jobs: int = 1) -> Labellings:
+        """Return the best labelling of each example of the batch."""
         return Labellings(*best_labellings(reading.batch, self.weights, n_jobs))
 
     def empty(self) -> Any:
-        """The answer for an example that the batch does not have, if it is the same for all of them."""
+        """Return the answer for an example that the batch does not have, if all of them have the same."""
         return []
 
-    def left_out(self, reading: Reading, i: int) -> Any:
-        """The answer for example i of X, which the batch does not have."""
+    def left_out(self, reading: Reading[SourceT], i: int) -> Any:
+        """Return the answer for example i of X, which the batch does not have."""
         return self.empty()
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Any]:
-        """Answers as labellings of the batch's examples, and which of them are possible (boolean)."""
+    def encode(self, reading: Reading[SourceT], y: Any) -> tuple[Labellings, Booleans]:
+        """Return answers as labellings of the batch's examples, and which of them are possible."""
         raise NotImplementedError
 
-    def labelled_reading(self, reading: Reading, gold: Labellings) -> LabelledBatch:
-        """The reading's examples with these labellings, and with the costs that the model was trained with."""
+    def labelled_reading(self, reading: Reading[SourceT], gold: Labellings) -> LabelledBatch:
+        """Return the reading's examples with these labellings, and with the costs that the model was trained with."""
         return LabelledBatch(reading.batch, gold, cost=self.slot_costs(reading.batch.structure, gold))
 
-    def constrain(self, reading: Reading, *args: Any, **constraints: Any) -> None:
-        """Put masks on the reading's structure, which no other reading has; `constraints` says by which arguments."""
+    def constrain(self, reading: Reading[SourceT], *args: Any, **constraints: Any) -> None:
+        """Put masks on the reading's structure, which no other reading shares; `constraints` names the arguments."""
         raise NotImplementedError
 
-    def check_reading(self, reading: Reading) -> None:
+    def check_reading(self, reading: Reading[SourceT]) -> None:
         """Refuse examples that cannot be answered, by their numbers in X; called once constraints are in place."""
-        return
 
-    def marginals(self, reading: Reading, counts: Floats, *args: Any, **options: Any) -> Any:
-        """Expected counts of slots, the batch's examples end to end, as probabilities in the user's terms."""
+    def marginals(self, reading: Reading[SourceT], counts: Floats, *args: Any, **options: Any) -> Any:
+        """Return expected counts of slots, the examples' blocks concatenated, as probabilities in the user's terms."""
         raise NotImplementedError
 
     def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
-        """How good predictions are, between 0 and 1: the share of examples with the right answer."""
+        """Return how good predictions are, between 0 and 1: the share of examples with the right answer."""
         if len(y) != len(predicted):
             raise ValueError(f"X has {len(predicted)} examples but y has {len(y)}")
         if sample_weight is not None and np.shape(sample_weight) != (len(y),):
@@ -451,39 +498,39 @@ class Model(HasCosts, ABC):
         right = np.array([bool(np.array_equal(a, b)) for a, b in zip(y, predicted, strict=True)])
         return float(np.average(right, weights=sample_weight))
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
-        """What to remember of an input and its best labellings (None: not asked for, or not yet found), if anything."""
+    def report(self, reading: Reading[SourceT], labellings: Labellings | None) -> InputReport | None:
+        """Return what to remember of an input and its best labellings (None: not asked for, or not yet found)."""
         return None
 
     # inspection
 
-    def explain(self, reading: Reading, *args: Any, **place: Any) -> Explanation | Any:
-        """Why the answer for the only example of a reading is what it is."""
+    def explain(self, reading: Reading[SourceT], *args: Any, **place: Any) -> Explanation | Any:
+        """Return why the answer for the only example of a reading is what it is."""
         raise NotImplementedError
 
     def top_features(self, n: int = 10) -> Any:
-        """The n largest weights by name, under each heading."""
+        """Return the n largest weights by name, under each heading."""
         raise NotImplementedError
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
-        """The model without small weights, and (weights before, weights after, the largest dropped)."""
+        """Return the model without small weights, and (weights before, weights after, the largest dropped)."""
         raise NotImplementedError
 
     def without_zeros(self) -> Self:
-        """The model for a file: without weights that are zero, if they are many, and features that have no other."""
-        if Ability.PRUNING not in self.abilities() or not few(self.weights):
+        """Return the model for a file: if many weights are zero, without those and the features that have no other."""
+        if Ability.PRUNING not in self.abilities() or not is_sparse(self.weights):
             return self
         smaller, (before, after, _) = self.pruned(0.0, None)
         return smaller if after < DENSE * before else self  # others only pad the core's registers
 
-    def attributes(self) -> dict[str, Any]:
-        """What its estimator shows of it, by name (``classes_``, ...)."""
+    def attributes(self) -> dict[str, object]:
+        """Return what its estimator shows of it, by name (``classes_``, ...)."""
         return {}
 
     # model files
 
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of the estimator that a file holds with the model, by name; used where those it has are None."""
+    def parameters(self) -> dict[str, object]:
+        """Return parameters that a file holds with the model, by name; they replace None in the estimator's."""
         return {}
 
     def to_parts(self, parts: ModelParts) -> None:
@@ -491,7 +538,7 @@ class Model(HasCosts, ABC):
         raise NotImplementedError
 
     def from_parts(self, parts: ModelParts) -> Self:
-        """The inverse, checked: the model that `to_parts` wrote, with this one's parameters.
+        """Return the model that `to_parts` wrote, checked, with this one's parameters.
 
         `parts.version` is the version of the file's format.
         """
@@ -500,11 +547,11 @@ class Model(HasCosts, ABC):
     # abilities
 
     def abilities(self) -> frozenset[Ability]:
-        """What it can do."""
+        """Return what it can do."""
         return frozenset(each for each in Ability if each not in self.lacks and all(map(self._writes, each.methods)))
 
     def needs(self, ability: Ability, what: str) -> None:
-        """NotAvailable, with the reason, if it cannot do this."""
+        """Raise NotAvailable, with the reason, if it cannot do this."""
         if ability not in self.abilities():
             name = type(self).__name__
             missing = " or ".join(each for each in ability.methods if not self._writes(each))

@@ -14,8 +14,6 @@ import numpy as np
 
 from partwise.io.costs import FileCosts
 from partwise.io.errors import FormatError
-from partwise.problem.batch import Gold
-from partwise.problem.losses import Loss
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import MOST_WEIGHT
 
@@ -85,32 +83,6 @@ class CostTable:
             gold: {label: row[j] for j, label in enumerate(self.labels) if j != k}
             for k, (gold, row) in enumerate(zip(self.labels, self.values.tolist(), strict=True))
         }
-
-
-class HasCosts:
-    """What models have that may be given costs.
-
-    label_cost: the user's; cost_table: those it was trained with. None: the structure's are used.
-    """
-
-    label_cost: LabelCost | None = None
-    cost_table: CostTable | None = None
-
-    def check_cost(self, loss: Loss) -> None:
-        """ValueError if costs are given that the loss does not use."""
-        if self.label_cost is not None and not loss.cost_scale:
-            raise ValueError(f"cost is not used by loss={loss.name!r}, whose cost_scale is 0")
-
-    def costs_of(self, labels: Sequence[Any]) -> Floats | None:
-        """The user's costs of these labels, a row per gold label, which it remembers; ValueError for others."""
-        if self.label_cost is None:
-            return None
-        self.cost_table = CostTable(labels, self.label_cost.table(labels))
-        return self.cost_table.values
-
-    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
-        """The user's costs of all slots where these labellings are right; None: the structure's costs are used."""
-        return None
 
 
 def row_costs(

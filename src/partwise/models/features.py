@@ -108,8 +108,8 @@ def csr_attributes(matrix: Any) -> Attributes:
 DENSE = 0.8
 
 
-def few(weights: Floats) -> bool:
-    """Whether so few weights are not zero that files leave out the others."""
+def is_sparse(weights: Floats) -> bool:
+    """Return whether so many weights are zero that files leave them out."""
     return int(np.count_nonzero(weights)) < DENSE * len(weights)
 
 

@@ -56,7 +56,7 @@ MOST_SCORES = 1 << 20
 FEW_PAIRS = 10_000
 
 
-class ClassesModel(Model):
+class ClassesModel(Model[ClassRows]):
     """A label per row.
 
     `names` are those of a data frame's columns, `given_names` what the columns of any matrix are called; a `reader`
@@ -300,7 +300,7 @@ class ClassesModel(Model):
         """Rows as a matrix of the columns that have weights."""
         return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+    def read(self, X: Any, n_jobs: int = 1) -> Reading[ClassRows]:
         rows = self.rows(X)
         matrix, n = rows.matrix, int(rows.matrix.shape[0])
 
@@ -310,7 +310,7 @@ class ClassesModel(Model):
 
         return Reading(batch, n, source=rows)
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
+    def report(self, reading: Reading[ClassRows], labellings: Labellings | None) -> InputReport | None:
         unknown: tuple[int, int] = reading.source.unknown
         return None if self.reader is None else InputReport(lambda: unknown)
 
@@ -319,7 +319,7 @@ class ClassesModel(Model):
         scores = row_products(X, self.coef, n_jobs) + self.intercept
         return scores[:, 0] if len(self.classes) == 2 else scores
 
-    def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
+    def best(self, reading: Reading[ClassRows], n_jobs: int = 1) -> Labellings:
         if reading.constrained:
             return super().best(reading, n_jobs)
         X, n = reading.source.matrix, reading.n_examples
@@ -333,11 +333,11 @@ class ClassesModel(Model):
         best = [(each > 0).astype(np.int64) if each.ndim == 1 else each.argmax(axis=1) for each in scores]
         return Labellings(np.arange(n + 1, dtype=np.int64), np.concatenate(best), np.ones(n))
 
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> NDArray[Any]:
+    def decode(self, reading: Reading[ClassRows], which: Ints, labellings: Labellings, n_jobs: int = 1) -> NDArray[Any]:
         answers: NDArray[Any] = self.classes[labellings.slots]
         return answers
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: Reading[ClassRows], y: Any) -> tuple[Labellings, Booleans]:
         if len(y) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} rows but y has {len(y)}")
         index = {label: i for i, label in enumerate(self.classes.tolist())}
@@ -346,11 +346,11 @@ class ClassesModel(Model):
         structure: Any = reading.batch.structure
         return Labellings(*structure.encode(np.maximum(labels, 0))), labels >= 0
 
-    def constrain(self, reading: Reading, allowed: Any) -> None:
+    def constrain(self, reading: Reading[ClassRows], allowed: Any) -> None:
         """`allowed` of `MaxentClassifier`."""
         set_allowed(reading, allowed, self.classes)
 
-    def marginals(self, reading: Reading, counts: Floats) -> Floats:
+    def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
         """Probabilities of labels: shape (n, n_classes)."""
         return counts.reshape(reading.n_examples, padded_width(len(self.classes)))[:, : len(self.classes)].copy()
 
@@ -379,7 +379,7 @@ class ClassesModel(Model):
         rows = zip(self.classes.tolist(), self.label_weights()[0], strict=True)
         return TopFeatures({label: largest(self.column_name, ids, row, n) for label, row in rows})
 
-    def explain(self, reading: Reading, label: Any = None, against: Any = None) -> Explanation:
+    def explain(self, reading: Reading[ClassRows], label: Any = None, against: Any = None) -> Explanation:
         """Which features make the best label of a row, or this one, better than the best other one, or that one."""
         return explain_row(self, reading.source.matrix, label, against)
 

@@ -13,7 +13,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.arcs import ArcFeatures
 from partwise.models.dependencies.words import Words
-from partwise.models.features import PairLayout, expand_pairs, few, layout_of
+from partwise.models.features import PairLayout, expand_pairs, is_sparse, layout_of
 from partwise.models.files import layout_parts, read_layout
 from partwise.models.labels import encode_flat, label_array, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch, Problem
@@ -89,7 +89,7 @@ class ArcLabeller:
         ids, columns = expand_pairs(*core.pairs())
         values = core.unpack(self.weights)
         kept = values != 0
-        if not few(values):
+        if not is_sparse(values):
             return self
         used = np.zeros(core.num_attributes, dtype=np.uint8)
         used[ids[kept]] = 1

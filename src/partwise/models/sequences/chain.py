@@ -21,7 +21,7 @@ from partwise.features import Attributes, chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
-from partwise.models.base import Learnt, Reading, Training
+from partwise.models.base import Learnt, Reading, Shortcut, Training
 from partwise.models.encoded import EncodedRows
 from partwise.models.errors import NotAvailable
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
@@ -31,9 +31,8 @@ from partwise.models.labels import label_dicts
 from partwise.models.readers import NameReader, VocabularyReader
 from partwise.models.sequences.explain import explain_edges, explain_ends, explain_positions
 from partwise.models.sequences.features import edge_attributes, edge_layout, node_layout, transition_mask
-from partwise.models.sequences.model import SequenceModel, SequenceSource
+from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
 from partwise.models.sequences.partition import ChainPartitioner
-from partwise.models.shortcut import Shortcut
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.calls import ItemRows, NamedChain
 from partwise.structures import Chain, padded_width
@@ -310,7 +309,7 @@ class ChainModel(ChainBase):
                 pairs[classes[first], classes[second]] = rows
         return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
+    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence better than the second-best one."""
         (one, score), (two, other) = self.two_best(reading, position, *asked)
         classes, rows = self.classes.tolist(), reading.source.rows

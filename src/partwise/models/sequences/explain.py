@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partwise.models.base import Labellings, Reading
+from partwise.models.base import Labellings
 from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows, look_up
 from partwise.models.inspection import Contribution
@@ -15,14 +15,14 @@ from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.sequences.chain import ChainModel
-    from partwise.models.sequences.model import SequenceModel
+    from partwise.models.sequences.model import SequenceModel, SequenceReading
 
 
 Found = tuple[float, Ints, Floats]
 
 
 def contrasted(
-    model: SequenceModel, reading: Reading, position: Any = None, label: Any = None, against: Any = None
+    model: SequenceModel, reading: SequenceReading, position: Any = None, label: Any = None, against: Any = None
 ) -> tuple[Found, Found]:
     """(score, slots, counts) of two labellings of a reading's only sequence.
 
@@ -68,7 +68,7 @@ def contrasted(
     return one, best([each for each in classes if each != classes[chosen]] if against is None else [against])
 
 
-def labels_of(model: SequenceModel, reading: Reading, found: list[Found]) -> Any:
+def labels_of(model: SequenceModel, reading: SequenceReading, found: list[Found]) -> Any:
     """The labels of these labellings, one row per labelling."""
     both = Labellings.of([(slots, counts) for _, slots, counts in found])
     return model.labels_of(reading, np.zeros(len(found), dtype=np.int64), both).reshape(len(found), -1)

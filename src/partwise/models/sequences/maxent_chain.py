@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from partwise.features import Attributes, RowLayout, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Ability, Learnt, Reading, Training
+from partwise.models.base import Ability, Learnt, Training
 from partwise.models.classes.model import classifier_map
 from partwise.models.encoded import EncodedRows, Size
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
@@ -35,7 +35,7 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.sequences.explain import explain_positions
-from partwise.models.sequences.model import SequenceModel
+from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.models.sequences.partition import MaxentPartitioner
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
@@ -212,7 +212,7 @@ class MaxentChainModel(SequenceModel):
         pairs = {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
         return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
+    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence likelier than the second-best one.
 
         log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
@@ -244,7 +244,7 @@ class MaxentChainModel(SequenceModel):
         first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
         return explanation(first, last, (score, other), found, position)
 
-    def _position_scores(self, reading: Reading) -> Floats:
+    def _position_scores(self, reading: SequenceReading) -> Floats:
         """Scores of labels from the positions' own features: (positions, n_labels)."""
         scores = slot_scores(reading.batch, self.weights)
         return scores.reshape(reading.source.rows.n_rows, -1)[:, : self.n_labels]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +52,13 @@ class SequenceSource:
     rule: LabelRule | None = None  # what the structure was told of neighbouring labels
 
 
+SequenceReading: TypeAlias = Reading[SequenceSource]
+
 #: A model of more attributes is read by two threads.
 MANY_NAMES = 10_000
 
 
-class SequenceModel(Model):
+class SequenceModel(Model[SequenceSource]):
     """Labels for every position of a sequence.
 
     template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader`
@@ -249,7 +251,7 @@ class SequenceModel(Model):
     def batch(self, rows: Rows) -> Batch:
         """Structure and features of rows for a single look at each; no sequence is without rows."""
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+    def read(self, X: Any, n_jobs: int = 1) -> SequenceReading:
         sequences = self.reader.sequences(X)
         rows = self.reader.read(sequences, n_jobs=n_jobs)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
@@ -274,11 +276,11 @@ class SequenceModel(Model):
             raise ValueError(f"legal=True: the labels are not O, B-x, I-x, nor those with E-x and S-x: {labels[:20]}")
         return scheme
 
-    def _structure(self, reading: Reading) -> Chain | HistoryChain:
+    def _structure(self, reading: SequenceReading) -> Chain | HistoryChain:
         structure: Chain | HistoryChain = reading.batch.structure  # type: ignore[assignment]
         return structure
 
-    def labels_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+    def labels_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Ints:
         """Labels of all positions of these labellings, end to end: slots are rows of labels, then others."""
         if reading.once_each(which):
             return self._structure(reading).decode(*labellings)
@@ -290,14 +292,14 @@ class SequenceModel(Model):
         labels[pointers(lengths)[owner[nodes]] + position] = label
         return labels
 
-    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
+    def label_numbers(self, reading: SequenceReading, labellings: Labellings) -> Ints | None:
         return self.labels_of(reading, np.arange(reading.batch.n_examples), labellings)
 
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+    def decode(self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
         labels = self.labels_of(reading, which, labellings)
         return label_lists(labels, self.classes, reading.source.rows.lengths[which])
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: SequenceReading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
         labels = Targets.of(y).check(lengths).encode(self.classes)
         possible = np.ones(reading.batch.n_examples, dtype=bool)
@@ -307,7 +309,7 @@ class SequenceModel(Model):
             possible &= reading.source.rule.allows(known, reading.source.rows.lengths)
         return Labellings(*self._structure(reading).encode(known)), possible
 
-    def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
+    def constrain(self, reading: SequenceReading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """`allowed` and `allowed_transitions` of `SequenceTagger`."""
         n_labels, structure = self.n_labels, self._structure(reading)
         rule = transition_rule(allowed_transitions, self.classes)
@@ -328,7 +330,7 @@ class SequenceModel(Model):
             except ValueError as error:
                 raise no_labelling(number, error, self.kept_scheme() is not None) from None
 
-    def rows_of_labels(self, reading: Reading, values: Floats) -> list[Floats]:
+    def rows_of_labels(self, reading: SequenceReading, values: Floats) -> list[Floats]:
         """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
         structure, n_labels = self._structure(reading), self.n_labels
         width, starts = structure.width, structure.slot_offsets().tolist()
@@ -336,9 +338,9 @@ class SequenceModel(Model):
             values[start : start + n * width].reshape(n, width)[:, :n_labels].copy()
             for start, n in zip(starts, reading.source.rows.lengths.tolist(), strict=False)
         ]
-        return reading.spread(rows, lambda: np.empty((0, n_labels)))  # type: ignore[no-any-return]
+        return reading.spread(rows, lambda: np.empty((0, n_labels)))
 
-    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+    def marginals(self, reading: SequenceReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
         return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
@@ -353,13 +355,13 @@ class SequenceModel(Model):
             raise ValueError("there is no position to score")
         return float(np.average(truth == found.encode(self.classes), weights=each))
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
+    def report(self, reading: SequenceReading, labellings: Labellings | None) -> InputReport:
         unknown: tuple[int, int] = reading.source.rows.unknown
         return InputReport(lambda: unknown)
 
     # inspection
 
-    def two_best(self, reading: Reading, *place: Any) -> list[tuple[Ints, float]]:
+    def two_best(self, reading: SequenceReading, *place: Any) -> list[tuple[Ints, float]]:
         """Two labellings to tell apart (see `contrasted`): labels and scores."""
         found = contrasted(self, reading, *place)
         return list(zip(labels_of(self, reading, list(found)), [each[0] for each in found], strict=True))

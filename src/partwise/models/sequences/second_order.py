@@ -12,13 +12,14 @@ import numpy as np
 
 from partwise.features import Attributes, second_order_map
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Ability, Reading
+from partwise.models.base import Ability
 from partwise.models.features import Rows
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_kept, counts_of, explanation
 from partwise.models.sequences.chain import ChainModel, carry_weights
 from partwise.models.sequences.explain import explain_edges, explain_positions
 from partwise.models.sequences.features import label_triples
+from partwise.models.sequences.model import SequenceReading
 from partwise.models.sequences.partition import SecondOrderPartitioner
 from partwise.problem import Batch
 from partwise.structures import SecondOrderChain
@@ -96,7 +97,7 @@ class SecondOrderModel(ChainModel):
                 named[tuple(classes[k] for k in labels)] = [(None, weight)]
         return TopFeatures(found.labels, dict(sorted(named.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
+    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence better than the second-best one."""
         (one, score), (two, other) = self.two_best(reading, position, *asked)
         classes, rows = self.classes.tolist(), reading.source.rows
