@@ -26,7 +26,7 @@ _RULE = re.compile(r"(lower|keep|title|upper)/-(\d{1,6})\+([^/]*)/-(\d{1,6})\+([
 
 @lru_cache(maxsize=1 << 16)
 def lemma_rule(form: str, lemma: str) -> str:
-    """The rule that makes this lemma of this form: `apply_lemma_rule` gives the lemma again, whatever it is."""
+    """Return the rule that makes this lemma of this form: `apply_lemma_rule` gives the lemma again, whatever it is."""
     begin, at, length = _common(form, lemma)
     if length:
         before, after = lemma[:at], lemma[at + length :]
@@ -40,9 +40,9 @@ def lemma_rule(form: str, lemma: str) -> str:
 
 
 def apply_lemma_rule(rule: str, form: str) -> str:
-    """The lemma of a form by a rule; the form itself, in the rule's case, where it is too short for the rule.
+    """Return the lemma of a form by a rule; a form too short for the rule is returned in the rule's case.
 
-    ValueError for a text that is no rule.
+    ValueError for a text that is not a rule.
     """
     if rule.startswith("="):
         return rule[1:]
@@ -56,12 +56,12 @@ def apply_lemma_rule(rule: str, form: str) -> str:
 
 
 def _common(form: str, lemma: str) -> tuple[int, int, int]:
-    """(begin in the form, begin in the lemma, length) of the first longest common substring, whatever its case."""
+    """Return (start in the form, start in the lemma, length) of the first longest common substring, ignoring case."""
     one, other = [c.lower() for c in form], [c.lower() for c in lemma]
     best = (0, 0, 0)
     row = [0] * (len(other) + 1)
     for i, a in enumerate(one, 1):
-        # row[j]: length of the common end of form[:i] and lemma[:j]
+        # row[j] is the length of the common ending of form[:i] and lemma[:j]
         row = [0, *(row[j] + 1 if a == b else 0 for j, b in enumerate(other))]
         longest = max(row)
         if longest > best[2]:

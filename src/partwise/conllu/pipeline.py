@@ -5,28 +5,42 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from partwise.conllu.tagging import ConlluColumns
-from partwise.io import ConlluSentence, FormatError, make_sentence
-from partwise.io.conllu import COLUMNS, DEPREL, FEATS, HEAD, Column, check_fields, is_blank
+from partwise.conllu.columns import ConlluColumns
+from partwise.io.conllu import (
+    COLUMNS,
+    DEPREL,
+    FEATS,
+    HEAD,
+    Column,
+    ConlluSentence,
+    check_fields,
+    is_blank,
+    make_sentence,
+)
+from partwise.io.errors import FormatError
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+
+if TYPE_CHECKING:
+    from partwise.estimators.base import StructuredEstimator
 
 
 @dataclass(frozen=True)
 class Step:
-    """A model, what it is called in messages, the columns that it reads and fills, and how it does that."""
+    """A model with its name for messages, the columns that it reads and fills, and the function that fills them."""
 
     name: str
-    model: Any
+    model: StructuredEstimator
     reads: tuple[Column, ...]
     fills: tuple[Column, ...]
     annotate: Callable[[Sequence[ConlluSentence]], list[ConlluSentence]]
 
 
-def step_of(model: Any, name: str) -> Step:
-    """How a model takes part. ValueError for one that does not read and fill columns of CoNLL-U."""
+def step_of(model: object, name: str) -> Step:
+    """Return a model as a step; raise ValueError for a model that does not read and fill columns of CoNLL-U."""
     from partwise.estimators import DependencyParser, SegmentTagger, SequenceTagger
 
     if isinstance(model, DependencyParser):
@@ -40,18 +54,13 @@ def step_of(model: Any, name: str) -> Step:
             raise ValueError(
                 f"{name}: this tagger was not trained on CoNLL-U, and has no columns to read and fill"
             ) from None
-        return Step(
-            name,
-            model,
-            tuple(columns.looks_at(model)),
-            (columns.target.column,),
-            lambda sentences: columns.annotate(model, sentences),
-        )
+        reads, fills = tuple(columns.looks_at(model)), (columns.target.column,)
+        return Step(name, model, reads, fills, partial(columns.annotate, model))
     raise ValueError(f"{name}: a {type(model).__name__} reads and fills no columns of CoNLL-U")
 
 
 class ConlluPipeline:
-    """Models one after another: taggers and parsers of CoNLL-U, each of which fills columns that the next ones read.
+    """A sequence of taggers and parsers of CoNLL-U, each of which fills columns that the next ones read.
 
         pipeline = ConlluPipeline([tagger, parser])
         sentences = pipeline.annotate([["the", "cat", "sat"]])
@@ -66,16 +75,17 @@ class ConlluPipeline:
     Attributes
     ----------
     steps : list of Step
+        One per model.
     inputs : list of str
-        Columns that the input must have, since a model reads them and none before it fills them.
+        Columns that the input must have, since a model reads them and no model before it fills them.
 
     Raises
     ------
     ValueError
-        For models of other kinds, two that fill the same column, or one that reads what only a later one fills.
+        For models of other kinds, two that fill the same column, or a model that reads what only a later one fills.
     """
 
-    def __init__(self, models: Iterable[Any]) -> None:
+    def __init__(self, models: Iterable[object]) -> None:
         if not isinstance(models, Iterable):
             raise ValueError(f"models must be a list of models, got {type(models).__name__}")
         named = []
@@ -89,7 +99,7 @@ class ConlluPipeline:
         self._check_order()
 
     @property
-    def models(self) -> list[Any]:
+    def models(self) -> list[StructuredEstimator]:
         return [step.model for step in self.steps]
 
     def _check_order(self) -> None:
@@ -105,9 +115,9 @@ class ConlluPipeline:
                     )
 
     def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
-        """The columns that steps read and that are neither given (names of columns) nor filled by a step before.
+        """Return the steps with the columns that they read and that neither `given` names nor an earlier step fills.
 
-        A key of FEATS or MISC that is filled is there, and neither the column's other keys nor the column as a whole.
+        Where a step fills a key of FEATS or MISC, the column's other keys and the column as a whole are still missing.
         """
         there = {Column(COLUMNS.index(name)) for name in given}
         found = []
@@ -124,7 +134,7 @@ class ConlluPipeline:
         return [name for name in COLUMNS if name in names]
 
     def why_not_text(self) -> str | None:
-        """What models read that words alone do not give, or None."""
+        """Return a sentence about the columns that models read and plain text does not have; None if text will do."""
         lacking = self.missing(("form",))
         if not lacking:
             return None
@@ -133,7 +143,7 @@ class ConlluPipeline:
         return f"{step.name} reads {names}, which neither text nor a model before it fills"
 
     def check_filled(self, sentences: Sequence[ConlluSentence]) -> None:
-        """FormatError if a column that every word should have is blank in all of these, and read."""
+        """Raise FormatError if a model reads a column that is blank in all words and that every word should have."""
         for step, columns in self.missing(()):
             for column in columns:
                 if sentences and is_blank(sentences, column):
@@ -144,10 +154,10 @@ class ConlluPipeline:
                         sentences[0].line,
                     )
 
-    def annotate(self, X: Any) -> list[ConlluSentence]:
-        """Sentences with the columns that the models fill.
+    def annotate(self, X: Iterable[ConlluSentence | Sequence[str | Sequence[str]]]) -> list[ConlluSentence]:
+        """Return sentences with the columns that the models fill.
 
-        X : `ConlluSentence` objects, or lists of words: strings, or tuples (form, lemma, upos, xpos, feats) or less
+        X : `ConlluSentence` objects, or lists of words: strings, or tuples (form, lemma, upos, xpos, feats) or shorter
         """
         if isinstance(X, str | ConlluSentence) or not isinstance(X, Iterable):
             raise ValueError(f"X must be a list of sentences, got {type(X).__name__}")
@@ -163,7 +173,7 @@ class ConlluPipeline:
         return self.run(sentences)
 
     def run(self, sentences: list[ConlluSentence]) -> list[ConlluSentence]:
-        """The same for sentences of which nothing is checked, such as some in the middle of a file."""
+        """Do what `annotate` does without checks, for sentences in the middle of a file."""
         for step in self.steps:
             sentences = step.annotate(sentences)
         return sentences
@@ -171,13 +181,13 @@ class ConlluPipeline:
     # model files
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
-        """All models as one file, which `partwise.load` reads; ValueError for formats of other tools."""
+        """Write all models to one file, which `partwise.load` reads; raise ValueError for formats of other tools."""
         from partwise import model_files
 
         model_files.save(self, path, dtype, format)
 
     def to_parts(self) -> ModelParts:
-        """For a model file."""
+        """Return the models as parts of a model file."""
         from partwise.model_files import kind_of
         from partwise.model_files.estimators import to_parts
 
@@ -190,7 +200,7 @@ class ConlluPipeline:
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> ConlluPipeline:
-        """The inverse of `to_parts`."""
+        """Return the pipeline of these parts, the inverse of `to_parts`."""
         from partwise.model_files import class_of
         from partwise.model_files.estimators import from_parts
 
@@ -209,8 +219,8 @@ class ConlluPipeline:
         return f"ConlluPipeline([{', '.join(type(model).__name__ for model in self.models)}])"
 
 
-def _check_word(word: Any, where: str) -> None:
-    """ValueError unless it is a form, or the first columns of a word from the form on."""
+def _check_word(word: object, where: str) -> None:
+    """Raise ValueError unless a word is a form, or a tuple of the form and the columns after it."""
     fields = [word] if isinstance(word, str) else word
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
         raise ValueError(f"{where}: expected a string or a tuple of strings, got {word!r:.60}")
@@ -225,5 +235,5 @@ def _check_word(word: Any, where: str) -> None:
 
 
 def _overlap(one: Column, other: Column) -> bool:
-    """Whether two columns are the same, or one is a key of the other."""
+    """Return whether two columns are the same, or one is a key of the other."""
     return one.number == other.number and (one.key == other.key or None in (one.key, other.key))

@@ -18,7 +18,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
 from partwise.conllu import ConlluColumns, jackknife
-from partwise.conllu.targets import LEMMA_RULE
+from partwise.conllu.columns import LEMMA_RULE
 from partwise.io import ConlluSentence
 from partwise.io.conllu import parse_columns_list
 

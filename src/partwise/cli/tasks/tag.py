@@ -25,7 +25,7 @@ from partwise.cli.tasks.morphology import evaluate_feats, evaluate_lemmas, lemma
 from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, conllu_data, read_tagged, tagged_blocks
 from partwise.conllu import ConlluPipeline
-from partwise.conllu.targets import LEMMA_RULE
+from partwise.conllu.columns import LEMMA_RULE
 from partwise.features.presets import PRESETS
 from partwise.io import CodedSequences
 from partwise.metrics import calibration, chunk_f1
