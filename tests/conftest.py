@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).resolve().parent
-# The oracles are imported as `oracles.*` from every test folder, whatever import mode pytest runs in.
+# Oracles and helpers are imported as `oracles.*` and `helpers.*`, whatever import mode pytest runs in.
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 

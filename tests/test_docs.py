@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from guidesolvers import guide_solvers
 
+from helpers.guide_solvers import guide_solvers
 from partwise import Problem, available_solvers, get_solver, load, model_files, solve, structures
 from partwise.models import ConstraintError, NotAvailable
 from partwise.problem.losses import Loss, get_loss

@@ -7,10 +7,10 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from cutproblems import ElsewhereExecutor, cut, references
 from scipy import sparse
-from smallproblems import Small
 
+from helpers.cut_problems import ElsewhereExecutor, cut, references
+from helpers.small_problems import Small
 from oracles.objective import LOSSES
 from partwise import Problem, solve
 from partwise.features import SlotRows, chain_map, label_features, multiclass_map, slot_map

@@ -9,8 +9,8 @@ import threading
 
 import numpy as np
 import pytest
-from test_threads import run_python
 
+from helpers.processes import run_python
 from partwise import MaxentClassifier
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

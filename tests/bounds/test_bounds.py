@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from smallproblems import KINDS
 
+from helpers.small_problems import KINDS
 from oracles.problems import Case, make_case
 from partwise import (
     ConstituencyParser,

@@ -13,13 +13,13 @@ from itertools import count
 
 import numpy as np
 import pytest
-from modelcases import as_names, sequences
 from rich.console import Console
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from helpers.model_cases import as_names, sequences
 from partwise import DependencyParser, MaxentClassifier, Problem, RegularizationPathCV, Result, SequenceTagger, solve
 from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, TrainingCallback
 from partwise.callbacks.progress import time_left

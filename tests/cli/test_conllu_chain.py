@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from conlluwords import rich_sentences, text_of
 
 import partwise
+from helpers.conllu_words import rich_sentences, text_of
 from partwise import SequenceTagger
 from partwise.conllu import ConlluColumns, ConlluPipeline, jackknife
 from partwise.features import Template

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conlluwords import rich_sentences, text_of
 
 import partwise
+from helpers.conllu_words import rich_sentences, text_of
 from partwise import DependencyParser, SequenceTagger
 from partwise.conllu import ConlluColumns, jackknife
 from partwise.io import read_conllu

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from conlluwords import rich_sentences, text_of
 
 import partwise
+from helpers.conllu_words import rich_sentences, text_of
 from partwise import SequenceTagger
 from partwise.cli.tasks.tag import TagTask
 from partwise.cli.tasks.tagfiles import conllu_data

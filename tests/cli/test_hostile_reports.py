@@ -7,8 +7,8 @@ import warnings
 
 import pytest
 from click.testing import CliRunner
-from reportcases import Reader
 
+from helpers.report_cases import Reader
 from partwise.cli import main
 from partwise.report import plots
 

@@ -9,10 +9,10 @@ import re
 
 import numpy as np
 import pytest
-from partitioncases import arcs, bags, brackets, words
-from partitioncases import chunks as chunks_of_words
 
 import partwise
+from helpers.partition_cases import arcs, bags, brackets, words
+from helpers.partition_cases import chunks as chunks_of_words
 
 
 @pytest.fixture(scope="module")

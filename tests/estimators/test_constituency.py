@@ -9,9 +9,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from modelcases import remade
 
 import partwise
+from helpers.model_cases import remade
 from partwise import ConstituencyParser, ModelFormatError, Problem, load
 from partwise.datasets import make_treebank
 from partwise.io import format_tree

@@ -9,11 +9,11 @@ import pickle
 
 import numpy as np
 import pytest
-from graphcases import LABELS, as_dicts, as_networkx, make
 from scipy import sparse
 from sklearn.base import clone
 
 import partwise
+from helpers.graph_cases import LABELS, as_dicts, as_networkx, make
 from oracles.enumerate import enumeration_of
 from oracles.objective import matrix_of
 from partwise import ConstraintError, GraphLabeler, MaxentClassifier, ModelFormatError
@@ -241,7 +241,7 @@ def test_files(name, tmp_path):
 
 
 def test_damaged_files(tmp_path):
-    from modelcases import remade
+    from helpers.model_cases import remade
 
     model, _, _ = case_of("kinds")
     path = tmp_path / "model.pw"

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from graphcases import Plain, as_dicts, make
 
+from helpers.graph_cases import Plain, as_dicts, make
 from partwise import GraphLabeler
 
 

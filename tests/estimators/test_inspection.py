@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from modelcases import TAGGERS, as_dicts, fitted_classifier, fitted_tagger, sequences
 from scipy import sparse
 
 import partwise
+from helpers.model_cases import TAGGERS, as_dicts, fitted_classifier, fitted_tagger, sequences
 from partwise import MaxentClassifier, SequenceTagger
 from partwise.models.inspection import choose_kept
 

@@ -6,9 +6,9 @@ import copy
 
 import numpy as np
 import pytest
-from modelcases import remade
 
 import partwise
+from helpers.model_cases import remade
 from partwise import SequenceTagger
 from partwise.callbacks import TrainingCallback
 from partwise.model_files import ModelFormatError

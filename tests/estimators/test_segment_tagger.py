@@ -7,9 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
-from modelcases import remade
 
 import partwise
+from helpers.model_cases import remade
 from partwise import ModelFormatError, SegmentTagger
 from partwise.features import Template
 from partwise.io import CodedSequences, Sentences

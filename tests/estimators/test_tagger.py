@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
-from taggercases import EXACT, VARIANTS, named
 
+from helpers.tagger_cases import EXACT, VARIANTS, named
 from partwise.estimators import MaxentClassifier, SequenceTagger
 
 

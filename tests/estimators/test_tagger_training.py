@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from taggercases import EXACT, VARIANTS, named
 
+from helpers.tagger_cases import EXACT, VARIANTS, named
 from partwise.estimators import SequenceTagger
 
 

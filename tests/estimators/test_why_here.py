@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from modelcases import TAGGERS, fitted_classifier, fitted_tagger
 
+from helpers.model_cases import TAGGERS, fitted_classifier, fitted_tagger
 from partwise import DependencyParser, SegmentTagger, SequenceTagger
 from partwise.datasets import make_treebank
 from partwise.models.errors import ConstraintError

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from checkpointcases import problem_for
-from modelmutants import mutate_array, mutate_settings
 
 import partwise
+from helpers.checkpoint_cases import problem_for
+from helpers.model_mutants import mutate_array, mutate_settings
 from partwise import ModelFormatError, SequenceTagger
 from partwise.datasets.images import read_idx
 from partwise.features.patterns import Patterns

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from checkpointcases import ODD, changed, forge, parts, places, run, saved_run
 
+from helpers.checkpoint_cases import ODD, changed, forge, parts, places, run, saved_run
 from partwise import CheckpointError, DivergenceError, available_solvers, solve
 from partwise.solvers.engine.registry import SOLVERS as REGISTERED
 from partwise.solvers.engine.registry import suitable_solvers

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from partitioncases import TEMPLATE, words
 
+from helpers.partition_cases import TEMPLATE, words
 from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.out_of_core import cluster as distributed

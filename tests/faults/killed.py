@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from smallproblems import Small, kind_for, loss_for, penalty_for
 
 import partwise
+from helpers.small_problems import Small, kind_for, loss_for, penalty_for
 from partwise import solve
 from partwise.cli import main
 from partwise.io import files

@@ -10,9 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from modelcases import as_names, sequences
-
 import partwise
+from helpers.model_cases import as_names, sequences
 from partwise import MaxentClassifier, SequenceTagger
 from partwise.cli import main
 from partwise.cli.errors import UserError

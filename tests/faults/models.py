@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelkinds import MODELS
-from modelmutants import forged
 
 import partwise
+from helpers.model_kinds import MODELS
+from helpers.model_mutants import forged
 from partwise import ConstituencyParser, DependencyParser, ModelFormatError
 
 from .damage import damaged

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelcases import as_dicts, as_names, sequences
 from scipy import sparse
 
+from helpers.model_cases import as_dicts, as_names, sequences
 from partwise import (
     ConstituencyParser,
     DependencyParser,

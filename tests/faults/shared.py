@@ -13,10 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
-from smallproblems import Small, loss_for
 
 import partwise
+from helpers.model_cases import (
+    PARSERS,
+    TAGGERS,
+    Fitted,
+    fitted_classifier,
+    fitted_labeler,
+    fitted_parser,
+    fitted_tagger,
+)
+from helpers.small_problems import Small, loss_for
 from partwise import ConstituencyParser, MaxentClassifier, SegmentTagger, SequenceTagger, solve
 from partwise.datasets.treebank import make_treebank
 from partwise.io import parse_trees
@@ -158,7 +166,7 @@ TRAINED = ("lbfgs", "newton", "eg", "eg-batch", "eg-prox", "bcfw", "dcd", "exces
 
 def train_together(number: int, folder: Path) -> tuple[str, str]:
     """Two runs on one problem at the same time, each on two or four threads, against one after the other."""
-    from smallproblems import kind_for, penalty_for
+    from helpers.small_problems import kind_for, penalty_for
 
     solver = TRAINED[number % len(TRAINED)]
     small = Small(kind_for(solver), loss_for(solver), l2=0.05, n=100)

@@ -9,8 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="as the table of faults")
 if sys.platform == "linux":
-    from checkpointcases import changed, forge, places, run
-
+    from helpers.checkpoint_cases import changed, forge, places, run
     from partwise import CheckpointError
     from tests.faults.checkpoints import saved
     from tests.faults.names import MARK, NAMES, watched

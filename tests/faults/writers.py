@@ -11,11 +11,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from checkpointcases import problem_for, run
-from modelcases import as_names, fitted_tagger, sequences
-from partitioncases import CASES
-
 import partwise
+from helpers.checkpoint_cases import problem_for, run
+from helpers.model_cases import as_names, fitted_tagger, sequences
+from helpers.partition_cases import CASES
 from partwise import SequenceTagger, io
 from partwise.cli.output import json_line
 from partwise.compat import pycrfsuite

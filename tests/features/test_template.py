@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oddstrings import ODD_STRINGS
 
+from helpers.odd_strings import ODD_STRINGS
 from partwise._core import Vocabulary
 from partwise.datasets import chunk_features, pos_features
 from partwise.features import Template

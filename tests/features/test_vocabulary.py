@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oddstrings import ODD_STRINGS
 
+from helpers.odd_strings import ODD_STRINGS
 from partwise import SequenceTagger
 from partwise._core import Vocabulary
 

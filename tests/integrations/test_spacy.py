@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conlluwords import rich_sentences
 
+from helpers.conllu_words import rich_sentences
 from partwise import DependencyParser, ModelFormatError, SegmentTagger, SequenceTagger
 from partwise.conllu import ConlluColumns
 from partwise.datasets import make_treebank

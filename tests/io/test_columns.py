@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oddstrings import ODD_STRINGS
 
+from helpers.odd_strings import ODD_STRINGS
 from partwise.io import FormatError, Sentences, parse_columns, read_columns, write_columns
 
 TEXT = b"He PRP B-NP\nran\tVBD  B-VP\n\n\nWe PRP B-NP\n"

@@ -3,9 +3,9 @@
 import gzip
 
 import pytest
-from oddstrings import ODD_STRINGS
 
 import partwise
+from helpers.odd_strings import ODD_STRINGS
 from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.features.presets import read_clusters

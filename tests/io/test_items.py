@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oddstrings import ODD_STRINGS
 
+from helpers.odd_strings import ODD_STRINGS
 from partwise import SequenceTagger
 from partwise.io import FormatError, read_items, write_items
 

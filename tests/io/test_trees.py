@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oddstrings import ODD_STRINGS
 
+from helpers.odd_strings import ODD_STRINGS
 from partwise.io import FormatError, format_tree, iterate_trees, parse_trees, read_trees, write_trees
 
 CAT = ("S", ("NP", ("DT", "the"), ("NN", "cat")), ("VP", ("VBD", "sat")))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import batch_eg, kl, online_eg
 from partwise import ConvergenceWarning, DivergenceError
 from partwise.methods import SimplexFunction, eg, explicit_dual, quadratic

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import kl
 from oracles.excessive_gap import spread
 from partwise import Problem, solve

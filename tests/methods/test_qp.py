@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.large_margin_figures import divergence, figure_2, gradient_range, quadratic, theorem_1
 from partwise import ConvergenceWarning, DivergenceError, solve
 from partwise.methods import eg_qp, explicit_dual

@@ -8,10 +8,10 @@ import struct
 
 import numpy as np
 import pytest
-from modelcases import fitted_classifier, fitted_tagger, remade
 from safetensors.numpy import save_file
 
 import partwise
+from helpers.model_cases import fitted_classifier, fitted_tagger, remade
 from partwise import ModelFormatError
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modelcases import TAGGERS, as_names, fitted_classifier, fitted_tagger, kernel_columns, sequences
 
 import partwise
+from helpers.model_cases import TAGGERS, as_names, fitted_classifier, fitted_tagger, kernel_columns, sequences
 from partwise import DependencyParser, MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise.io import read_conllu
 from partwise.model_files.values import decode_labels

@@ -10,11 +10,11 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from modelcases import PARSERS, TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
-from modelkinds import MODELS
-from modelmutants import CASES, ODD_VALUES, fitted, forged, parsed
 
 import partwise
+from helpers.model_cases import PARSERS, TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
+from helpers.model_kinds import MODELS
+from helpers.model_mutants import CASES, ODD_VALUES, fitted, forged, parsed
 from partwise import ModelFormatError
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import task_of

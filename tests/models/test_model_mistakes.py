@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matching import Matcher, Matching, MatchingModel, data
 
 import partwise
+from helpers.matching import Matcher, Matching, MatchingModel, data
 from partwise import Model, model_files
 from partwise.models import Learnt, NotAvailable, Reading
 from partwise.problem import LabelledBatch

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 import pytest
-from modelcases import fitted_classifier, remade
 
+from helpers.model_cases import fitted_classifier, remade
 from partwise._core import Vocabulary
 from partwise.features import Template
 from partwise.features.macros import Gazetteer

@@ -6,7 +6,8 @@ import contextlib
 
 import numpy as np
 import pytest
-from modelmutants import CASES, fitted
+
+from helpers.model_mutants import CASES, fitted
 
 METHODS = [("predict", ()), ("predict_marginals", ()), ("predict_k_best", (3,)), ("sample", (3,))]
 METHODS += [("entropy", ()), ("predict_proba", ())]

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from guidesolvers import guide_solvers, solver_blocks
 
 import partwise
+from helpers.guide_solvers import guide_solvers, solver_blocks
 from partwise import MaxentClassifier, get_solver, register_loss
 from partwise.cli import main
 from partwise.model_files.values import decode

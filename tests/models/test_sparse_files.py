@@ -6,7 +6,9 @@ import os
 
 import numpy as np
 import pytest
-from modelcases import (
+
+import partwise
+from helpers.model_cases import (
     PARSERS,
     TAGGERS,
     fitted_classifier,
@@ -16,8 +18,6 @@ from modelcases import (
     remade,
     sequences,
 )
-
-import partwise
 from partwise import ConstituencyParser, MaxentClassifier, ModelFormatError, SegmentTagger, SequenceTagger
 
 CHUNKS = [["B-X", "I-X", "O", "B-Y"], ["O", "B-Y"], ["B-X", "O", "O"]]

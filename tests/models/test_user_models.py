@@ -1,4 +1,4 @@
-"""A model of one's own (tests/matching.py) against an enumeration of all answers."""
+"""A model of one's own (tests/helpers/matching.py) against an enumeration of all answers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from matching import N_NUMBERS, Matcher, data
 from sklearn.base import clone
 
 import partwise
+from helpers.matching import N_NUMBERS, Matcher, data
 from partwise import RegularizationPathCV
 from partwise.callbacks import EarlyStopping
 from partwise.models import ConstraintError

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from partitioncases import CASES, TEMPLATE, words
 
+from helpers.partition_cases import CASES, TEMPLATE, words
 from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.out_of_core import cluster as distributed

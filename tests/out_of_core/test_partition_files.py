@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from partitioncases import CASES
 
+from helpers.partition_cases import CASES
 from partwise import PartitionError, solve
 from partwise.model_files import container
 from partwise.out_of_core import partitions

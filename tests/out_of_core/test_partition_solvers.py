@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from partitioncases import CASES
 
+from helpers.partition_cases import CASES
 from partwise import ConvergenceWarning, Problem, solve
 from partwise.out_of_core import partitions
 from partwise.out_of_core.partitions.sizes import Plan

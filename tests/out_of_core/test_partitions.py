@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 import pytest
-from partitioncases import CASES, TEMPLATE, names, words
 from scipy import sparse
 from sklearn.base import clone
 
 import partwise
+from helpers.partition_cases import CASES, TEMPLATE, names, words
 from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, SequenceTagger
 from partwise.features import NameCounts, Template, Vocabulary
 from partwise.models import NotAvailable

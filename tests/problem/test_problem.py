@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Listed, Small
 
+from helpers.small_problems import KINDS, Listed, Small
 from oracles.objective import LOSSES, random_dual_point
 from partwise import CertificateError, Problem, Structure
 from partwise.features import multiclass_map

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reportcases import HOSTILE, all_parts, fitted
+
+from helpers.report_cases import HOSTILE, all_parts, fitted
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from reportcases import fitted, read, texts_of
 
+from helpers.report_cases import fitted, read, texts_of
 from partwise.metrics import calibration
 from partwise.problem.result import Result
 from partwise.report import convergence_plots, draw_arcs, draw_curve, draw_reliability, draw_tree, write_report

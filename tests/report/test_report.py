@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from reportcases import HOSTILE, all_parts, fitted, read, texts_of
 
+from helpers.report_cases import HOSTILE, all_parts, fitted, read, texts_of
 from partwise.models.constituents.treebank import flat_tree
 from partwise.problem.result import Result
 from partwise.report import (

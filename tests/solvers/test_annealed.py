@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Small
 
+from helpers.small_problems import KINDS, Small
 from oracles import annealed_reference as reference
 from partwise import _core, solve
 from partwise.problem.dual_points import ActiveSet, DualPoint

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.bcfw_reference import bcfw
 from oracles.bcfw_reference import start as reference_start
 from partwise import solve

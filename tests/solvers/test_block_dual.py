@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from partitioncases import CASES
-from smallproblems import Small
 
+from helpers.partition_cases import CASES
+from helpers.small_problems import Small
 from oracles.cocoa_reference import CocoaPlus
 from oracles.objective import LOSSES
 from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, solve

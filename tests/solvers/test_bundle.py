@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cutproblems import cut
-from smallproblems import Small
 
+from helpers.cut_problems import cut
+from helpers.small_problems import Small
 from oracles import cutting_planes as figures
 from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, solve
 from partwise.solvers import BMRM, Checkpoint, OneSlack, choose, suitable_solvers

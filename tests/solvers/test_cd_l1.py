@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import Problem, _core, solve
 from partwise.features import LinearMap, logistic_map, maxent_map, maxent_matrix_map, multiclass_map
 from partwise.problem.penalties import ElasticNet

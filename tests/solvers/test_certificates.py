@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from guidesolvers import GUIDE_SOLVERS, guide_solvers
-from smallproblems import (
+
+from helpers.guide_solvers import GUIDE_SOLVERS, guide_solvers
+from helpers.small_problems import (
     BARE_COLUMNS,
     KINDS,
     TOLERANCE,
@@ -16,7 +17,6 @@ from smallproblems import (
     loss_for,
     penalty_for,
 )
-
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve
 from partwise.problem.penalties import L2, ElasticNet

@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from checkpointcases import ODD, attempt, changed, forge, parts, places, problem_for, run, saved_run, without
-from smallproblems import BARE_COLUMNS, Small
 
+from helpers.checkpoint_cases import ODD, attempt, changed, forge, parts, places, problem_for, run, saved_run, without
+from helpers.small_problems import BARE_COLUMNS, Small
 from partwise import CheckpointError, DivergenceError, Problem, available_solvers, solve
 from partwise.features import maxent_map, multiclass_map
 from partwise.problem.losses import Loss

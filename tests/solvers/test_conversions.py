@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cutproblems import cut, drawn
-from smallproblems import Small
 
+from helpers.cut_problems import cut, drawn
+from helpers.small_problems import Small
 from oracles.enumerate import entropy
 from partwise import Problem, solve
 from partwise.problem.dual_points import ActiveSet, DualPoint

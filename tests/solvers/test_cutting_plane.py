@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles import cutting_planes as figures
 from partwise import ConvergenceWarning, MaxentClassifier, solve
 from partwise.solvers import CuttingPlane

@@ -8,8 +8,8 @@ import textwrap
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import ConvergenceWarning, DivergenceError, Problem, SequenceTagger, solve
 from partwise._core import eg_epoch
 from partwise.datasets import make_treebank

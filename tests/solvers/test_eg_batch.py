@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import batch_step
 from partwise import DivergenceError, Problem, solve
 from partwise.problem.dual_points import DualPoint

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import batch_eg, kl
 from oracles.large_margin_figures import figure_3, figure_5, figure_5_weights, log_loss_twin
 from partwise import solve

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import part_eg
 from partwise import ConvergenceWarning, Problem, solve
 from partwise._core import EgOptions, EgState, eg_epoch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import kl, online_eg, online_steps, part_eg
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.solvers import EG

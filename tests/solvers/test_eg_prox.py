@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import ConvergenceWarning, get_solver, solve
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EGProx

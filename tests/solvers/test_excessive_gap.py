@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.problems import make_case
 from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, SequenceTagger, solve
 from partwise.features import slot_map

@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from cutproblems import Drawn, ElsewhereExecutor, cut, references
-from smallproblems import BARE_COLUMNS
 
+from helpers.cut_problems import Drawn, ElsewhereExecutor, cut, references
+from helpers.small_problems import BARE_COLUMNS
 from oracles.objective import LOSSES
 from partwise import Problem, solve
 from partwise.problem import LabelledBatch, ThreadExecutor, Work

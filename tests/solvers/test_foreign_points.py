@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from checkpointcases import forge, parts, run, saved_run
-from smallproblems import Small, penalty_for
 
+from helpers.checkpoint_cases import forge, parts, run, saved_run
+from helpers.small_problems import Small, penalty_for
 from oracles.problems import make_case
 from partwise import CheckpointError, Problem, solve
 from partwise.problem.dual_points import ActiveSet, DualPoint

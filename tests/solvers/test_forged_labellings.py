@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from checkpointcases import forge, parts, run, saved_run
 
+from helpers.checkpoint_cases import forge, parts, run, saved_run
 from partwise import CheckpointError
 
 

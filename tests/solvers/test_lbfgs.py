@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import ConvergenceWarning, Problem, solve
 from partwise.features import multiclass_map
 from partwise.solvers import LBFGS

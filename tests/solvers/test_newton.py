@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import ConvergenceWarning, MaxentClassifier, Problem, solve
 from partwise.features import multiclass_map
 from partwise.problem.losses import Loss

@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from smallproblems import BARE_COLUMNS, Listed, Small
 
+from helpers.small_problems import BARE_COLUMNS, Listed, Small
 from oracles import online_reference as reference
 from partwise import DivergenceError, Problem, solve
 from partwise.features import multiclass_map

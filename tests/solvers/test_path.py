@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small, certified
 
+from helpers.small_problems import Small, certified
 from partwise import ConvergenceWarning, Problem, get_solver, solve
 from partwise.features import multiclass_map
 from partwise.problem.penalties import L2, ElasticNet

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutproblems import cut
 from scipy import sparse
-from smallproblems import Listed, Small
 
 import partwise
+from helpers.cut_problems import cut
+from helpers.small_problems import Listed, Small
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve

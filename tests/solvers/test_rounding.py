@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import Small, certified, kind_for, loss_for, penalty_for
 
+from helpers.small_problems import Small, certified, kind_for, loss_for, penalty_for
 from oracles.objective import LOSSES
 from oracles.optimum import EXTENDED, LONG, Enumerated, optimum
 from partwise import (

@@ -12,8 +12,17 @@ import warnings
 
 import numpy as np
 import pytest
-from smallproblems import BARE_COLUMNS, Listed, Small, certified, kind_for, loss_for, penalty_for, with_another_option
 
+from helpers.small_problems import (
+    BARE_COLUMNS,
+    Listed,
+    Small,
+    certified,
+    kind_for,
+    loss_for,
+    penalty_for,
+    with_another_option,
+)
 from partwise import (
     CertificateError,
     ConvergenceWarning,

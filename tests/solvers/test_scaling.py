@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
-from smallproblems import BARE_COLUMNS
 
+from helpers.small_problems import BARE_COLUMNS
 from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, FeatureWarning, Problem, get_solver, solve
 from partwise.features import logistic_map, maxent_map, maxent_matrix_map
@@ -101,7 +101,7 @@ def test_negative_features_are_refused_by_name(solver):
 
 
 def test_maps_without_columns_and_structures_of_several_parts_are_refused():
-    from smallproblems import Small
+    from helpers.small_problems import Small
 
     with pytest.raises(ValueError, match="'cd' needs column access, which"):
         solve(Small("multiclass", "log").problem, "cd")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import MaxentClassifier, Problem, _core, get_solver, solve
 from partwise.features import LinearMap, multiclass_map
 from partwise.problem.dual_points import DualPoint

@@ -8,9 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutproblems import cut, drawn
-from smallproblems import BARE_COLUMNS, KINDS, TOLERANCE, certified, checked_often, kind_for, loss_for, penalty_for
 
+from helpers.cut_problems import cut, drawn
+from helpers.small_problems import (
+    BARE_COLUMNS,
+    KINDS,
+    TOLERANCE,
+    certified,
+    checked_often,
+    kind_for,
+    loss_for,
+    penalty_for,
+)
 from oracles.objective import LOSSES
 from partwise import ConvergenceWarning, FeatureWarning, Problem, available_solvers, get_solver, solve
 from partwise._core import EgOptions, EgState, eg_epoch

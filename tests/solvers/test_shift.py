@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, TOLERANCE, Small, checked_often, has_option
 
+from helpers.small_problems import KINDS, TOLERANCE, Small, checked_often, has_option
 from oracles.objective import LOSSES, random_dual_point
 from partwise import Problem, available_solvers, get_solver, solve
 from partwise.problem.dual_points import DualPoint

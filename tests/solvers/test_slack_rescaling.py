@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from smallproblems import KINDS, Small
 
+from helpers.small_problems import KINDS, Small
 from partwise import ConvergenceWarning, Problem, SequenceTagger, available_solvers, solve
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.dual_points import DualPoint

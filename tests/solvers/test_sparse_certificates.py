@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Small, checked_often
 
+from helpers.small_problems import KINDS, Small, checked_often
 from partwise import ConvergenceWarning, Problem, available_solvers, solve
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.penalties import ElasticNet

@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
-from smallproblems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 
+from helpers.small_problems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 from partwise import ConvergenceWarning, Problem, available_solvers, get_solver, solve
 from partwise.features import maxent_map
 from partwise.solvers import GIS, IIS, Checkpoint

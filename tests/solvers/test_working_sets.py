@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import _core, solve
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW, CPD, DCD, DCDLight

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles import bcfw_sets_reference as reference
 from partwise import _core
 from partwise.problem.dual_points import DualPoint

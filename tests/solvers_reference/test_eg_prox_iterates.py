@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import part_eg, soft
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EGProx

@@ -10,8 +10,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import batch_eg, batch_step
 from oracles.excessive_gap import algorithm_1, algorithm_2, smoothed, spread
 from oracles.problems import KINDS, dense_problem, make_case

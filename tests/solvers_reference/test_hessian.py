@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from smallproblems import Listed
 
+from helpers.small_problems import Listed
 from oracles.problems import make_case
 from partwise import Problem, _core
 from partwise.problem.losses import Loss

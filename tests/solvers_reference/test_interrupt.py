@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from scalingpasses import begin as begin_scaling
 
+from helpers.scaling_passes import begin as begin_scaling
 from oracles.problems import maxent_case
 from partwise import _core
 

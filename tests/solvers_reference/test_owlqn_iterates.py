@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.owlqn_reference import owlqn
 from partwise.problem.penalties import ElasticNet
 from partwise.solvers import OWLQN

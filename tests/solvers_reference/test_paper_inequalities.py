@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import kl
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG, EGBatch

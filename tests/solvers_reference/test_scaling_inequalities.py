@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scalingpasses import begin
 
+from helpers.scaling_passes import begin
 from oracles.problems import maxent_case
 from oracles.scaling import Maxent
 

@@ -10,9 +10,9 @@ import warnings
 
 import numpy as np
 import pytest
-from scalingpasses import begin, check_cells
-from smallproblems import BARE_COLUMNS
 
+from helpers.scaling_passes import begin, check_cells
+from helpers.small_problems import BARE_COLUMNS
 from oracles.problems import make_case, maxent_case
 from oracles.scaling import Maxent, coordinate_descent, exact_descent, parallel, sequential
 from partwise import FeatureWarning, Problem, _core, solve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles import smo_reference as reference
 from oracles.enumerate import Enumeration
 from partwise import get_solver, solve

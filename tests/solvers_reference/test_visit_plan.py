@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scalingpasses import begin, check_cells
 
+from helpers.scaling_passes import begin, check_cells
 from oracles.problems import maxent_case
 
 LONGEST = 64

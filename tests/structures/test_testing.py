@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Small
 
+from helpers.small_problems import KINDS, Small
 from oracles.enumerate import enumeration_of
 from partwise import Structure
 from partwise.structures.testing import check_structure

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -14,19 +12,11 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from helpers.processes import run_python
 from partwise import MaxentClassifier, _core
 from partwise.structures import Chain, ProjectiveTree, SpanningTree
 from partwise.support import threads
 from partwise.support.checks import count_jobs
-
-
-def run_python(code: str, seconds: float = 60.0) -> str:
-    """What a program prints; a program that hangs is an error."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=seconds, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 class TestNumberOfThreads:
@@ -61,7 +51,8 @@ def test_threads_that_the_system_refuses():
         """
         import os, resource
         import numpy as np
-        from partwise import Problem, solve, threads
+        from partwise import Problem, solve
+        from partwise.support import threads
         from partwise.features import chain_map
         from partwise.structures import Chain
 

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from modelcases import fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
 
+from helpers.model_cases import fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
 from partwise import MaxentClassifier, SequenceTagger
 from partwise.estimators.answers import AnsweringEstimator
 from partwise.out_of_core import cluster as distributed

@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from modelcases import fitted_classifier, fitted_parser
 
+from helpers.model_cases import fitted_classifier, fitted_parser
 from partwise import ConstituencyParser, SegmentTagger, SequenceTagger
 from partwise.cli import main
 from partwise.io import format_tree

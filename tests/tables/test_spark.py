@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modelcases import fitted_parser
 
+from helpers.model_cases import fitted_parser
 from partwise import MaxentClassifier, SequenceTagger
 
 pd = pytest.importorskip("pandas")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from modelcases import TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
 
 import partwise
+from helpers.model_cases import TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
 from partwise import ConstituencyParser, MaxentClassifier, SequenceTagger
 from partwise.cli import main
 from partwise.io import Sentences, format_tree
@@ -257,7 +257,7 @@ class TestMistakes:
         self.refused(tagger, {"w": column}, "in rows 0 to 0.*UTF-8")
 
     def test_graphs_have_no_table(self):
-        from modelcases import fitted_labeler
+        from helpers.model_cases import fitted_labeler
 
         with pytest.raises(ScoringError, match="not available for GraphLabeler"):
             Scorer(fitted_labeler().estimator)

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise.methods import eg_qp
 
 EXACT = 1e-9  # rounding; every inequality here holds in exact arithmetic

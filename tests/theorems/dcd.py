@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from partwise import _core, solve
 from partwise.methods import dcd_additions
 from partwise.problem.dual_points import DualPoint

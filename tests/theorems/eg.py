@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import kl
 from oracles.large_margin_figures import divergence, quadratic, theorem_1
 from partwise import _core

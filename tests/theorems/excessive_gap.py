@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from smallproblems import Small
 
+from helpers.small_problems import Small
 from oracles.eg_figures import kl
 from oracles.excessive_gap import smoothed, spread
 from partwise.problem.dual_points import DualPoint

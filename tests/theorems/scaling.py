@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scalingpasses import begin
 
+from helpers.scaling_passes import begin
 from oracles.problems import maxent_case
 from oracles.scaling import Maxent
 

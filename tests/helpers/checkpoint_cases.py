@@ -8,8 +8,8 @@ import time
 import warnings
 
 import numpy as np
-from smallproblems import Small, kind_for, loss_for, penalty_for
 
+from helpers.small_problems import Small, kind_for, loss_for, penalty_for
 from partwise import CheckpointError, ConvergenceWarning, DivergenceError, Problem, solve
 from partwise.model_files import container
 from partwise.solvers.engine import checkpoint as files

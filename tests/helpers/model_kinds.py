@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from conlluwords import rich_sentences
-from modelcases import (
+from scipy import sparse
+
+from helpers.conllu_words import rich_sentences
+from helpers.model_cases import (
     PARSERS,
     TAGGERS,
     Fitted,
@@ -19,9 +21,7 @@ from modelcases import (
     fitted_parser,
     sequences,
 )
-from modelcases import fitted_tagger as of_tagger
-from scipy import sparse
-
+from helpers.model_cases import fitted_tagger as of_tagger
 from partwise import ConstituencyParser, DependencyParser, GraphLabeler, MaxentClassifier, SegmentTagger, SequenceTagger
 from partwise.conllu import ConlluColumns, ConlluPipeline
 from partwise.features import Template

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
-from modelcases import as_names, sequences
 
+from helpers.model_cases import as_names, sequences
 from partwise import SequenceTagger
 from partwise.metrics import calibration
 from partwise.report import Drawing, draw_arcs, draw_curve, draw_tags, draw_tree

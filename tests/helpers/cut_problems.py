@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from multiprocessing import get_context
 
-from smallproblems import Listed
-
+from helpers.small_problems import Listed
 from oracles.problems import make_case
 from partwise.problem import Batch, BatchSums, Executor, LabelledBatch, Work
 

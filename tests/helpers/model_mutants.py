@@ -7,8 +7,16 @@ import json
 import warnings
 
 import numpy as np
-from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
 
+from helpers.model_cases import (
+    PARSERS,
+    TAGGERS,
+    Fitted,
+    fitted_classifier,
+    fitted_labeler,
+    fitted_parser,
+    fitted_tagger,
+)
 from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.model_files import container, source
