@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise._core import Sentences
 from partwise.conllu.lemma_rules import apply_lemma_rule, lemma_rule
-from partwise.io.coded import CodedSequences
+from partwise.io.coded import CodedSequences, Sentences
 from partwise.io.conllu import (
     FEATS,
     FORM,
