@@ -15,7 +15,7 @@ from papers.outcome import Chart, Claim, Panel, Table
 from papers.tasks import task
 from papers.training import train
 from partwise.solvers import get_solver
-from partwise.solvers.dual.eg_start import psi2_bounds
+from partwise.solvers.dual.base import psi2_bounds
 
 L2 = 100.0
 SHARES = (0.1, 0.01, 0.001)

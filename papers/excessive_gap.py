@@ -17,7 +17,7 @@ from papers.training import train
 from papers.verdicts import mean_text, sooner
 from partwise.problem import Problem
 from partwise.solvers import get_solver
-from partwise.solvers.dual.eg_start import psi2_bounds
+from partwise.solvers.dual.base import psi2_bounds
 
 L2 = 100.0
 #: Solver and options by shown name. The first two pairs are as in the theorems, and with the library's searches.

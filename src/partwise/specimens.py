@@ -8,27 +8,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise._core import (
-    Chain,
+from partwise.features import (
     DenseSegment,
     FeatureMap,
-    Grammar,
     LinearMap,
-    Multiclass,
-    ProjectiveTree,
-    SecondOrderChain,
-    SegmentChain,
     SlotSegment,
-    SpanningTree,
-    Structure,
+    TableRows,
+    attribute_map,
+    second_order_map,
+    segment_map,
+    slot_map,
 )
-from partwise.features import TableRows, attribute_map, second_order_map, segment_map, slot_map
 from partwise.features.kernels.features import kernel_map
 from partwise.features.maxent import maxent_map
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
-from partwise.structures import graph
+from partwise.structures import (
+    Chain,
+    Grammar,
+    Multiclass,
+    ProjectiveTree,
+    SecondOrderChain,
+    SegmentChain,
+    SpanningTree,
+    Structure,
+    graph,
+)
 from partwise.support.arrays import Floats, Ints
 
 

@@ -13,7 +13,7 @@ from partwise import ConvergenceWarning, Problem, solve
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG
-from partwise.solvers.dual.calibration import MONOTONE, calibrate, draw_sample, improving_share
+from partwise.solvers.dual.base import MONOTONE, calibrate, draw_sample, improving_share
 
 
 def fresh(problem: Problem, **options):

@@ -31,7 +31,7 @@ from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.problem.sums import ROUNDS
 from partwise.solvers import BCFW, suitable_solvers
-from partwise.solvers.dual.eg import Chain, visit_all
+from partwise.solvers.dual.base import GibbsBlocks
 from partwise.structures import Multiclass
 
 #: The third example has no weight; in the second partition it is a batch of its own.
@@ -223,11 +223,11 @@ def test_a_pass_of_eg_is_that_of_one_batch(kind, penalty, n_jobs):
     scores = np.random.default_rng(3).normal(size=one.n_slots)
     marginals, entropies = one.marginals_of_scores(scores)
     u = one.terms_of_counts(marginals, None, entropies)[0]
-    first = Chain(one.weights_of_plane(u), u, scores, marginals, entropies, np.full(24, 0.9))
+    first = GibbsBlocks(one.weights_of_plane(u), u, scores, marginals, entropies, np.full(24, 0.9))
     order = np.random.default_rng(4).integers(24, size=72)
     options = EgOptions(l2=one.l2, l1=one.l1, max_step=1.0, n_jobs=n_jobs, round_size=2 if n_jobs > 1 else 0)
-    chains = [Chain(*(array.copy() for array in first)) for _ in range(2)]
-    reports = [visit_all(problem, chain, order, options) for problem, chain in zip((one, several), chains, strict=True)]
+    chains = [GibbsBlocks(*(array.copy() for array in first)) for _ in range(2)]
+    reports = [chain.visit(problem, order, options) for problem, chain in zip((one, several), chains, strict=True)]
     assert reports[1] == pytest.approx(reports[0], rel=1e-12)
     for mine, theirs, before in zip(*chains, first, strict=True):
         np.testing.assert_allclose(theirs, mine, rtol=1e-10, atol=1e-12)

@@ -17,8 +17,8 @@ from partwise.methods.eg import Guarantee
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability, listed
 from partwise.problem.dual_points import DualPoint
+from partwise.solvers.dual.base import max_step, psi2_bounds
 from partwise.solvers.dual.eg import EG
-from partwise.solvers.dual.eg_start import max_step, psi2_bounds
 from partwise.solvers.dual.excessive_gap import steps_to
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_choice, check_positive

@@ -37,8 +37,7 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
-from partwise.solvers.dual.eg import REFRESH, Chain, visit_all
-from partwise.solvers.dual.eg_start import growth_option, start_scores
+from partwise.solvers.dual.base import REFRESH, GibbsBlocks, growth_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
@@ -159,8 +158,10 @@ class Annealed(OnlineSolver[AnnealedState]):
         options = _core.EgOptions(
             l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
         )
-        chain = Chain(state.weights, np.zeros(0), state.scores, state.marginals, state.entropies, state.step_sizes)
-        visits, state.gain = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+        gibbs = GibbsBlocks(
+            state.weights, np.zeros(0), state.scores, state.marginals, state.entropies, state.step_sizes
+        )
+        visits, state.gain = gibbs.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
         state.held += 1

@@ -47,7 +47,7 @@ recovers); w is recomputed from the dual every `REFRESH` passes, as its running 
 
 from dataclasses import dataclass, field
 from math import ceil, isfinite, log2
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,11 +55,12 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
-from partwise.problem.penalties import ElasticNet
 from partwise.problem.result import Status
-from partwise.solvers.dual.calibration import calibrate
-from partwise.solvers.dual.eg_start import (
+from partwise.solvers.dual.base import (
+    REFRESH,
+    GibbsBlocks,
     Start,
+    calibrate,
     growth_option,
     max_step,
     psi2_bounds,
@@ -69,6 +70,7 @@ from partwise.solvers.dual.eg_start import (
     start_option,
     start_scores,
     step_size_option,
+    with_l2,
 )
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
@@ -76,10 +78,8 @@ from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState
-from partwise.support.arrays import Floats, Ints
+from partwise.support.arrays import Floats
 
-#: Passes between two recomputations of the weights.
-REFRESH = 20
 #: Annealing is over when l2 is within this share of its target.
 ANNEALED = 1e-3
 
@@ -103,35 +103,6 @@ class EGState(OnlineState, WatchedState):
     duals: Floats
     plane: Floats = field(default_factory=lambda: np.zeros(0))
     excess: float = 0.0
-
-
-class Chain(NamedTuple):
-    """One run's part of each array, as views."""
-
-    weights: Floats
-    plane: Floats
-    scores: Floats
-    marginals: Floats
-    entropies: Floats
-    step_sizes: Floats
-
-
-def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
-    """Visit these examples, in this order across all batches: (trial steps made, the dual's gain)."""
-    blocks = [
-        _core.EgState(
-            part.native,
-            weights=chain.weights,
-            scores=chain.scores[part.slots],
-            marginals=chain.marginals[part.slots],
-            entropies=chain.entropies[part.examples],
-            step_sizes=chain.step_sizes[part.examples],
-            plane=chain.plane if problem.l1 else None,
-        )
-        for part in problem.in_memory()
-    ]
-    report = _core.eg_epoch(blocks, order, options)
-    return report.visits, report.dual_gain
 
 
 @register(place=2)
@@ -232,7 +203,7 @@ class EG(BlockSolver[EGState]):
                 n_jobs=problem.n_jobs,
                 round_size=self.round_size,
             )
-            visits, gains[k] = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+            visits, gains[k] = chain.visit(problem, self.draw_order(problem, state.rng), options)
             state.visits += visits
         state.epoch += 1
         state.duals += gains
@@ -316,18 +287,15 @@ class EG(BlockSolver[EGState]):
             chain.plane[:] = u
         state.duals[k] = annealed.dual_as_it_is(u, b)
 
-    def _best(self, problem: Problem, state: EGState) -> Chain:
+    def _best(self, problem: Problem, state: EGState) -> GibbsBlocks:
         return self._chain(problem, state, int(np.argmax(state.duals)))
 
-    def _chain(self, problem: Problem, state: EGState, k: int) -> Chain:
+    def _chain(self, problem: Problem, state: EGState, k: int) -> GibbsBlocks:
         arrays = (state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes)
         sizes = [len(array) // self.runs for array in arrays]
-        return Chain(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
+        return GibbsBlocks(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
 
 
 def _annealed(problem: Problem, excess: float) -> Problem:
     """The problem with its l2 so far above the target."""
-    if not excess:
-        return problem
-    l2 = problem.l2 * (1.0 + excess)
-    return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else l2)
+    return with_l2(problem, problem.l2 * (1.0 + excess)) if excess else problem

@@ -43,7 +43,7 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Status
-from partwise.solvers.dual.eg_start import (
+from partwise.solvers.dual.base import (
     Start,
     growth_option,
     max_step,

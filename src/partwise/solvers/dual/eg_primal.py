@@ -29,8 +29,8 @@ import numpy as np
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
+from partwise.solvers.dual.base import start_cost_scale
 from partwise.solvers.dual.eg_batch import BatchEG, BatchState, Moved
-from partwise.solvers.dual.eg_start import start_cost_scale
 from partwise.solvers.engine.base import WarmStart, start_point, start_weights
 from partwise.solvers.engine.registry import register
 from partwise.support.arrays import Floats

@@ -40,10 +40,11 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
-from partwise.problem.penalties import L2, ElasticNet
+from partwise.problem.penalties import L2
 from partwise.problem.result import DivergenceError
-from partwise.solvers.dual.eg import EG, REFRESH, Chain, visit_all
-from partwise.solvers.dual.eg_start import (
+from partwise.solvers.dual.base import (
+    REFRESH,
+    GibbsBlocks,
     Start,
     growth_option,
     max_step,
@@ -52,7 +53,9 @@ from partwise.solvers.dual.eg_start import (
     start_cost_scale,
     start_option,
     start_scores,
+    with_l2,
 )
+from partwise.solvers.dual.eg import EG
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.data_sample import Look
@@ -165,8 +168,10 @@ class EGProx(OnlineSolver[EGProxState]):
             n_jobs=problem.n_jobs,
             round_size=self.round_size,
         )
-        chain = Chain(state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes)
-        visits, state.gain = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+        gibbs = GibbsBlocks(
+            state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes
+        )
+        visits, state.gain = gibbs.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
         if state.epoch % REFRESH == 0:  # u as it is carried along drifts
@@ -174,7 +179,7 @@ class EGProx(OnlineSolver[EGProxState]):
         elif problem.l1:
             u = state.plane - rho * state.center
         else:
-            u = self._pulled(problem, rho).plane_of_weights(state.weights) - rho * state.center
+            u = with_l2(problem, problem.l2 + rho).plane_of_weights(state.weights) - rho * state.center
         state.last = state.weights
         moved = state.last - state.center
         ratio = rho / problem.l2 if problem.l2 > 0 else inf
@@ -213,12 +218,6 @@ class EGProx(OnlineSolver[EGProxState]):
     def _set_weights(self, problem: Problem, state: EGProxState, u: Floats) -> None:
         """The weights of u at the centre."""
         plane = u + state.proximity * state.center
-        state.weights = self._pulled(problem, state.proximity).weights_of_plane(plane)
+        state.weights = with_l2(problem, problem.l2 + state.proximity).weights_of_plane(plane)
         if problem.l1:
             state.plane = plane
-
-    @staticmethod
-    def _pulled(problem: Problem, rho: float) -> Problem:
-        """The problem with l2 + rho in place of l2."""
-        l2 = problem.l2 + rho
-        return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else L2(l2))

@@ -42,7 +42,7 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
-from partwise.solvers.dual.eg_start import psi2_bounds
+from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import POSITIVE, one_of, option

@@ -30,7 +30,7 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual import sdca_blocks, sdca_cliques
-from partwise.solvers.dual.eg_start import Start, sharpness_option, start_cost_scale, start_option
+from partwise.solvers.dual.base import Start, sharpness_option, start_cost_scale, start_option
 from partwise.solvers.dual.sdca_blocks import REACH, BlockState, PulledState
 from partwise.solvers.dual.sdca_cliques import LineState
 from partwise.solvers.engine.base import Certified, WarmStart

@@ -42,13 +42,11 @@ from partwise._core import sdca_start
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.free_weights import balanced, free_part, penalised
-from partwise.solvers.dual.eg_start import start_scores
+from partwise.solvers.dual.base import REFRESH, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.online.base import OnlineState
 from partwise.support.arrays import Floats, Ints
 
-#: Passes between two recomputations of the weights.
-REFRESH = 20
 #: Scores of a start are cut off this far from the gold label's: every label keeps a positive probability.
 REACH = 300.0
 #: The pull to the last intercepts, over l2 / (the median of |x|^2), and what makes it weaker on the way.

@@ -27,14 +27,12 @@ import numpy as np
 from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
-from partwise.solvers.dual.eg_start import start_scores
+from partwise.solvers.dual.base import REFRESH, start_scores
 from partwise.solvers.engine.base import WarmStart, start_point
 from partwise.solvers.engine.point_conversions import clique_marginals
 from partwise.solvers.online.base import OnlineState, drawn_by_gap
 from partwise.support.arrays import Floats, Ints
 
-#: Passes between two recomputations of what drifts.
-REFRESH = 20
 #: The first step that is tried.
 FIRST_STEP = 0.5
 

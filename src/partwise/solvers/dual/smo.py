@@ -38,9 +38,10 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
-from partwise.solvers.engine.base import Certified, WarmStart, start_point
+from partwise.solvers.dual.base import REFRESH, start_cliques
+from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import POSITIVE, one_of, option
-from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
+from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
@@ -49,8 +50,6 @@ from partwise.support.arrays import Floats
 
 Form = Literal["auto", "cliques", "labellings"]
 
-#: Passes between two recomputations of the weights.
-REFRESH = 20
 #: Passes for which a labelling without mass is kept.
 KEEP = 3
 
@@ -186,16 +185,3 @@ class SMO(OnlineSolver[SMOState]):
             report = _core.bcfw_set_epoch(native, order, options)
             state.visits += report.visits
             state.dual += report.dual_gain
-
-
-def start_cliques(problem: Problem, warm_start: WarmStart | None, solver: str) -> Floats:
-    """Clique marginals to start from: those of the gold labellings, or of the warm start."""
-    if warm_start is None:
-        return clique_marginals(problem, None)
-    point = start_point(problem, warm_start, ("cliques", "active", "gibbs", "linear", "slots"))
-    if point is None:
-        raise ValueError(
-            f"{solver} starts from a dual point whose distributions are known (of kind 'cliques', 'active', 'gibbs', "
-            "'linear' or 'slots'); weights alone do not give them"
-        )
-    return clique_marginals(problem, point)

@@ -22,8 +22,9 @@ import numpy as np
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
+from partwise.solvers.dual.base import start_cliques
 from partwise.solvers.dual.eg import EG, EGState
-from partwise.solvers.dual.smo import SMO, SMOState, start_cliques
+from partwise.solvers.dual.smo import SMO, SMOState
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, gibbs_scores

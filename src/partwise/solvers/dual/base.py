@@ -1,0 +1,231 @@
+"""What solvers on distributions share: options, dual points to start from, steps of exponentiated gradient."""
+
+from math import isfinite
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from partwise import _core
+from partwise.problem import Problem
+from partwise.problem.dual_points import DualPoint
+from partwise.problem.penalties import L2, ElasticNet
+from partwise.problem.result import DivergenceError
+from partwise.solvers.engine.base import WarmStart, start_point, start_weights
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
+from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
+from partwise.support.arrays import Floats, Ints
+
+Start = Literal["gold", "uniform"]
+
+#: Passes between two recomputations of what a solver updates step by step (weights, dual), as sums drift.
+REFRESH = 20
+#: Calibration of the first step: share of the data that is used, fewest examples, and share of them that must improve.
+SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95
+
+
+def step_size_option(default: str, theorem: str) -> str | float:
+    """Declare the option that names a rule for steps, or gives one step for all."""
+    values = Values("positive", POSITIVE.contains, words=(default, theorem))
+    return option(default, f"{default}, {theorem}, or a number", values)
+
+
+def start_option() -> Start:
+    """Declare the option of where to start."""
+    return option("gold", "where to start: gold (near the gold labelling) or uniform", one_of(*get_args(Start)))
+
+
+def sharpness_option(values: Values = NOT_NEGATIVE) -> float:
+    """Declare the option of how near to the gold labelling a start is."""
+    return option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts", values)
+
+
+def growth_option(help: str) -> float:
+    """Declare the option of how fast step sizes grow."""
+    return option(1.05, help, Values(">= 1", lambda growth: isfinite(growth) and growth >= 1))
+
+
+def round_size_option() -> int:
+    """Declare the option of how long threads work without exchanging their changes."""
+    help = "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    return option(0, help, at_least(0))
+
+
+def with_l2(problem: Problem, l2: float) -> Problem:
+    """Return the problem with another l2 and the same l1."""
+    return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else L2(l2))
+
+
+def start_cost_scale(start: Start, sharpness: float) -> float:
+    """Return the first slot scores over the costs: -sharpness near the gold labelling, 0 for the uniform start."""
+    return -sharpness if start == "gold" else 0.0
+
+
+def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: float, solver: str) -> Floats:
+    """Return slot scores to start from: cost_scale * c, or those of the warm start."""
+    if warm_start is None:
+        return problem.near_gold_scores(-cost_scale)
+    point = start_point(problem, warm_start, ("gibbs", "linear"))
+    if point is None:
+        # At temperature 0 weights do not tell the distributions; above it they tell more than expected counts do.
+        kinds = ("cliques",) if problem.loss.smooth else ("cliques", "slots", "active")
+        other = start_point(problem, warm_start, kinds)
+        if other is not None:
+            return gibbs_scores(problem, other).scores
+        if not problem.loss.smooth:
+            raise ValueError(
+                f"{solver} at temperature 0 starts from a dual point whose distributions are known (of kind 'gibbs', "
+                "'linear', 'cliques', 'slots' or 'active', as in an earlier result); weights alone, or the plane of an "
+                "aggregate, do not give them"
+            )
+        point = problem.oracle_point(start_weights(problem, warm_start))
+    if point.kind == "linear":
+        return problem.linear_scores(*point.linear())
+    scores = np.array(point.scores, dtype=np.float64)
+    if scores.shape != (problem.n_slots,):
+        raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {problem.n_slots} slots")
+    return scores
+
+
+def start_cliques(problem: Problem, warm_start: WarmStart | None, solver: str) -> Floats:
+    """Return clique marginals to start from: those of the gold labellings, or of the warm start."""
+    if warm_start is None:
+        return clique_marginals(problem, None)
+    point = start_point(problem, warm_start, ("cliques", "active", "gibbs", "linear", "slots"))
+    if point is None:
+        raise ValueError(
+            f"{solver} starts from a dual point whose distributions are known (of kind 'cliques', 'active', 'gibbs', "
+            "'linear' or 'slots'); weights alone do not give them"
+        )
+    return clique_marginals(problem, point)
+
+
+def max_step(problem: Problem) -> float:
+    """Return the longest step: 1 / tau, which forgets the old scores; at temperature 0 what keeps scores finite."""
+    tau = problem.loss.temperature
+    return 1.0 / tau if tau > 0 else 1e3
+
+
+def psi2_bounds(problem: Problem) -> Floats:
+    """Return an upper bound of max_y |A_i'(g_i - counts(y))|^2 for each example (0 where its weight is 0).
+
+    DivergenceError if safe steps, which are made of the bounds, are beyond double precision.
+    """
+    bounds = np.zeros(problem.n_examples)
+    bounds[problem.active] = problem.psi2_bounds(problem.active)
+    with np.errstate(over="ignore"):
+        curvature = problem.sample_weight.sum() * bounds.max() / problem.l2
+    if not isfinite(curvature):
+        worst = int(np.argmax(bounds))  # NaN, if there is one
+        raise DivergenceError(
+            f"no step size in double precision: squared features up to {bounds[worst]:.3g} (example {worst}), sample "
+            f"weights that sum to {problem.sample_weight.sum():.3g}, l2 = {problem.l2:.3g}"
+        )
+    return bounds
+
+
+class GibbsBlocks(NamedTuple):
+    """Gibbs distributions p_i ~ exp(<counts, s_i>) of all examples, and the weights that follow from them.
+
+    weights, plane: w and u, (d,); u is used with l1 alone. scores, marginals: s and mu, (all slots,). entropies,
+    step_sizes: (n,).
+    """
+
+    weights: Floats
+    plane: Floats
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
+
+    def visit(self, problem: Problem, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
+        """Visit these examples, in this order across all batches; return (trial steps made, the dual's gain)."""
+        blocks = [
+            _core.EgState(
+                part.native,
+                weights=self.weights,
+                scores=self.scores[part.slots],
+                marginals=self.marginals[part.slots],
+                entropies=self.entropies[part.examples],
+                step_sizes=self.step_sizes[part.examples],
+                plane=self.plane if problem.l1 else None,
+            )
+            for part in problem.in_memory()
+        ]
+        report = _core.eg_epoch(blocks, order, options)
+        return report.visits, report.dual_gain
+
+
+def calibrate(
+    problem: Problem, scores: Floats, marginals: Floats, entropies: Floats, least: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """Find the first step of adaptive online EG on a tenth of the data (Collins et al. 2008, section 7).
+
+    The paper takes a step with which the dual rises monotonically for at least 95 % of the examples in a tenth of the
+    data, and leaves open how the step is found. Here the tenth, drawn at random, is a problem of its own. A pass of EG
+    over it with one step for all examples counts those whose first trial did not let the dual fall. The step starts at
+    1 (at most 1 / tau, at least `least`) and is halved until these are 95 %. Larger steps are not tried: far from the
+    optimum nearly all examples accept them, which harms the others.
+
+    Parameters
+    ----------
+    scores, marginals, entropies : arrays
+        The dual point to start from, which is left alone.
+    least : float
+        A step that every example is known to accept.
+
+    Returns
+    -------
+    (float, int)
+        The step, and the examples visited to find it.
+    """
+    sample = draw_sample(problem, rng)
+    plane = _plane_of(problem, marginals, sample)
+    step, visits = min(max(1.0, least), max_step(problem)), 0
+    while step > least:
+        share, visited = improving_share(problem, sample, step, plane, scores, marginals, entropies)
+        visits += visited
+        if share >= MONOTONE:
+            break
+        step = max(0.5 * step, least)
+    return step, visits
+
+
+def draw_sample(problem: Problem, rng: np.random.Generator) -> Ints:
+    """Return a tenth of the examples in random order; all of them if there are few."""
+    active = rng.permutation(problem.active)
+    return active[: max(FEWEST, int(np.ceil(SHARE * len(active))))]
+
+
+def improving_share(
+    problem: Problem, sample: Ints, step: float, plane: Floats, scores: Floats, marginals: Floats, entropies: Floats
+) -> tuple[float, int]:
+    """Return (share of the sample for which the first trial did not let the dual fall, examples visited)."""
+    steps = np.full(problem.n_examples, step)
+    weights, visits = problem.weights_of_plane(plane), 0
+    u = plane.copy() if problem.l1 else None
+    # With growth 1 a step size that has changed was refused.
+    options = _core.EgOptions(l2=problem.l2, l1=problem.l1, adaptive=True, growth=1.0)
+    for part, order in problem.visits(sample):
+        state = _core.EgState(
+            part.native,
+            weights=weights,
+            scores=scores[part.slots].copy(),
+            marginals=marginals[part.slots].copy(),
+            entropies=entropies[part.examples].copy(),
+            step_sizes=steps[part.examples],
+            plane=u,
+        )
+        visits += _core.eg_epoch(state, order, options).visits
+    return float(np.mean(steps[sample] == step)), visits
+
+
+def _plane_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
+    """Return u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
+    counts = np.zeros_like(marginals)
+    indptr, slots, gold = problem.gold
+    offsets = problem.slot_offsets
+    owner = np.repeat(np.arange(problem.n_examples), np.diff(indptr))
+    np.add.at(counts, offsets[owner] + slots, gold)
+    for i in sample:
+        counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
+    return problem.dual_terms(DualPoint.of_counts(counts))[0]
