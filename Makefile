@@ -5,6 +5,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH ?= crf maxent
+PAPERS ?= --list
 MUTANTS_ARGS ?=
 FAULTS_ARGS ?=
 FUZZ_SECONDS ?= 60
@@ -31,10 +32,10 @@ pip_install = $(BIN)/python -m pip install --quiet
 # Without isolation the compiler sees the same paths every time, so that build/ stays valid.
 install_package = $(pip_install) --no-build-isolation --no-deps
 
-.PHONY: help demo test lint format clang bench docs sanitize fuzz mutants faults clean
+.PHONY: help demo test lint format clang bench docs papers sanitize fuzz mutants faults clean
 
 help:
-	@echo "make demo | test | lint | format | clang | bench | docs | sanitize | fuzz | mutants | faults | clean"
+	@echo "make demo | test | lint | format | clang | bench | docs | papers | sanitize | fuzz | mutants | faults | clean"
 
 demo: $(VENV)/.package
 	mkdir -p build
@@ -62,6 +63,10 @@ clang: $(VENV)/.build
 
 bench: $(VENV)/.package $(VENV)/.extra-bench
 	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done
+
+# The papers' experiments: make papers PAPERS="eg-mnist-path --data FOLDER"; without PAPERS their names are listed.
+papers: $(VENV)/.package $(VENV)/.extra-plot
+	$(BIN)/python -m papers $(PAPERS)
 
 docs: $(VENV)/.package $(VENV)/.extra-docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky --builder html docs docs/_build/html

@@ -14,7 +14,7 @@ them. `pictures` draws charts, `page` writes all of it to one HTML page.
 
 from papers.catalogue import EXPERIMENTS, PAPERS, find
 from papers.experiment import Cell, Experiment, Records
-from papers.following import follow
+from papers.histories import follow
 from papers.outcome import Chart, Claim, Curve, Panel, Table
 from papers.runner import run
 

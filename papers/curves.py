@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from papers.experiment import Record
-from papers.following import first
+from papers.histories import first
 from papers.outcome import Curve
 
 Values = list[float]

@@ -16,7 +16,7 @@ import numpy as np
 
 from papers.dcd_runs import choose, compete
 from papers.experiment import Cell, Experiment, Record, Records, in_orders, orders_of
-from papers.following import first
+from papers.histories import first
 from papers.outcome import Chart, Claim, Curve, Panel, Table, told
 from papers.verdicts import every, larger, mean_text, sooner
 

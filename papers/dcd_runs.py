@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from papers.experiment import Record, Records
-from papers.following import follow
+from papers.histories import follow
 from papers.tasks import task
 from partwise.callbacks import Session
 from partwise.solvers import get_solver

@@ -10,7 +10,7 @@ import numpy as np
 
 from papers.curves import below, curve
 from papers.experiment import Cell, Experiment, Record, Records, in_orders, orders_of
-from papers.following import first, follow
+from papers.histories import first, follow
 from papers.outcome import Chart, Claim, Panel, Table
 from papers.tasks import task
 from papers.training import train

@@ -21,7 +21,7 @@ from papers.curves import (
     text,
 )
 from papers.experiment import Cell, Experiment, Record, Records, in_orders, orders_of
-from papers.following import first
+from papers.histories import first
 from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train, train_sgd
 from papers.verdicts import CLEARLY, every, larger, mean_text, some, sooner

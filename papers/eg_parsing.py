@@ -10,7 +10,7 @@ import numpy as np
 
 from papers.curves import curve, near_best, optimum, over, passes_to, percent, scores, seconds_per_pass
 from papers.experiment import Cell, Experiment, Records, in_orders, orders_of
-from papers.following import first
+from papers.histories import first
 from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train, train_sgd
 from papers.verdicts import CLEARLY, Verdict, every, larger, mean_text, sooner

@@ -10,7 +10,7 @@ import numpy as np
 
 from papers.curves import below, curve, seconds_per_pass, share_of
 from papers.experiment import Cell, Experiment, Record, Records, in_orders, orders_of
-from papers.following import follow
+from papers.histories import follow
 from papers.outcome import Chart, Claim, Curve, Panel, Table, told
 from papers.tasks import task
 from papers.training import train

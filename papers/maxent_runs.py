@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from papers.experiment import Record, Records
-from papers.following import follow
+from papers.histories import follow
 from papers.maxent_contexts import Contexts, contexts
 from papers.maxent_rows import rows
 from papers.outcome import Curve, Panel

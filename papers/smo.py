@@ -10,7 +10,7 @@ import numpy as np
 
 from papers.curves import curve, text
 from papers.experiment import Cell, Experiment, Record, Records, in_orders, orders_of
-from papers.following import first
+from papers.histories import first
 from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train
 from papers.verdicts import every, larger, mean_text

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from papers.experiment import Record
-from papers.following import follow
+from papers.histories import follow
 from papers.tasks import task
 from partwise.solvers import get_solver
 

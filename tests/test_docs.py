@@ -321,8 +321,8 @@ def test_nothing_in_the_reference_is_empty(docs_modules):
     import stub_docstrings
 
     pages, empty = reference_pages.pages(text_of("api.md")), []
-    names = ("Structure", "Problem", "Solver", "solvers.State", "solvers.Certified", "capabilities.Capability")
-    names += ("dual.DualPoint", *(f"structures.{cls}" for cls in structures.__all__ if cls[0].isupper()))
+    names = ("Structure", "Problem", "Solver", "solvers.State", "solvers.Certified", "problem.capabilities.Capability")
+    names += ("problem.dual_points.DualPoint", *(f"structures.{cls}" for cls in structures.__all__ if cls[0].isupper()))
     assert {f"partwise.{name}.rst" for name in names} - {"partwise.structures.Structure.rst"} <= set(pages)
     for page, text in pages.items():
         name = page[:-4]

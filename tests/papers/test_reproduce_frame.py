@@ -16,7 +16,7 @@ from papers import EXPERIMENTS, PAPERS, Cell, Chart, Claim, Curve, Experiment, P
 from papers.__main__ import command
 from papers.catalogue import get
 from papers.experiment import ORDERS, in_orders, orders_of
-from papers.following import first
+from papers.histories import first
 from papers.tasks import Task
 from partwise import MaxentClassifier
 from partwise.datasets import DATA_SETS
