@@ -12,8 +12,8 @@ from partwise.estimators.answers import has_probabilities, needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.template import Template
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.segments import SegmentModel, Span
-from partwise.models.segments.answering import segment_probabilities
+from partwise.models.segments.labels import Span
+from partwise.models.segments.model import SegmentModel
 from partwise.problem.inference import check_weights
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats
@@ -208,7 +208,7 @@ class SegmentTagger(StructuredEstimator):
         check_weights(reading.batch, model.weights)
         if len(spans) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sequences but spans has {len(spans)}")
-        index = {model.type_name(k): k for k in range(model.n_types)}
+        index = {model.types.name(k): k for k in range(model.n_types)}
         most, lengths, temperature = model.max_lengths(), reading.source.lengths, get_loss(self.loss).temperature
         place = {number: i for i, number in enumerate(reading.numbers.tolist())}
         found = []
@@ -224,7 +224,7 @@ class SegmentTagger(StructuredEstimator):
                     known.append((end, begin, index[label], k))
             if known:
                 ends, begins, labels, order = np.array(sorted(known), dtype=np.int64).T.copy()
-                values[order] = segment_probabilities(model, reading, place[number], begins, ends, labels, temperature)
+                values[order] = model.segment_probabilities(reading, place[number], begins, ends, labels, temperature)
             found.append(values)
         return found
 
@@ -246,7 +246,7 @@ class SegmentTagger(StructuredEstimator):
     def types_(self) -> list[str]:
         """Labels of segments; "O" is that of positions in none."""
         check_is_fitted(self)
-        return [self._model.type_name(k) for k in range(self._model.n_types)]
+        return [self._model.types.name(k) for k in range(self._model.n_types)]
 
     @property
     def max_length_(self) -> int:
@@ -262,7 +262,7 @@ class SegmentTagger(StructuredEstimator):
         for name in self._model.layouts:
             rows = zip(*(part.tolist() for part in self._model.table(name)), strict=True)
             for attribute, k, weight in rows:
-                found[name, self._model.attribute_name(name, attribute), self._model.type_name(k)] = weight
+                found[name, self._model.attribute_name(name, attribute), self._model.types.name(k)] = weight
         return found
 
     @property

@@ -1,6 +1,5 @@
 """Segments of sequences: chunks, names, phrases."""
 
-from partwise.models.segments.model import SegmentModel
-from partwise.models.segments.spans import Span
+from partwise.models.segments.labels import Span
 
-__all__ = ["SegmentModel", "Span"]
+__all__ = ["Span"]

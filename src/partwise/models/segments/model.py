@@ -19,35 +19,54 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features import Attributes, RowLayout, TableRows, segment_map
+from partwise.features import Attributes, TableRows, segment_map
 from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
+from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import encode
 from partwise.models.base import Labellings, Learnt, Reading, Training
-from partwise.models.encoded import EncodedTables
-from partwise.models.features import PairLayout, Rows, expand_pairs
-from partwise.models.files import unpadded
-from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.labels import Targets, warn_of_long_segments
+from partwise.models.constraints import as_booleans
+from partwise.models.costs import row_costs
+from partwise.models.encoded import EncodedTables, Text, Whole, row_kinds, rows_of
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
+from partwise.models.files import layout_parts, padded, read_layout, unpadded
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    Named,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+    largest,
+)
+from partwise.models.labels import Targets, label_dicts, split, warn_of_long_segments
 from partwise.models.readers import Sequences
-from partwise.models.segments.answering import best_spans, label_marginals
-from partwise.models.segments.choosing import costs_of_segments
-from partwise.models.segments.constraining import constrain_segments
-from partwise.models.segments.counting import SegmentCounts
-from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
-from partwise.models.segments.partitioner import SegmentPartitioner, lists_names, read_encoded, word_rows
-from partwise.models.segments.rows import WordRows
-from partwise.models.segments.spans import Segments, Span, Types
-from partwise.models.segments.storing import MOST_POSITIONS, carry_segments, read_segment_parts, segment_parts
-from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
+from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeCounts, WholeFeatures, WordRows
+from partwise.models.segments.labels import Segments, Span, Types
+from partwise.models.segments.partition import SegmentPartitioner, segment_entries
+from partwise.models.sequences.constraints import label_masks, no_labelling
+from partwise.models.sequences.explain import contrasted, labels_of
+from partwise.models.sequences.features import Choice
 from partwise.models.sequences.model import SequenceModel, SequenceSource
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
-from partwise.problem.batch import Gold
+from partwise.problem.batch import Gold, structure_costs
 from partwise.structures import SegmentChain, padded_width
 from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
 from partwise.support.checks import check_choice, check_count, check_sample_weight
 
+#: The largest max_length: each sequence has a row of slots per length.
+MOST_POSITIONS = 1 << 20
+#: Tables of attributes, in the order of weights; lengths and transitions come between "last" and "whole". What an
+#: attribute is called in each, in front of its name, and in explanations.
+TABLES = {
+    "inside": ("", "attribute"),
+    "first": ("first: ", "first"),
+    "last": ("last: ", "last"),
+    "whole": ("segment: ", "segment"),
+}
 SCHEMES = ("iob2", "iob1", "iobes")
 BORDERS = ("both", "first", "last", "none")
 
@@ -70,7 +89,7 @@ class SegmentModel(SequenceModel):
         *,
         longest: int | None,
         borders: str,
-        segment_features: Any,
+        segment_features: object,
         lists: Any,
         segment_cost: bool,
         transitions: str,
@@ -123,7 +142,7 @@ class SegmentModel(SequenceModel):
     @property
     def outside(self) -> Booleans:
         """Which types are O."""
-        return np.array([name is None for name in self.types.names])
+        return self.types.outside
 
     def max_lengths(self) -> Ints:
         """Of the segments of each type."""
@@ -148,35 +167,58 @@ class SegmentModel(SequenceModel):
         if self.whole.needs_words:
             if not isinstance(sequences, TextSequences):
                 raise ValueError("features of whole segments need words: give a template, which reads them")
-            empty = not rows.lengths.any()  # a table without rows has no columns either
-            words = (
-                CodedSequences([], np.empty(0, np.int32), rows.lengths)
-                if empty
-                else CodedSequences.of(sequences.table, 0)
-            )
+            words = CodedSequences([], np.empty(0, np.int32), rows.lengths)
+            if rows.lengths.any():  # a table without rows has no columns either
+                words = CodedSequences.of(sequences.table, 0)
         return WordRows(rows.lengths, rows.n_attributes, rows.table, rows.unknown, words, sequences.numbers)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         assert isinstance(rows, WordRows)
         given = self.classes.tolist()
         self.types = Types.of(given)
-        codes = CodedSequences([str(label) for label in given], labels.astype(np.int32), rows.lengths)
-        gold = self.types.segments(Targets.of(codes), rows.lengths)
+        gold = self.types.segments_of(labels, given, rows.lengths)
         self.choose_length(gold, rows)
         self.classes = self.types.classes(self.max_length)
-        if self.whole.needs_words:
-            assert rows.words is not None
-            self.whole.learn(rows.words, gold, self.outside, int(self.min_count))
-        found = self.find(rows)
-        self._choose_features(rows, gold, found)
+        if rows.words is not None:
+            whole = WholeCounts(self.whole.families)
+            whole.add(rows.words, gold, self.outside)
+            self.whole.known = whole.known(int(self.min_count))
+        found, counts = self.find(rows), self.new_counts()
+        counts.add(rows, gold)
+        self.use_features(counts)
         examples = self._gold_examples(rows, found, gold, weight)
-        batch = examples.batch
-        learnt = Learnt(examples, (self.n_types, self.max_length, rows.lengths))
-        if rows.unknown[0]:
-            return learnt
-        light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
-        source = SequenceSource(rows.lengths, light)
-        return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
+        reading = None
+        if not rows.unknown[0]:
+            light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
+            reading = Reading(examples.batch, len(rows.lengths), source=SequenceSource(rows.lengths, light))
+        return Learnt(examples, (self.n_types, self.max_length, rows.lengths), reading=reading)
+
+    def new_counts(self) -> SegmentCounts:
+        """What features of positions are chosen by, of no sequence yet."""
+        choice = Choice(
+            n_attributes=self.reader.n_attributes,
+            n_labels=self.n_types,
+            observed=self.observed,
+            observed_transitions=False,  # those of segments are counted apart
+            min_count=int(self.min_count),
+            edge_only=None,
+            edge_ids=None,
+            plain=True,
+        )
+        return SegmentCounts(choice, self.borders)
+
+    def use_features(self, counts: SegmentCounts) -> None:
+        """Choose the features by these counts."""
+        n, width, none = self.n_types, self.width, np.empty(0, dtype=np.int64)
+        self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.outside)
+        n_whole = len(self.whole.names)
+        if n_whole and self.whole.needs_words:
+            # every listed segment of training text may take a feature's weight, whose sign then says what it is not
+            self.layouts["whole"] = PairLayout.every(n_whole, n, width)
+        mask = np.tile((np.arange(width) < n).astype(np.uint8), n)
+        if (self.features if self.transitions == "auto" else self.transitions) == "observed":
+            mask = (counts.transitions >= int(self.min_count)).astype(np.uint8)
+        self.transition_mask = mask if self.reader.plain_transitions else np.zeros_like(mask)
 
     def _gold_examples(self, rows: Rows, found: Listed, gold: Segments, weight: Floats | None) -> LabelledBatch:
         batch = self._batch(rows, found, once=False)
@@ -185,15 +227,24 @@ class SegmentModel(SequenceModel):
         return LabelledBatch(batch, slots, weight, self.slot_costs(structure, slots))
 
     def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
-        return costs_of_segments(structure, gold, self.costs_of(self.cost_labels()))
+        table = self.costs_of(self.cost_labels())
+        if table is None:
+            return None
+        others = structure_costs(structure, gold)  # those of borders
+        types, _ = structure.decode(*gold)
+        return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, others)
+
+    # partitions
 
     def feature_parameters(self) -> dict[str, Any]:
+        lists = read_gazetteers(self.lists or {})
+        phrases = {name: sorted(each.phrases) for name, each in lists.items()}
         return {
             **super().feature_parameters(),
             "max_length": None if self.longest is None else int(self.longest),
             "borders": self.borders,
             "segment_features": list(self._families()),
-            "lists": lists_names(self.lists),
+            "lists": None if self.lists is None else encode(phrases, "lists"),
             "segment_cost": self.segment_cost,
             "transitions": self.transitions,
         }
@@ -202,10 +253,30 @@ class SegmentModel(SequenceModel):
         return SegmentPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        return read_encoded(self, parts)
+        tables, kinds = row_kinds("rows", parts, self.reader.n_attributes)
+        kinds |= {"rows/types": Whole(0, self.n_types), "rows/begins": Whole(0, 2)}
+        if self.whole.needs_words:
+            kinds["rows/words"] = Text()
+        found = EncodedTables.read(parts, tables, kinds)
+        if not found.lengths["rows"].all():
+            raise ModelFormatError("has a sequence without positions")
+        return EncodedTables(found.lengths, found.columns, segment_entries(found.lengths, found.columns), found.weight)
+
+    def encoded_rows(self, encoded: EncodedTables) -> tuple[WordRows, Segments]:
+        """Encoded sequences as rows, and their segments."""
+        rows = rows_of("rows", encoded, self.reader.n_attributes)
+        words = None
+        if self.whole.needs_words:
+            flat = encoded.columns["rows/words"]
+            number = {name: k for k, name in enumerate(dict.fromkeys(flat))}
+            codes = np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat))
+            words = CodedSequences(list(number), codes, rows.lengths)
+        numbers = range(len(rows.lengths))
+        gold = Segments(encoded.columns["rows/types"], encoded.columns["rows/begins"].astype(bool), rows.lengths)
+        return WordRows(rows.lengths, rows.n_attributes, rows.table, (0, 0), words, numbers), gold
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
-        rows, gold = word_rows(self, encoded)
+        rows, gold = self.encoded_rows(encoded)
         return self._gold_examples(rows, self.find(rows), gold, encoded.weight)
 
     def cost_labels(self) -> list[Any]:
@@ -227,11 +298,6 @@ class SegmentModel(SequenceModel):
             f"sequence {rows.numbers[i]}: the segment {self.types.names[gold.types[first]]!r} at positions {begin} to "
             f"{begin + size - 1} has {size} positions, max_length is {self.max_length}"
         )
-
-    def _choose_features(self, rows: Rows, gold: Segments, found: Listed) -> None:
-        counts = SegmentCounts(self)
-        counts.add(rows, gold)
-        counts.choose()
 
     @property
     def length_mask(self) -> Bytes:
@@ -315,12 +381,38 @@ class SegmentModel(SequenceModel):
 
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
         found = self.segments_of(reading, which, labellings)
-        flat, ends = self.types.labels(found, self.scheme), pointers(found.lengths).tolist()
-        return [flat[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        return split(self.types.labels(found, self.scheme), found.lengths)
 
     def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
-        """The segments of the best labellings that are not O, with their probabilities at this temperature."""
-        return best_spans(self, reading, labellings, temperature)
+        """The segments of the best labellings that are not O; temperature None: without probabilities."""
+        n = reading.batch.n_examples
+        found = self.segments_of(reading, np.arange(n), labellings)
+        firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
+        owner = np.searchsorted(starts, firsts, side="right") - 1
+        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.outside[found.types[firsts]]
+        every: list[list[Span]] = []
+        for i in range(n):
+            own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
+            begins, labels = firsts[own] - starts[i], found.types[firsts[own]]
+            ends = begins + sizes[own]
+            values: list[float | None] = [None] * len(begins)
+            if temperature is not None:
+                values = self.segment_probabilities(reading, i, begins, ends, labels, temperature).tolist()
+            rows = zip(labels.tolist(), begins.tolist(), ends.tolist(), values, strict=True)
+            every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
+        return every
+
+    def segment_probabilities(
+        self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
+    ) -> Floats:
+        """Of segments of example i of the batch, in the order of ends."""
+        scores = reading.batch.features.scores(i, self.weights)
+        return self._segment_chain(reading).segment_probabilities(i, scores, begins, ends, labels, temperature)
+
+    @staticmethod
+    def _segment_chain(reading: Reading) -> SegmentChain:
+        structure: SegmentChain = reading.batch.structure  # type: ignore[assignment]
+        return structure
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
@@ -340,18 +432,73 @@ class SegmentModel(SequenceModel):
 
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Of labels in IOB2: dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
-        check_choice("output", output, ("dict", "array"))
-        arrays = label_marginals(self, reading, counts)
-        if output == "array":
-            return arrays
-        labels = self.classes.tolist()
-        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+        numbers, arrays = self.types.numbers(self.classes), []
+        offsets, lengths = reading.batch.structure.slot_offsets().tolist(), reading.source.rows.lengths.tolist()
+        later = numbers[:, 1] >= 0
+        for start, n in zip(offsets, lengths, strict=False):
+            rows = counts[start : start + 2 * n * self.width].reshape(2, n, self.width)
+            inside, first = rows[:, :, : self.n_types]
+            array = np.zeros((n, len(self.classes)))
+            array[:, numbers[later, 1]] = np.maximum(inside - first, 0.0)[:, later]
+            array[:, numbers[:, 0]] = first
+            arrays.append(array)
+        spread = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
+        return label_dicts(spread, self.classes.tolist(), output)
 
-    def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
-        """As for `SequenceTagger`, by labels in IOB2."""
-        constrain_segments(self, reading, allowed, allowed_transitions)
+    def constrain(self, reading: Reading, allowed: object = None, allowed_transitions: object = None) -> None:
+        """As for `SequenceTagger`, by labels in IOB2: a segment X begins at a position with B-X, and goes on at I-X.
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        Which labels may follow which are pairs of types, and lengths.
+        """
+        n_labels, structure = len(self.classes), self._segment_chain(reading)
+        if isinstance(allowed_transitions, str):
+            raise ValueError(
+                f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give an array"
+            )
+        pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
+        if allowed_transitions is not None and pairs is None:
+            raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")
+        masks = label_masks(allowed, reading.source.lengths, self.classes)
+        numbers, n = self.types.numbers(self.classes), self.n_types
+        tables = None if pairs is None else np.concatenate(self._allowed_tables(numbers, pairs))
+        for i, number in enumerate(reading.numbers.tolist()):
+            own, length = masks[number], int(reading.source.rows.lengths[i])
+            if own is None and tables is None:
+                continue
+            mask: Bytes = np.ones((structure.num_slots(i) // self.width, self.width), dtype=np.uint8)
+            if tables is not None:
+                mask[3 * length : 3 * length + len(tables), :n] = tables
+            later = None
+            if own is not None:
+                begins, later = own[:, numbers[:, 0]], np.ones((length, self.width), dtype=np.uint8)
+                later[:, :n] = np.where(numbers[:, 1] >= 0, own[:, numbers[:, 1]], False)
+                mask[:length, :n] = begins | later[:, :n]
+                mask[length : 2 * length, :n] = begins
+            try:
+                structure.set_mask(i, mask.ravel())
+                if later is not None:
+                    structure.set_continuation(i, later.ravel())
+            except ValueError as error:
+                raise no_labelling(number, error) from None
+
+    def _allowed_tables(self, numbers: Ints, pairs: Booleans) -> tuple[Booleans, Booleans]:
+        """(length, type) and (type, next type) that these pairs of labels leave."""
+        begin, later = numbers.T
+        has_later = (later >= 0) & ~self.outside
+        after_one = pairs[np.ix_(begin, begin)]  # a segment of one position, then one that begins
+        after_more = np.where(has_later[:, None], pairs[np.ix_(later, begin)], after_one)
+        differ = np.argwhere(after_one != after_more)
+        if len(differ):
+            a, b = (self.types.name(k) for k in differ[0].tolist())
+            raise ValueError(
+                f"allowed_transitions: B-{a} and I-{a} differ before {b}, which segments cannot tell apart"
+            )
+        lengths = np.ones((self.max_length, self.n_types), dtype=bool)
+        lengths[1:] &= np.where(has_later, pairs[begin, later], True)
+        lengths[2:] &= np.where(has_later, pairs[later, later], True)
+        return lengths, after_one
+
+    def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Share of positions that have the right type and begin a segment where they should, whatever the scheme."""
         guess = Targets.of(predicted)
         lengths = guess.lengths()
@@ -363,7 +510,7 @@ class SegmentModel(SequenceModel):
             raise ValueError("there is no position to score")
         return float(np.average((truth.types == found.types) & (truth.begins == found.begins), weights=each))
 
-    # weights by name
+    # weights
 
     def split(self, weights: Floats) -> dict[str, Floats]:
         """The runs of weights by name."""
@@ -375,7 +522,7 @@ class SegmentModel(SequenceModel):
 
     def table(self, name: str) -> tuple[Ints, Ints, Floats]:
         """(attributes, types, weights) of one of the `TABLES`."""
-        core: RowLayout = self.layouts[name].core
+        core = self.layouts[name].core
         attributes, types = expand_pairs(*core.pairs())
         return attributes, types, core.unpack(self.split(self.weights)[name])
 
@@ -386,42 +533,173 @@ class SegmentModel(SequenceModel):
         """The name of an attribute of a table."""
         return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
 
-    def type_name(self, k: int) -> str:
-        """The name of a type."""
-        name = self.types.names[k]
-        return "O" if name is None else name
+    def _cells(self, name: str, mask: Bytes, n_rows: int) -> list[tuple[int, int, float]]:
+        """(row, type, weight) of lengths or transitions that have a weight."""
+        run = unpadded(self.split(self.weights)[name], n_rows, self.n_types)
+        rows, columns = np.nonzero(unpadded(mask, n_rows, self.n_types))
+        return list(zip(rows.tolist(), columns.tolist(), run[rows, columns].tolist(), strict=True))
 
     def transition_features(self) -> dict[tuple[Any, ...], float]:
-        run = unpadded(self.split(self.weights)["transitions"], self.n_types, self.n_types)
-        mask = unpadded(self.transition_mask, self.n_types, self.n_types)
-        cells = zip(*np.nonzero(mask), strict=True)
-        return {(self.type_name(a), self.type_name(b)): float(run[a, b]) for a, b in cells}
+        cells = self._cells("transitions", self.transition_mask, self.n_types)
+        return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in cells}
 
     def length_features(self) -> dict[tuple[int, str], float]:
         """Weights of (length, type)."""
-        run = unpadded(self.split(self.weights)["lengths"], self.max_length, self.n_types)
-        mask = unpadded(self.length_mask, self.max_length, self.n_types)
-        cells = zip(*np.nonzero(mask), strict=True)
-        return {(int(d) + 1, self.type_name(b)): float(run[d, b]) for d, b in cells}
-
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every type and every transition."""
-        return top_features(self, n)
-
-    def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
-        """The features that make the best segmentation of a sequence better than the second-best one."""
-        return explain_segments(self, reading, position, *labels)
-
-    def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
-        return prune_segments(self, threshold, keep)
+        cells = self._cells("lengths", self.length_mask, self.max_length)
+        return {(d + 1, self.types.name(b)): weight for d, b, weight in cells}
 
     def carried(self, old: SegmentModel) -> Floats | None:
-        return carry_segments(self, old)
+        """The old weights where attributes and types agree, 0 elsewhere; None if nothing can agree."""
+        numbers = self.reader.numbers_in(old.reader)
+        if numbers is None:
+            return None
+        types, of_whole = _places(self.types.names, old.types.names), _places(self.whole.names, old.whole.names)
+        runs = {}
+        for name in TABLES:
+            attributes, columns = expand_pairs(*self.layouts[name].core.pairs())
+            there = (of_whole if name == "whole" else numbers)[attributes]
+            runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
+        tied = {
+            "lengths": (np.arange(self.max_length), old.max_length),
+            "transitions": (types, old.n_types),
+        }
+        for name, (place, old_rows) in tied.items():
+            before = unpadded(old.split(old.weights)[name], old_rows, old.n_types)
+            has = (place >= 0) & (place < old_rows)
+            values = np.where(has[:, None], before[np.where(has, place, 0)], 0.0)
+            runs[name] = padded(np.where(types >= 0, values[:, types], 0.0))
+        return np.concatenate([runs[name] for name in self.split(np.empty(0))])
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
+        """The model without small weights; attributes without any are no longer known."""
+        runs, n, width = self.split(self.weights), self.n_types, self.width
+        tables = {name: self.table(name) for name in TABLES}
+        cells = {"lengths": np.flatnonzero(self.length_mask), "transitions": np.flatnonzero(self.transition_mask)}
+        values = {name: tables[name][2] if name in tables else runs[name][cells[name]] for name in runs}
+        everything = np.concatenate(list(values.values()))
+        kept = choose_kept(everything, threshold, keep)
+        parts = np.split(kept, np.cumsum([len(value) for value in values.values()])[:-1])
+        chosen = dict(zip(values, parts, strict=True))
+        pruned = self.with_weights(self.weights)
+        used = np.zeros(self.reader.n_attributes, dtype=bool)
+        for name in ("inside", "first", "last"):
+            used[tables[name][0][chosen[name]]] = True
+        pruned.reader, number = self.reader.keep(used)
+        of_whole = np.zeros(len(self.whole.names), dtype=bool)
+        of_whole[tables["whole"][0][chosen["whole"]]] = True
+        pruned.whole, whole_number = self.whole.kept(of_whole)
+        pruned.layouts, new = {}, {}
+        for name, (attributes, types, weights) in tables.items():
+            renumbered, own = whole_number if name == "whole" else number, chosen[name]
+            size = int(renumbered.max(initial=-1)) + 1 if self.layouts[name].core.num_attributes else 0
+            pruned.layouts[name] = layout_of(size, n, width, renumbered[attributes[own]], types[own])
+            new[name] = pruned.layouts[name].core.pack(weights[own])
+        for name, where in cells.items():
+            new[name] = np.zeros_like(runs[name])
+            new[name][where[chosen[name]]] = values[name][chosen[name]]
+        pruned.transition_mask = np.zeros_like(self.transition_mask)
+        pruned.transition_mask[cells["transitions"][chosen["transitions"]]] = 1
+        return pruned.with_weights(np.concatenate([new[name] for name in runs])), counts_of(everything, kept)
+
+    # inspection
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every type, tables together, and of every pair of types."""
+        found: dict[Any, Named] = {}
+        tables, lengths = {name: self.table(name) for name in TABLES}, self.length_features()
+        for b in range(self.n_types):
+            label, rows = self.types.name(b), list[tuple[Any, float]]()
+            for name, (attributes, types, weights) in tables.items():
+                own = types == b
+                best = largest(lambda k, name=name: self.attribute_name(name, k), attributes[own], weights[own], n)
+                rows += [(f"{TABLES[name][0]}{attribute}", weight) for attribute, weight in best]
+            rows += [(f"length {d}", weight) for (d, name), weight in lengths.items() if name == label and weight]
+            found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
+        pairs = {pair: [(None, weight)] for pair, weight in self.transition_features().items() if weight}
+        return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+
+    def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
+        """What each feature adds to the best segmentation, less what it adds to another one (see `contrasted`)."""
+        found_two = contrasted(self, reading, position, *labels)
+        one, two = (self.classes[row].tolist() for row in labels_of(self, reading, list(found_two)))
+        counts = np.zeros((2, reading.batch.structure.num_slots(0)))
+        for row, (_, slots, uses) in zip(counts, found_two, strict=True):
+            row[slots] = uses
+        found = self._contributions(reading, counts.reshape(2, -1, self.width), one, two)
+        return explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
+
+    def _contributions(self, reading: Reading, counts: Floats, one: list[Any], two: list[Any]) -> list[Contribution]:
+        """What the slots in which the two differ add; counts: how often each has them."""
+        rows, source = counts[0] - counts[1], reading.source.rows
+        length, n, table = len(one), self.n_types, source.attributes()
+        found: list[Contribution] = []
+
+        def add(name: str, rows: Floats, table: Attributes, positions: Ints) -> None:
+            """What rows of attributes add."""
+            owner = np.repeat(np.arange(len(rows)), np.diff(table.row_ptr))
+            values = np.ones(len(owner)) if table.values is None else table.values
+            types, some = np.nonzero((rows[owner, :n] != 0).T & (table.attributes >= 0))
+            ids, place = table.attributes[some], owner[some]
+            amounts = rows[place, types] * values[some] * look_up(self.table(name), ids, types)
+            for j, t, amount in zip(ids.tolist(), positions[place].tolist(), amounts.tolist(), strict=True):
+                kind, attribute = TABLES[name][1], self.attribute_name(name, j)
+                found.append(Contribution(kind, attribute, t, one[t], two[t], amount))
+
+        for k, name in enumerate(("inside", "first", "last")):
+            if self.layouts[name].core.num_attributes:
+                add(name, rows[k * length : (k + 1) * length], table, np.arange(length))
+        runs, start = self.split(self.weights), 3 * length
+        for name, kind, size in (("lengths", "length", self.max_length), ("transitions", "transition", n)):
+            own, weights = rows[start : start + size, :n], runs[name].reshape(size, self.width)[:, :n]
+            for a, b in np.argwhere(own).tolist():
+                title = f"{a + 1 if kind == 'length' else self.types.name(a)} {self.types.name(b)}"
+                first, second = (int(each[start + a, b]) for each in counts)
+                found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
+            start += size
+        if self.layouts["whole"].core.num_attributes:
+            listed = self.find(source)
+            add("whole", rows[start:], listed.rows, listed.listed[1])
+        return found
 
     # model files
 
     def _to_parts(self) -> ModelParts:
-        return segment_parts(self)
+        runs, n = self.split(self.weights), self.n_types
+        parts = ModelParts(self.kind, {"types": self.types.names, "max_length": self.max_length})
+        for name in TABLES:
+            parts.add(name, layout_parts(self.layouts[name], runs[name]))
+        parts.add("features", self.whole.to_parts())
+        parts.arrays["length_weights"] = unpadded(runs["lengths"], self.max_length, n)
+        parts.arrays["transition_weights"] = unpadded(runs["transitions"], n, n)
+        parts.arrays["transitions"] = unpadded(self.transition_mask, n, n)
+        return parts
 
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
-        read_segment_parts(self, parts, n_attributes)
+        names = parts.settings.get("types")
+        if not isinstance(names, list) or not names or not all(name is None or type(name) is str for name in names):
+            raise ModelFormatError("has no list of its types of segments")
+        if len(set(names)) < len(names):
+            raise ModelFormatError("has a type of segments twice")
+        self.types, self.max_length = Types(names), parts.integer("max_length", 1, MOST_POSITIONS)
+        if self.types.classes(self.max_length).tolist() != self.classes.tolist():
+            raise ModelFormatError("has other labels than its types of segments")
+        n = self.n_types
+        lengths = padded(parts.floats("length_weights", self.max_length, n))
+        self.whole = WholeFeatures.from_parts(parts.part("features"))
+        self.layouts, runs = {}, {}
+        for name in TABLES:
+            self.layouts[name], runs[name] = read_layout(parts.part(name), n)
+            known = self.layouts[name].core.num_attributes
+            wanted = len(self.whole.names) if name == "whole" else n_attributes
+            if known != wanted and (known or name == "inside"):
+                raise ModelFormatError(f"has weights of {name!r} for {known} attributes and knows {wanted}")
+        self.transition_mask = padded(parts.mask("transitions", n, n).astype(np.uint8))
+        runs |= {"lengths": lengths, "transitions": padded(parts.floats("transition_weights", n, n))}
+        self._weights = np.empty(0)
+        self._weights = np.concatenate([runs[name] for name in self.split(np.empty(0))])
+
+
+def _places(names: list[Any], old: list[Any]) -> Ints:
+    """The number of each name among the old ones, -1 for others."""
+    index = {name: k for k, name in enumerate(old)}
+    return np.array([index.get(name, -1) for name in names], dtype=np.int64)

@@ -56,7 +56,7 @@ class Types:
         self.names = names
 
     @classmethod
-    def of(cls, labels: list[Any]) -> Types:
+    def of(cls, labels: list[str]) -> Types:
         """Those of these chunk labels; ValueError for a label that is none."""
         parts = [split_label(label) for label in labels]
         for label, (prefix, name) in zip(labels, parts, strict=True):
@@ -68,18 +68,32 @@ class Types:
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def outside(self) -> Booleans:
+        """Which types are O."""
+        return np.array([name is None for name in self.names])
+
+    def name(self, k: int) -> str:
+        """What a type is called."""
+        name = self.names[k]
+        return "O" if name is None else name
+
     def segments(self, targets: Targets, lengths: Ints) -> Segments:
         """Labels as users give them as segments."""
         distinct = targets.classes() if len(lengths) and lengths.any() else label_array([])
-        parts = [split_label(label) for label in distinct.tolist()]
         codes = targets.encode(distinct) if len(distinct) else np.empty(0, dtype=np.int64)
+        return self.segments_of(codes, distinct.tolist(), lengths)
+
+    def segments_of(self, codes: Ints, labels: list[str], lengths: Ints) -> Segments:
+        """The same from the numbers of all labels among these."""
+        if not len(codes):
+            return Segments(codes, np.empty(0, dtype=bool), lengths)
+        parts = [split_label(label) for label in labels]
         index = {name: k for k, name in enumerate(self.names)}
         number = {name: k + 1 for k, name in enumerate(dict.fromkeys(name for prefix, name in parts if prefix != "O"))}
         prefixes = np.array([ord(prefix) for prefix, _ in parts], dtype=np.uint8)
         kinds = np.array([0 if p == "O" else number[name] for p, name in parts], dtype=np.int64)
         types = np.array([index.get(None if p == "O" else name, -1) for p, name in parts], dtype=np.int64)
-        if not len(codes):
-            return Segments(codes, np.empty(0, dtype=bool), lengths)
         begins = chunk_starts(prefixes[codes], kinds[codes]) | (prefixes[codes] == ord("O"))
         begins[pointers(lengths[lengths > 0])[:-1]] = True
         return Segments(types[codes], begins, lengths)
@@ -105,7 +119,6 @@ class Types:
     def labels(self, segments: Segments, scheme: str) -> list[str]:
         """The labels of all positions in a scheme."""
         types, begins = segments.types, segments.begins
-        outside = np.array([name is None for name in self.names])[types]
         prefix = np.where(begins, "B", "I")
         if scheme == "iob1":
             before = np.concatenate([[-1], types[:-1]])
@@ -115,6 +128,6 @@ class Types:
             last = np.zeros(len(types), dtype=bool)
             last[segments.lasts] = True
             prefix = np.where(last, np.where(begins, "S", "E"), prefix)
-        rows = zip(prefix.tolist(), types.tolist(), outside.tolist(), strict=True)
+        rows = zip(prefix.tolist(), types.tolist(), self.outside[types].tolist(), strict=True)
         tails = ["" if not name else f"-{name}" for name in self.names]
         return ["O" if out else p + tails[k] for p, k, out in rows]

@@ -1,15 +1,15 @@
-"""Features of whole segments: their text, their shape, the lists that they are in.
+"""Features of segments: of positions inside them and at their borders, and of whole segments.
 
-A segment has a row of its own only if it has such a feature, so that memory goes with their number. Texts are compared
-by 64-bit keys that are rolled along the words: h(w_1..w_d) = h(w_1..w_{d-1}) * M + h(w_d).
+A whole segment has features by its text, its shape and the lists that it is in. It has a row of its own only if it has
+such a feature, so that memory goes with their number. Texts are compared by 64-bit keys that are rolled along the
+words: h(w_1..w_d) = h(w_1..w_{d-1}) * M + h(w_d).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,59 @@ from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import encode_names, read_names
 from partwise.model_files.parts import ModelParts
-from partwise.models.segments.spans import Segments
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
+from partwise.models.segments.labels import Segments
+from partwise.models.sequences.features import Choice, LayoutCounts, transition_counts
 from partwise.support.arrays import Booleans, Ints, pointers
 
 Keys = NDArray[np.uint64]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 #: What is compared, of each word.
 FAMILIES: dict[str, Callable[[str], str]] = {"text": str, "shape": short_shape}
+
+
+@dataclass(frozen=True, eq=False)
+class WordRows(Rows):
+    """Rows with the words of the positions, if they are known, and the sequences' numbers, for messages."""
+
+    words: CodedSequences | None = None
+    numbers: Sequence[int] = ()
+
+
+class SegmentCounts:
+    """Counts the attributes of positions inside segments and at their borders, and pairs of neighbouring segments."""
+
+    def __init__(self, choice: Choice, borders: str) -> None:
+        names = ["inside", *(name for name in ("first", "last") if borders in ("both", name))]
+        self._choice, self._tables = choice, {name: LayoutCounts(choice) for name in names}
+        self.transitions: Ints = np.zeros(choice.n_labels * choice.width, dtype=np.int64)
+
+    def add(self, rows: Rows, gold: Segments) -> None:
+        """Count a block of sequences with their segments."""
+        for name, counts in self._tables.items():
+            if name == "inside":
+                counts.add(rows, gold.types)
+                continue
+            places = gold.firsts if name == "first" else gold.lasts
+            table = rows.table.take(places) if isinstance(rows.table, Attributes) else rows.table[places]
+            one_each = np.ones(len(places), dtype=np.int64)
+            counts.add(Rows(one_each, rows.n_attributes, table), gold.types[places])
+        n_segments = np.diff(np.searchsorted(gold.firsts, np.cumsum(gold.lengths)), prepend=0)
+        self.transitions += transition_counts(n_segments, gold.types[gold.firsts], self._choice.n_labels)
+
+    def layouts(self, outside: Booleans) -> dict[str, PairLayout]:
+        """The features of positions that are chosen, by table; outside: which types are O.
+
+        The borders of O are its inside: the same feature three times would be one that is three times as large, and
+        slow training down.
+        """
+        found = {name: counts.nodes() for name, counts in self._tables.items()}
+        for name in found.keys() - {"inside"}:
+            core = found[name].core
+            attributes, columns = expand_pairs(*core.pairs())
+            kept = ~outside[columns]
+            found[name] = layout_of(core.num_attributes, core.n_columns, core.width, attributes[kept], columns[kept])
+        return found
 
 
 @dataclass(frozen=True)
@@ -96,13 +142,8 @@ class WholeFeatures:
 
     @property
     def needs_words(self) -> bool:
+        """Whether any segment may have a feature."""
         return bool(self.families or self.lists)
-
-    def learn(self, words: CodedSequences, gold: Segments, outside: Booleans, min_count: int) -> None:
-        """Know the texts and shapes of gold segments; outside: which types are O."""
-        counts = WholeCounts(self.families)
-        counts.add(words, gold, outside)
-        self.known = counts.known(min_count)
 
     @property
     def names(self) -> list[str]:
@@ -112,36 +153,35 @@ class WholeFeatures:
 
     def find(self, words: CodedSequences, lengths: Ints, max_length: int) -> Listed:
         """The segments of these sequences that have features."""
-        n, ends_of = len(words.codes), np.repeat(np.cumsum(lengths), lengths)
-        begins, ends, ids, first = [], [], [], 0
-        positions = np.arange(n)
-
-        def look(keys: Keys, codes: Keys, longest: int, shortest: int, number: Any) -> None:
+        positions, ends_of = np.arange(len(words.codes)), np.repeat(np.cumsum(lengths), lengths)
+        begins, ends, ids = [], [], []
+        for keys, numbers, codes, shortest, longest in self._searches(words):
             for size, rolled in _rolled(codes, min(longest, max_length)):
                 if size < shortest:
                     continue
                 place = np.minimum(np.searchsorted(keys, rolled), len(keys) - 1)
-                found = np.flatnonzero(
-                    (keys[place] == rolled) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)])
-                )
+                inside = positions[: len(rolled)] + size <= ends_of[: len(rolled)]
+                found = np.flatnonzero((keys[place] == rolled) & inside)
                 begins.append(found)
                 ends.append(found + size)
-                ids.append(number(place[found]))
+                ids.append(numbers[place[found]])
+        n_attributes = len(self.lists) + sum(len(self.known[family].keys) for family in self.families)
+        return _grouped(begins, ends, ids, n_attributes, lengths)
 
+    def _searches(self, words: CodedSequences) -> Iterator[tuple[Keys, Ints, Keys, int, int]]:
+        """What is looked for: keys, the attribute of each, keys of all words, and the fewest and the most words."""
+        first = 0
         for family in self.families:
             known = self.known[family]
             if len(known.keys):
                 codes = _keys([FAMILIES[family](name) for name in words.names])[words.codes]
-                look(known.keys, codes, known.longest, 2, lambda place, first=first: place + first)
+                yield known.keys, np.arange(first, first + len(known.keys)), codes, 2, known.longest
             first += len(known.keys)
-        lowered = _keys([name.lower() for name in words.names])[words.codes] if self.lists else None
-        for gazetteer in self.lists.values():
-            assert lowered is not None
+        lowered = _keys([name.lower() for name in words.names] if self.lists else [])
+        for number, gazetteer in enumerate(self.lists.values(), first):
             phrases = [phrase.split() for phrase in gazetteer.phrases]
             keys = np.sort(np.array([_key_of(phrase) for phrase in phrases], dtype=np.uint64))
-            look(keys, lowered, max(map(len, phrases)), 1, lambda place, first=first: np.full(len(place), first))
-            first += 1
-        return _grouped(begins, ends, ids, first, lengths)
+            yield keys, np.full(len(keys), number), lowered[words.codes], 1, max(map(len, phrases))
 
     def kept(self, used: Booleans) -> tuple[WholeFeatures, Ints]:
         """Those of these attributes alone, and the new number of each (-1: gone)."""
@@ -207,7 +247,7 @@ def _key_of(words: list[str]) -> int:
     return key
 
 
-def _rolled(codes: Keys, longest: int) -> Any:
+def _rolled(codes: Keys, longest: int) -> Iterator[tuple[int, Keys]]:
     """(size, key of the words from each position on) for sizes 1, 2, ..., longest; sentences' ends are passed over."""
     rolled = np.zeros(len(codes), dtype=np.uint64)
     for size in range(1, min(longest, len(codes)) + 1):
