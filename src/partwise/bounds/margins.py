@@ -30,17 +30,17 @@ where B = max over y of E(y, gold) / cost(y), by example: the smallest factor wi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from partwise.bounds.losses import Found, Loss, Losses
+from partwise.bounds.held_out import Labellings, Loss, Losses
 from partwise.problem import LabelledBatch
 from partwise.problem.capabilities import Capability
 from partwise.problem.inference import SlotScores, slot_norms, slot_scores
 from partwise.structures.capabilities import structure_capabilities
-from partwise.support.arrays import Floats, Ints
+from partwise.support.arrays import Booleans, Floats, Ints
 
 #: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
 _CALLS = 20
@@ -74,7 +74,7 @@ class Listed(NamedTuple):
     def n_examples(self) -> int:
         return len(np.unique(self.example))
 
-    def put(self, losses: Floats, inside: Any) -> None:
+    def put(self, losses: Floats, inside: Booleans) -> None:
         """Set each listed example's largest loss among the labellings inside, of which there is one at least."""
         losses[self.example] = 0.0
         np.maximum.at(losses, self.example[inside], self.loss[inside])
@@ -85,9 +85,8 @@ def _thresholds(scores: Floats, scaled: Floats) -> Floats:
     apart = cdist(scaled, scaled, "cityblock")
     behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
     with np.errstate(divide="ignore"):
-        ratio = np.where(behind > 0, behind / apart, 0.0)
-    found: Floats = ratio.max(axis=1)
-    return found
+        thresholds: Floats = np.where(behind > 0, behind / apart, 0.0).max(axis=1)
+    return thresholds
 
 
 class Margins:
@@ -204,14 +203,12 @@ class Margins:
             examples.append(i)
             parts.append((scores, costs, losses, _thresholds(scores, counts * self.norms[rows])))
         lengths = [len(each[0]) for each in parts]
-        columns = [np.concatenate(each) if parts else np.empty(0) for each in zip(*parts, strict=True)] or [
-            np.empty(0)
-        ] * 4
+        columns = [np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in range(4)]
         return Listed(np.repeat(np.array(examples, dtype=np.int64), lengths), *columns)
 
     # the relaxation
 
-    def _relaxed(self, direction: Floats, level: Floats, inside: Found) -> Floats:
+    def _relaxed(self, direction: Floats, level: Floats, inside: Labellings) -> Floats:
         """An upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""
         if self.loss == "zero-one":
             return self._any_other(direction, level)
@@ -258,7 +255,7 @@ class Margins:
             found[i] = float(any(each[0] + level[i] >= 0 for each in second))
         return found
 
-    def _apart(self, fixed: Found) -> tuple[Floats, Floats]:
+    def _apart(self, fixed: Labellings) -> tuple[Floats, Floats]:
         """(slope, constant) with E(y, fixed) <= <slope, counts(y)> + constant, by example."""
         if id(fixed) not in self._lines:
             counts = fixed.spread(self.offsets)
@@ -268,7 +265,7 @@ class Margins:
             self._lines[id(fixed)] = self.norms * chord, constant.astype(np.float64)
         return self._lines[id(fixed)]
 
-    def _most_uses(self, fixed: Found, counts: Floats) -> Floats:
+    def _most_uses(self, fixed: Labellings, counts: Floats) -> Floats:
         """How often a labelling can use each of the slots that these labellings use (0 for others)."""
         most = np.zeros(len(counts))
         lengths = np.diff(fixed.indptr)
@@ -294,17 +291,17 @@ class Margins:
                 factor = np.where(better, np.where(cost > 0, apart / cost, np.finfo(np.float64).max ** 0.25), factor)
         return factor * (1.0 + 1e-9)
 
-    def _used(self) -> Any:
+    def _used(self) -> Booleans:
         """Which slots some labelling uses (all, where that is not known)."""
         if Capability.EXPECTATION_ORACLE not in structure_capabilities(self.structure):
             return np.ones(len(self.owner), dtype=bool)
         return self._answers.expectations(np.zeros(len(self.owner))) > 0
 
-    def _maximize(self, scores: Floats, which: Ints | None = None) -> Found:
+    def _maximize(self, scores: Floats, which: Ints | None = None) -> Labellings:
         """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
         indptr, slots, counts = self._answers.best(scores, which)
         if which is None:
-            return Found(indptr, slots, counts)
+            return Labellings(indptr, slots, counts)
         lengths = np.zeros(self.n_examples, dtype=np.int64)
         lengths[which] = np.diff(indptr)
-        return Found(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)
+        return Labellings(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)

@@ -22,14 +22,14 @@ features of the larger set, also for those of new examples that the vocabulary d
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 
-from partwise.bounds.held_out import check_delta
-from partwise.bounds.kl import kl_inverse
-from partwise.bounds.losses import Loss
+from partwise.bounds.held_out import Loss, check_delta, kl_inverse
 from partwise.bounds.margins import Margins
 from partwise.problem import LabelledBatch
 from partwise.support.arrays import Floats
@@ -158,3 +158,69 @@ def _check_gammas(gammas: Sequence[float], least: float) -> list[float]:
         if not least < gamma <= 1.0:
             raise ValueError(f"gamma must be above {least:.4g} (1 / sqrt(2 l n)) and at most 1, got {gamma}")
     return values
+
+
+class Fitted(Protocol):
+    """A fitted estimator, as far as `GibbsClassifier` uses it."""
+
+    weights_: Floats
+    unknown_counts_: tuple[int, int]
+
+    def with_weights(self, weights: Floats) -> Self: ...
+    def predict(self, X: Sequence[object]) -> Sequence[object]: ...
+
+
+class GibbsClassifier:
+    """The classifier that the margin bound is about: Q(w, gamma) of Bartlett et al. 2004, section 5.
+
+    Its weights w' are drawn around those of a fitted estimator: w' ~ N(mu, I), mu = sqrt(2 ln(2 l n gamma^2)) / gamma
+    * w / |w|. Its expected loss on a new example is what `margin_bound` bounds; the estimator's own predictions are not
+    covered.
+
+    The theorem's classifier draws a weight for every feature of an example, with mean 0 for those that the estimator's
+    vocabulary does not have. Here such features have no weight: for examples that have some, this is another
+    classifier than the theorem's, and `predict` warns.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator
+    bound : MarginBound
+        Of that estimator's weights; it says gamma, n and l.
+    random_state : int, Generator or None
+    """
+
+    def __init__(
+        self, estimator: Fitted, bound: MarginBound, random_state: int | np.random.Generator | None = 0
+    ) -> None:
+        self.estimator, self.bound = estimator, bound
+        self._rng = np.random.default_rng(random_state)
+
+    @property
+    def mean(self) -> Floats:
+        """mu."""
+        weights, bound = self.estimator.weights_, self.bound
+        length = math.sqrt(2.0 * math.log(2.0 * bound.most_slots * bound.n_examples * bound.gamma**2)) / bound.gamma
+        return weights * (length / float(np.linalg.norm(weights)))
+
+    def draw(self) -> Fitted:
+        """The estimator with weights drawn from Q."""
+        mean = self.mean
+        return self.estimator.with_weights(mean + self._rng.standard_normal(len(mean)))
+
+    def predict(self, X: Sequence[object], per_example: bool = False) -> Sequence[object]:
+        """Return an answer for each example. One draw for all, or one per example: the expected loss is the same."""
+        parts = [X] if not per_example else [X[i : i + 1] for i in range(len(X))]
+        answers, unknown, total = [], 0, 0
+        for part in parts:
+            drawn = self.draw()
+            answers.append(drawn.predict(part))
+            counts = drawn.unknown_counts_
+            unknown, total = unknown + counts[0], total + counts[1]
+        if unknown:
+            warnings.warn(
+                f"{unknown} of {total} features of X are unknown to the model: the bound is about a classifier with "
+                "weights drawn for them, too, not about these answers",
+                UserWarning,
+                stacklevel=2,
+            )
+        return [each[0] for each in answers] if per_example else answers[0]
