@@ -1,17 +1,31 @@
-"""What can be done while a model trains: show progress, stop early, write the history, have more of it.
+"""What can be done while a model trains: show progress, stop early, write the history, have more points in it.
 
     SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
 
 A callback is any callable that takes a `partwise.solvers.Progress`; returning a true value stops the run.
-`TrainingCallback` adds what happens before and after. Callbacks are called in the order given, and see the scores of
-those before them in `Progress.scores`, and what was found before this step in `Progress.last_scores`. The time they
-take is not counted as the solver's.
+`TrainingCallback` adds what happens before and after. Callbacks are called in the order given. They see the scores of
+earlier callbacks in `Progress.scores`, and those of earlier steps in `Progress.last_scores`. The time that they take is
+not counted as the solver's.
 """
 
-from partwise.callbacks.base import Session, TrainingCallback
-from partwise.callbacks.each_pass import EachPass
-from partwise.callbacks.early_stopping import EarlyStopping
-from partwise.callbacks.history import HistoryWriter
-from partwise.callbacks.progress import ProgressLine
+from typing import TYPE_CHECKING
 
-__all__ = ["EachPass", "EarlyStopping", "HistoryWriter", "ProgressLine", "Session", "TrainingCallback"]
+from partwise.support.lazy import exports
+
+if TYPE_CHECKING:
+    from partwise.callbacks.base import Session as Session
+    from partwise.callbacks.base import TrainingCallback as TrainingCallback
+    from partwise.callbacks.early_stopping import EarlyStopping as EarlyStopping
+    from partwise.callbacks.history import EachPass as EachPass
+    from partwise.callbacks.history import HistoryWriter as HistoryWriter
+    from partwise.callbacks.progress import ProgressLine as ProgressLine
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "base": ("Session", "TrainingCallback"),
+        "early_stopping": ("EarlyStopping",),
+        "history": ("EachPass", "HistoryWriter"),
+        "progress": ("ProgressLine",),
+    },
+)

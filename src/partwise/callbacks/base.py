@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from partwise.problem import Problem
 from partwise.problem.result import Result
-from partwise.solvers.engine.base import Progress
-from partwise.support.arrays import Floats
+from partwise.solvers.engine.base import Callback, Progress
+from partwise.support.arrays import Floats, Ints
 
 
 @dataclass
@@ -33,7 +31,7 @@ class Session:
 
     problem: Problem
     preview: Callable[[Floats], Any]
-    answers: Callable[[Floats, NDArray[np.int64]], Any] | None = None
+    answers: Callable[[Floats, Ints], Any] | None = None
     last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -46,7 +44,7 @@ class TrainingCallback:
     def begin(self, session: Session) -> None:
         """Called before the first step."""
 
-    def __call__(self, progress: Progress) -> Any:
+    def __call__(self, progress: Progress) -> object:
         """Called after each step; returning a true value stops the run."""
         return None
 
@@ -61,7 +59,7 @@ class TrainingCallback:
 class Callbacks:
     """An estimator's callbacks as one callable for `solve`."""
 
-    def __init__(self, given: Any, session: Session) -> None:
+    def __init__(self, given: object, session: Session) -> None:
         self.all = check_callbacks(given)
         self.session = session
 
@@ -73,7 +71,9 @@ class Callbacks:
                 self.begun.append(each)
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None:
             for each in self.begun:
                 each.end(self.session, None)
@@ -92,8 +92,8 @@ class Callbacks:
         return result
 
 
-def check_callbacks(given: Any) -> list[Callable[[Progress], Any]]:
-    """A callable, a list of callables or None as a list; ValueError for anything else."""
+def check_callbacks(given: object) -> list[Callback]:
+    """Return a callable, a list of callables or None as a list; ValueError for anything else."""
     if given is None:
         return []
     found = [given] if callable(given) else given

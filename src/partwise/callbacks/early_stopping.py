@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.callbacks.base import Session, TrainingCallback
 from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.base import Progress
 from partwise.solvers.engine.registry import has_certificates
+from partwise.support.arrays import Floats
 
-Metric = str | Callable[[Any, Any], float]
+Metric = str | Callable[[object, object], float]
 
 
 class EarlyStopping(TrainingCallback):
@@ -50,8 +50,8 @@ class EarlyStopping(TrainingCallback):
 
     def __init__(
         self,
-        X_dev: Any,
-        y_dev: Any,
+        X_dev: object,
+        y_dev: object,
         patience: int = 5,
         metric: Metric | None = None,
         *,
@@ -79,7 +79,7 @@ class EarlyStopping(TrainingCallback):
         self.scores_: list[tuple[float, float]] = []
         self.best_score_ = -math.inf
         self.best_passes_ = 0.0
-        self._best: NDArray[np.float64] | None = None
+        self._best: Floats | None = None
         self._waited = 0
         self._tol = 0.0
 

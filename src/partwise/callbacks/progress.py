@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from partwise.callbacks.base import Session, TrainingCallback
 from partwise.problem.result import Result
 from partwise.solvers.engine.base import Progress
 
-#: Certificates that the estimate of the time left looks back on.
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+#: Number of the last certificates that the estimate of the time left is made from.
 _RECENT = 8
 
 
@@ -31,10 +36,10 @@ class ProgressLine(TrainingCallback):
         How often at most (default: 0.1 on a terminal, else 10).
     """
 
-    def __init__(self, console: Any = None, every_seconds: float | None = None) -> None:
+    def __init__(self, console: Console | None = None, every_seconds: float | None = None) -> None:
         self.console = console
         self.every_seconds = every_seconds
-        self._live: Any = None
+        self._live: Live | None = None
         self._late = ""  # the last line, if it came too soon to be written
         self._drawn = -math.inf
 
@@ -42,7 +47,7 @@ class ProgressLine(TrainingCallback):
         self._start()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
 
     def begin(self, session: Session) -> None:
@@ -117,12 +122,12 @@ class ProgressLine(TrainingCallback):
         self._late = ""
 
     @staticmethod
-    def _text(text: str) -> Any:
+    def _text(text: str) -> Text:
         from rich.text import Text
 
         return Text(text, no_wrap=True, overflow="ellipsis")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "console": None, "_live": None, "_console": None}
 
     def __sklearn_clone__(self) -> ProgressLine:
