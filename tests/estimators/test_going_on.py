@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from partwise import MaxentClassifier, SequenceTagger
+from partwise.estimators.partial_fit import grown_model
 from partwise.models import NotAvailable
 from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver, solve
@@ -139,7 +141,7 @@ def test_partial_fit_grows_a_tagger(solver, template):
     with pytest.raises(ValueError, match="an answer that this model cannot give"):
         model.partial_fit(more, labels)
     before = pickle.loads(pickle.dumps(model))
-    joined = model._grown(model._check_training(), more, labels, ["Z"], None)[0]
+    joined = grown_model(model, replace(model._check_training(), classes=["Z"]), more, labels, None)[0]
     tables = ("state_features", "transition_features")
     for table in tables:
         old, new = getattr(before._model, table)(), getattr(joined, table)()
@@ -168,7 +170,7 @@ def test_partial_fit_grows_a_classifier(rng):
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="label 2, which is not among"):
         model.partial_fit(X, y)
-    grown = model._grown(model._check_training(), X, y, None, None)[0]
+    grown = grown_model(model, model._check_training(), X, y, None)[0]
     scores = np.exp(grown.scores(X)[:, :2])
     assert scores / scores.sum(axis=1, keepdims=True) == pytest.approx(before)
     for _ in range(20):

@@ -229,7 +229,7 @@ def test_features_hashed_all_or_recomputed():
 
 
 def test_faults_of_the_second_classifier_come_before_the_first_is_trained(monkeypatch):
-    monkeypatch.setattr("partwise.estimators.training.solve", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr("partwise.estimators.base.solve", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(ValueError, match="no feature occurs 100000 times"):
         DependencyParser(features="hashed", hash_bits=12, min_count=100000).fit(TRAIN[:20])
     with pytest.raises(ValueError, match="no template is left"):

@@ -7,7 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise._core import sparse_product
-from partwise.estimators import class_data
+from partwise.estimators import classifier
 from partwise.features import maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse
 from partwise.structures import Multiclass
@@ -88,7 +88,7 @@ def changed_meanwhile(monkeypatch):
                 X.indptr[1:] = 2**30
             return validate_data(data, *args, **kwargs)
 
-        monkeypatch.setattr(class_data, "validate_data", damage)
+        monkeypatch.setattr(classifier, "validate_data", damage)
 
     return install
 

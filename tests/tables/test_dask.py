@@ -9,7 +9,7 @@ import pytest
 
 from helpers.model_cases import fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
 from partwise import MaxentClassifier, SequenceTagger
-from partwise.estimators.answers import AnsweringEstimator
+from partwise.estimators import StructuredEstimator
 from partwise.out_of_core import cluster as distributed
 
 pytest.importorskip("pyarrow")
@@ -123,7 +123,7 @@ def test_nothing_is_done_before_it_is_asked_for(model, monkeypatch):
     rows = []
     label = SequenceTagger.predict
     monkeypatch.setattr(SequenceTagger, "predict", lambda self, X: rows.append(len(X)) or label(self, X))
-    numbers = AnsweringEstimator._predict_numbers
+    numbers = StructuredEstimator._predict_numbers
     monkeypatch.setattr(
         SequenceTagger, "_predict_numbers", lambda self, X, p: rows.append(len(X)) or numbers(self, X, p), raising=False
     )

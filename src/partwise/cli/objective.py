@@ -74,7 +74,7 @@ def penalty_settings(settings: dict[str, Any], default_C: float, flags: dict[str
     _check("--l1", l1, zero=True)
     _check("--l2", l2, zero=bool(l1))
     if l1:
-        from partwise.estimators.training import penalty_parameters
+        from partwise.estimators.parameters import penalty_parameters
 
         l2 = 1.0 / default_C if l2 is None else l2
         return penalty_parameters(l1, l2)

@@ -255,7 +255,7 @@ class _OverL1:
 
     def parameters(self, results: list[Any], best: int) -> dict[str, Any]:
         """The estimator's, for a point."""
-        from partwise.estimators.training import penalty_parameters
+        from partwise.estimators.parameters import penalty_parameters
 
         return penalty_parameters(results[best].l1, self.l2)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from partwise.conllu.columns import ConlluColumns
 from partwise.io.conllu import (
@@ -33,7 +33,7 @@ class Step:
     """A model with its name for messages, the columns that it reads and fills, and the function that fills them."""
 
     name: str
-    model: StructuredEstimator
+    model: StructuredEstimator[Any]
     reads: tuple[Column, ...]
     fills: tuple[Column, ...]
     annotate: Callable[[Sequence[ConlluSentence]], list[ConlluSentence]]
@@ -99,7 +99,7 @@ class ConlluPipeline:
         self._check_order()
 
     @property
-    def models(self) -> list[StructuredEstimator]:
+    def models(self) -> list[StructuredEstimator[Any]]:
         return [step.model for step in self.steps]
 
     def _check_order(self) -> None:

@@ -3,8 +3,9 @@
 Names are imported when they are first used: cross-validation alone takes a tenth of a second.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from partwise.support.lazy import exports
 
 if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator as StructuredEstimator
@@ -16,27 +17,16 @@ if TYPE_CHECKING:
     from partwise.estimators.segment_tagger import SegmentTagger as SegmentTagger
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
-_HOME = {
-    "ConstituencyParser": "constituency",
-    "DependencyParser": "parser",
-    "GraphLabeler": "graph_labeler",
-    "MaxentClassifier": "classifier",
-    "RegularizationPathCV": "path_cv",
-    "SegmentTagger": "segment_tagger",
-    "SequenceTagger": "tagger",
-    "StructuredEstimator": "base",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"partwise.estimators.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "base": ("StructuredEstimator",),
+        "classifier": ("MaxentClassifier",),
+        "constituency": ("ConstituencyParser",),
+        "graph_labeler": ("GraphLabeler",),
+        "parser": ("DependencyParser",),
+        "path_cv": ("RegularizationPathCV",),
+        "segment_tagger": ("SegmentTagger",),
+        "tagger": ("SequenceTagger",),
+    },
+)

@@ -1,39 +1,757 @@
-"""The estimator of all models: training, answers, inspection and files, written once.
+"""The estimator of all models: training, predictions, inspection and files, written once.
 
-A subclass is parameters, documentation and the choice of a model (`_make_model`).
+A subclass is parameters, documentation and the choice of a model. `fit` works on local values and sets attributes at
+its very end, inside `unchanged_on_failure`: an error or Ctrl-C leaves an estimator as it was.
 """
 
-from __future__ import annotations
-
 import copy
+import inspect
+import math
 import os
-from dataclasses import replace
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, cast
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.incremental import IncrementalEstimator
-from partwise.estimators.training import LastInput
-from partwise.models.base import Ability
-from partwise.models.inspection import Pruning, without_certificate
-from partwise.problem.result import Result
-from partwise.support.arrays import Floats
-from partwise.support.checks import check_finite_weights
+from partwise.callbacks.base import Callbacks, Session, check_callbacks
+from partwise.estimators.parameters import Seed, TrainingParameters, document, penalty_parameters
+from partwise.estimators.partial_fit import Stream, takes_single_examples, train_further
+from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
+from partwise.model_files.values import object_array
+from partwise.models.base import (
+    Ability,
+    EncodedData,
+    InputReport,
+    Labellings,
+    Learnt,
+    Model,
+    Reading,
+    Shortcut,
+    Training,
+)
+from partwise.models.errors import NotAvailable
+from partwise.models.inspection import Pruning, TopFeatures, without_certificate
+from partwise.problem import LabelledBatch, Problem
+from partwise.problem.capabilities import Capability
+from partwise.problem.inference import best_labellings, check_weights, entropies_of, expectations, values_of
+from partwise.problem.losses import Loss, get_loss
+from partwise.problem.penalties import L2, ElasticNet, Penalty
+from partwise.problem.result import HISTORY, Result
+from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.path import start_of_l1_path
+from partwise.structures import Structure
+from partwise.support.arrays import Floats, Ints
+from partwise.support.checks import (
+    check_choice,
+    check_count,
+    check_finite_weights,
+    check_positive,
+    check_strength,
+    check_sums,
+    count_jobs,
+    seed_of,
+)
+
+ModelT = TypeVar("ModelT", bound=Model[Any])
+Method = TypeVar("Method", bound=Callable[..., object])
+Weights = ArrayLike | None
+CheckpointFile = str | os.PathLike[str] | Checkpoint | None
+#: An answer in the user's terms, as a model decodes it: a label, a list of labels, a tree, ...
+Answer = Any
+ModelReading = Reading[Any]
 
 
-class StructuredEstimator(IncrementalEstimator):
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore the estimator's attributes if the block does not end well (Ctrl-C included)."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def available_where(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Decorate a method that an estimator has where this is true; the check raises an AttributeError elsewhere."""
+
+    def decorate(method: Method) -> Method:
+        return cast(Method, available_if(check)(method))
+
+    return decorate
+
+
+def has_probabilities(estimator: TrainingParameters) -> bool:
+    """Return whether the loss makes the model a distribution; AttributeError with the losses that do if not."""
+    try:
+        loss = get_loss(estimator.loss)
+    except (TypeError, ValueError) as error:
+        raise AttributeError(str(error)) from None
+    if loss.probabilistic:
+        return True
+    raise AttributeError(f"probabilities are not available with loss={loss.name!r}: use 'log' or 'softmax-margin'")
+
+
+needs_probabilities = available_where(has_probabilities)
+
+
+class Answers(list[Answer]):
+    """A list with one answer per example, which NumPy reads as a one-dimensional array of objects.
+
+    Of a plain list of lists NumPy makes a table, or an error where lengths differ; `cross_val_predict` joins answers
+    as arrays.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return object_array(list(self)) if dtype in (None, object) else np.array(list(self), dtype=dtype)
+
+
+class RunOptions(TypedDict):
+    """The options of `solve` that an estimator's parameters decide."""
+
+    solver: str | Solver[Any]
+    tol: float
+    max_passes: float | None
+    max_seconds: float | None
+    random_state: int | None
+    warm_start: WarmStart | None
+    verbose: int
+
+
+@dataclass(frozen=True)
+class _Prepared(Generic[ModelT]):
+    """A fit up to the point where its solver is called; reading: see `Learnt`."""
+
+    model: ModelT
+    reading: ModelReading | None
+    problem: Problem
+    key: FitKey
+    options: RunOptions
+
+
+@dataclass
+class LastInput:
+    """What was strange about the input of the last prediction; a fit makes a new one."""
+
+    report: InputReport | None = None
+
+
+class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     """Base of the estimators.
 
-    `_make_model` is what a subclass has to write; its `__init__` lists its own parameters and may take the others as
-    ``**training``. Constraints of predictions (`allowed`, ...) are those that the model knows; if they leave an example
-    no answer, that is a `ConstraintError`.
+    A subclass is a dataclass of its own parameters that names its model class in `_model_class`, or writes
+    `_make_model` and an `__init__` that lists its own parameters and may take the others as ``**training``. Constraints
+    of predictions (`allowed`, ...) are those that the model knows; if they leave an example no answer, that is a
+    `ConstraintError`.
     """
+
+    result_: Result
+    _model: ModelT
+    _last: LastInput
+    #: The class of models that has the estimator's own parameters as its options.
+    _model_class: ClassVar[type[Model[Any]]]
+    #: The forms that inputs may have, by scikit-learn's names, and whether `fit` needs `y`.
+    _input_forms: ClassVar[tuple[str, ...]] = ("two_d_array",)
+    _needs_answers: ClassVar[bool] = False
+    #: What "auto" stands for where the loss is smooth and the penalty is "l2", and the largest C for that.
+    _auto_solver: ClassVar[tuple[str, float] | None] = None
+    #: Parameters that may name files of phrases, as attributes of the model too: model files hold the phrases.
+    _phrases: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that model files did not have at first, with what they were then.
+    _earlier: ClassVar[dict[str, object]] = {}
+    #: What the dual point of the last fit belongs to.
+    _fit_key: FitKey | None = None
+    #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.
+    _stream: Stream | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "_model_class" in vars(cls):  # for scikit-learn's routing of metadata
+            setattr(cls, "__metadata_request__predict", dict.fromkeys(cls._model_class.constraints))
+        super().__init_subclass__(**options)
+        document(cls)
+
+    def __post_init__(self) -> None:
+        if "sklearn.metrics" in sys.modules:  # else nobody has asked for what it imports
+            from partwise.metrics.scorers import register_scorers
+
+            register_scorers()
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return scikit-learn's list of parameters; with ``**training`` in `__init__` those of its base class too."""
+        kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}
+        inherited = {each.name for each in fields(cls)} if inspect.Parameter.VAR_KEYWORD in kinds else set()
+        return sorted({*super()._get_param_names(), *inherited})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for form in ("two_d_array", "sparse", "dict", "string"):
+            setattr(tags.input_tags, form, form in self._input_forms)
+        tags.target_tags.required |= self._needs_answers
+        return tags
+
+    def _make_model(self) -> ModelT:
+        """Return a model with the parameters that are about models, checked; it has not learnt yet."""
+        training = {each.name for each in fields(TrainingParameters)}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in training}
+        return cast(ModelT, self._model_class(**own))
+
+    # training
+
+    def fit(
+        self, X: object, y: object = None, sample_weight: Weights = None, *, checkpoint: CheckpointFile = None
+    ) -> Self:
+        """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
+
+        An example of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
+        (`partwise.out_of_core.partitions.open`), which has its answers and weights: training data in files.
+
+        checkpoint : path or `partwise.solvers.Checkpoint`
+            A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
+            from it and ends with the same bits as one that was not interrupted.
+        """
+        with unchanged_on_failure(self):
+            prepared = self._prepare_fit(X, y, sample_weight)
+            with Callbacks(self.callbacks, self._session(prepared)) as callbacks:
+                callback = callbacks if callbacks.all else None
+                result = solve(prepared.problem, callback=callback, checkpoint=checkpoint, **prepared.options)
+                result = callbacks.end(result)
+            self._keep(prepared, result)
+        return self
+
+    def prepare(self, X: object, y: object = None, sample_weight: Weights = None) -> Session:
+        """Return what `fit` would solve, without solving it: the problem, and previews of the estimator by weights.
+
+        ``session = estimator.prepare(X, y)``, then ``solve(session.problem, ...)`` with any solver, and
+        ``session.preview(weights)`` is an estimator that predicts with these weights. This one is left as it is.
+        """
+        return self._session(self._prepare_fit(X, y, sample_weight))
+
+    def _session(self, prepared: _Prepared[ModelT]) -> Session:
+        answers = None if prepared.reading is None else partial(self._training_answers, prepared)
+        return Session(prepared.problem, partial(self._preview, prepared.model), answers)
+
+    def fit_path(self, Cs: Sequence[float], X: object, y: object = None, sample_weight: Weights = None) -> list[Result]:
+        """Fit for each of these C in turn, each from the solution of the one before; the last one stays.
+
+        `use` puts any of the results in its place. No callbacks are called.
+        """
+        if not len(Cs):
+            raise ValueError("Cs holds no values")
+        for C in Cs:
+            check_strength("Cs: each value", C)
+        with unchanged_on_failure(self):
+            self.C = Cs[-1]
+            prepared = self._prepare_fit(X, y, sample_weight)
+            penalties = [_times(prepared.problem.penalty, self.C / C) for C in Cs]
+            results = solve_path(prepared.problem, penalties, **prepared.options)
+            self._keep(prepared, results[-1])
+        return results
+
+    def fit_l1_path(
+        self,
+        l1_min: float,
+        X: object,
+        y: object = None,
+        sample_weight: Weights = None,
+        *,
+        l1_max: float | None = None,
+        points: int = 10,
+    ) -> list[Result]:
+        """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; the last one stays.
+
+        The strength of |w|^2 / 2 is that of the estimator's parameters at all of them. l1_max: None is the smallest
+        at which all weights are zero. `penalty`, `l1_ratio` and `C` are those of `l1_min` afterwards; `use` puts the
+        weights of any of the results in the last one's place. No callbacks are called.
+        """
+        check_positive("l1_min", l1_min)
+        if l1_max is not None:
+            check_positive("l1_max", l1_max)
+        check_count("points", points)
+        with unchanged_on_failure(self):
+            self.set_params(**penalty_parameters(l1_min, self._check_training().l2))
+            prepared = self._prepare_fit(X, y, sample_weight)
+            options, what = prepared.options, ""
+            if l1_max is None:
+                l1_max, weights = start_of_l1_path(prepared.problem)
+                what = f"{l1_max:g}, from which on all weights are zero"
+                if options["warm_start"] is None:
+                    options = {**options, "warm_start": weights}
+            if l1_max < l1_min:
+                raise ValueError(f"l1_min = {l1_min:g} must be at most {what or f'l1_max = {l1_max:g}'}")
+            l2, free = prepared.problem.l2, prepared.problem.penalty.free
+            penalties = [ElasticNet(l1, l2, free) for l1 in np.geomspace(l1_max, l1_min, points).tolist()]
+            results = solve_path(prepared.problem, penalties, **options)
+            self._keep(prepared, results[-1])
+        return results
+
+    def use(self, result: Result) -> Self:
+        """Take the weights of another result of the last `fit_path`."""
+        check_is_fitted(self)
+        self._adopt(self._model.with_weights(result.weights), result)
+        return self
+
+    @available_where(takes_single_examples)
+    def partial_fit(
+        self,
+        X: object,
+        y: object = None,
+        classes: ArrayLike | None = None,
+        sample_weight: Weights = None,
+        *,
+        grow: bool = False,
+    ) -> Self:
+        """Train on these examples once, from where the last call (or `fit`, or a model file) ended.
+
+        The solver must be one that keeps nothing of single examples: `perceptron`, `mira` or `sgd`, which "auto" stands
+        for. There is no certificate: `result_.status` says so.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`. The first call chooses the features, and the labels unless `classes` says more; features that
+            are not among them are left out by later calls, labels are an error.
+        classes : array, optional
+            All labels that there will be, on the first call.
+        sample_weight : array, optional
+            One weight per example.
+        grow : bool
+            Later calls add the features and labels of their examples (and `classes`) to the model, with weights 0.
+            Taggers of named attributes with `order=1`, classifiers.
+        """
+        with unchanged_on_failure(self):
+            train_further(self, X, y, classes, sample_weight, grow)
+        return self
+
+    def _prepare_fit(self, X: object, y: object, sample_weight: Weights) -> _Prepared[ModelT]:
+        training = self._check_training()
+        model = self._make_model()
+        if not isinstance(model, Model):
+            raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
+        model.check_cost(training.loss)
+        if isinstance(X, EncodedData):
+            if y is not None or sample_weight is not None:
+                raise ValueError("a partition has its labels and weights: give it alone")
+            known, learnt = X.learn(model, training)
+            model = cast(ModelT, known)
+        else:
+            learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
+            if not isinstance(learnt, Learnt):
+                raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
+        left = None if training.max_seconds is None else max(0.0, training.max_seconds - learnt.seconds)
+        penalty = replace(training, l2=learnt.l2_factor * training.l2, free=learnt.free).penalty
+        executor = learnt.executor
+        problem = Problem.of(learnt.batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
+        key = FitKey(type(model), training.loss, training.solver, penalty, learnt.shape)
+        if executor is None:
+            key = replace(key, slots=problem.slot_offsets, answers=answer_numbers(problem))
+        options = RunOptions(
+            solver=training.solver,
+            tol=training.tol,
+            max_passes=self.max_passes,
+            max_seconds=left,
+            random_state=training.seed(),
+            warm_start=self._start(model, problem, key) if self.warm_start else None,
+            verbose=self.verbose,
+        )
+        return _Prepared(model, learnt.reading, problem, key, options)
+
+    def _check_data(self, model: ModelT, X: object, y: object) -> tuple[object, object]:
+        """Return training data as the model takes them."""
+        return X, y
+
+    def _check_more(self, X: object, y: object) -> tuple[object, object]:
+        """Return training data of a later call of `partial_fit` as the model takes them."""
+        return self._check_input(X), y
+
+    def _check_input(self, X: object) -> object:
+        """Return data to predict for as the model takes them."""
+        return X
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for parameters that are wrong whatever the data."""
+        self._make_model().check_cost(self._check_training().loss)
+
+    def _check_settings(self) -> tuple[Loss, float]:
+        """Return the loss and the share of |w|_1 in the penalty; ValueError for what is wrong for any solver."""
+        loss = get_loss(self.loss)
+        check_callbacks(self.callbacks)
+        check_strength("C", self.C)
+        check_positive("tol", self.tol, zero=True)
+        for name in ("max_seconds", "max_passes"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        count_jobs(self.n_jobs)
+        if not isinstance(self.solver, (str, Solver)):
+            raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
+        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
+        check_positive("l1_ratio", self.l1_ratio, zero=True)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
+        share = {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
+        if share and not loss.takes_l1:
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available with loss={loss.name!r}: use 'log', 'softmax-margin' or "
+                "'smoothed-hinge'"
+            )
+        return loss, share
+
+    def _check_training(self) -> Training:
+        loss, share = self._check_settings()
+        solver = self._make_solver()
+        if not (loss.smooth or loss.cost_scale) and getattr(solver, "certified", True):
+            raise ValueError(
+                f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, zero weights are best"
+            )
+        return Training(
+            loss,
+            (1.0 - share) / float(self.C),
+            solver,
+            float(self.tol),
+            count_jobs(self.n_jobs),
+            partial(seed_of, self.random_state),
+            l1=share / float(self.C),
+            max_seconds=self.max_seconds,
+            verbose=self.verbose,
+        )
+
+    def _make_solver(self) -> str | Solver[Any]:
+        """Return the solver with its options, or "auto"."""
+        if self.solver_options:
+            if not isinstance(self.solver, str) or self.solver == "auto":
+                raise ValueError(f"solver_options need a solver's name, got solver={self.solver!r}")
+            return get_solver(self.solver, **self.solver_options)
+        if self.solver == "auto" and self._auto_solver is not None and self.penalty == "l2":
+            name, most = self._auto_solver
+            return get_solver(name) if get_loss(self.loss).smooth and most >= self.C else "auto"
+        return get_solver(self.solver) if isinstance(self.solver, str) and self.solver != "auto" else self.solver
+
+    def _start(self, model: ModelT, problem: Problem, key: FitKey) -> WarmStart | None:
+        """Return where the last fit ended, as far as that is a start for this one."""
+        last: ModelT | None = getattr(self, "_model", None)
+        return None if last is None else start_of(last, self._fit_key, self.result_, model, key, problem)
+
+    def _keep(self, prepared: _Prepared[ModelT], result: Result) -> None:
+        self._fit_key = prepared.key
+        self._adopt(prepared.model.with_weights(result.weights), result)
+
+    def _adopt(self, model: ModelT, result: Result) -> None:
+        """Become a fitted estimator of this model."""
+        for name in self._model.attributes() if hasattr(self, "_model") else ():
+            if name in vars(self):
+                delattr(self, name)
+        self._model = model
+        self._stream = None
+        self._last = LastInput()
+        self.result_ = result
+        for name, value in model.attributes().items():
+            setattr(self, name, value)
+
+    def _preview(self, model: ModelT, weights: Floats) -> Self:
+        """Return an estimator with these weights, which lives beside the one that is being trained."""
+        nothing: dict[str, Floats] = {name: np.empty(0) for name in HISTORY}
+        sketch = Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
+        other = copy.copy(self)
+        other._adopt(model.with_weights(weights), sketch)
+        return other
+
+    def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Any:
+        """Return the best answers for some of the training examples, from the batch that is trained on."""
+        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, count_jobs(self.n_jobs)
+        assert reading is not None
+        best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
+        return _decode(model, reading, which, best, n_jobs)
+
+    # predictions
+
+    def _fitted(self) -> ModelT:
+        """Return the fitted model with the parameters as they are now."""
+        if "_model" not in vars(self):  # a look at all attributes takes as long as a short sentence's labels
+            check_is_fitted(self)
+        model = self._model
+        changed = {name: getattr(self, name) for name in model.late if getattr(self, name) != getattr(model, name)}
+        return model.with_options(**changed) if changed else model
+
+    def _read(
+        self,
+        X: object,
+        constraints: Mapping[str, object] | None = None,
+        *,
+        note: bool = True,
+        model: ModelT | None = None,
+    ) -> tuple[ModelT, ModelReading, int]:
+        """Return the model, what it reads, and the number of threads.
+
+        note: whether to note what the input was like; else the caller does. model: in place of the fitted one.
+        """
+        model, n_jobs = self._fitted() if model is None else model, count_jobs(self.n_jobs)
+        reading = model.read(self._check_input(X), n_jobs)
+        if not isinstance(reading, Reading):
+            raise TypeError(f"{type(model).__name__}.read must return a Reading, got {type(reading).__name__}")
+        given = {name: value for name, value in (constraints or {}).items() if value is not None}
+        for name in given:
+            if name not in model.constraints:
+                known = ", ".join(model.constraints) or "none"
+                if Ability.CONSTRAINTS in model.abilities() and not model.constraints:
+                    known += f" ({type(model).__name__}.constraints must name the arguments of its constrain)"
+                raise TypeError(f"{type(self).__name__} has no constraint {name!r}; there are: {known}")
+        if given:
+            model.needs(Ability.CONSTRAINTS, "constraints")
+            model.constrain(reading, **given)
+            reading.constrained = True
+        model.check_reading(reading)
+        if note:
+            self._note(model, reading)
+        return model, reading, n_jobs
+
+    def _shortcut(self, X: object, constraints: Mapping[str, object]) -> Shortcut | None:
+        """Return X by the model's shorter way, if it has one and there are no constraints."""
+        if any(value is not None for value in constraints.values()):
+            return None
+        short = self._fitted().shortcut(self._check_input(X))
+        if short is not None:
+            unknown = short.unknown
+            self._last.report = InputReport(lambda: unknown)
+        return short
+
+    def predict(self, X: object, **constraints: object) -> Any:
+        """Return the best answer for each example; `constraints` as the class says."""
+        short = self._shortcut(X, constraints)
+        if short is not None:
+            answers = short.best(count_jobs(self.n_jobs))
+        else:
+            model, reading, n_jobs = self._read(X, constraints, note=False)
+            best, answers = _best_answers(model, reading, n_jobs)
+            self._note(model, reading, best)
+        return Answers(answers) if isinstance(answers, list) else answers
+
+    def _predict_numbers(self, X: object, probabilities: bool = False) -> tuple[Ints, Floats | None] | None:
+        """Return labels of `predict` as numbers in `classes_`, the positions of all examples concatenated.
+
+        In addition their probabilities, as `predict_marginals` has them (None if not asked for); None where the model
+        has no such numbers.
+        """
+        model, reading, n_jobs = self._read(X, note=False)
+        best = model.best(reading, n_jobs)
+        numbers = model.label_numbers(reading, best)
+        if numbers is None:
+            return None
+        self._note(model, reading, best)
+        if not probabilities:
+            return numbers, None
+        rows = model.marginals(reading, self._expected_counts(model, reading, n_jobs), output="array")
+        return numbers, np.concatenate(rows)[np.arange(len(numbers)), numbers] if rows else np.empty(0)
+
+    def _expected_counts(self, model: ModelT, reading: ModelReading, n_jobs: int) -> Floats:
+        """Return the expected counts of all slots of the reading's examples."""
+        counts, values = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        check_sums(values, reading.numbers)
+        return counts
+
+    @needs_probabilities
+    def predict_marginals(self, X: object, **options: Any) -> Any:
+        """Return probabilities of the parts of answers, as the class says; not available with hinge losses.
+
+        Constraints, as for `predict`, are given that they hold.
+        """
+        known = self._fitted()
+        known.needs(Ability.MARGINALS, "marginals")
+        constraints = {name: options.pop(name) for name in known.constraints if name in options}
+        short = self._shortcut(X, constraints)
+        if short is not None:
+            return short.marginals(get_loss(self.loss).temperature, count_jobs(self.n_jobs), **options)
+        model, reading, n_jobs = self._read(X, constraints)
+        return model.marginals(reading, self._expected_counts(model, reading, n_jobs), **options)
+
+    def predict_k_best(
+        self, X: object, k: int, *, probabilities: bool = False, **constraints: object
+    ) -> list[list[tuple[Answer, float]]]:
+        """Return for each example its k best answers (fewer if it has fewer) with their scores, best first.
+
+        Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+
+        probabilities : bool
+            Probabilities of the answers instead of scores; not available with hinge losses.
+        constraints
+            As for `predict`: the best answers that they allow.
+        """
+        if probabilities:
+            has_probabilities(self)
+        k = check_count("k", k)
+        model, reading, n_jobs = self._read(X, constraints, note=False)
+        structure, features = reading.batch.structure, reading.batch.features
+        _check_oracle(structure, Capability.K_BEST, "the k best answers")
+        check_weights(reading.batch, model.weights)
+        which: list[int] = []
+        found: list[tuple[Ints, Floats]] = []
+        values: list[float] = []
+        temperature = get_loss(self.loss).temperature
+        for i in range(reading.batch.n_examples):
+            scores = features.scores(i, model.weights)
+            best = structure.k_best(i, scores, k)
+            which += [i] * len(best)
+            found += [(slots, counts) for _, slots, counts in best]
+            own = [value for value, _, _ in best]
+            if probabilities:
+                log_z = structure.log_partition(i, scores, temperature)[0]
+                own = np.exp(np.subtract(own, log_z) / temperature).clip(0, 1).tolist()
+            values += own
+        rows = np.array(which, dtype=np.int64)
+        answers = _decode(model, reading, rows, Labellings.of(found), n_jobs)
+        ranked: list[list[tuple[Answer, float]]] = [[] for _ in range(reading.batch.n_examples)]
+        for i, answer, value in zip(which, answers, values, strict=True):
+            ranked[i].append((answer, value))
+        first = np.searchsorted(rows, np.arange(len(ranked)))
+        self._note(model, reading, Labellings.of([found[j] for j in first.tolist()]))
+        failed = set(reading.failed.tolist())
+        completed: list[list[tuple[Answer, float]]] = reading.completed(
+            ranked, lambda i: [] if i in failed else [(model.left_out(reading, i), float(probabilities))]
+        )
+        return completed
+
+    @needs_probabilities
+    def sample(self, X: object, n: int = 1, *, random_state: Seed = None, **constraints: object) -> list[list[Answer]]:
+        """Return for each example n answers drawn from the model's distribution; not available with hinge losses.
+
+        random_state : int, RandomState, Generator or None
+            None: other draws each time.
+        constraints
+            As for `predict`: draws given that they hold.
+        """
+        n = check_count("n", n)
+        seeds = np.random.default_rng(seed_of(random_state))
+        model, reading, n_jobs = self._read(X, constraints)
+        structure, features = reading.batch.structure, reading.batch.features
+        _check_oracle(structure, Capability.SAMPLE, "samples")
+        check_weights(reading.batch, model.weights)
+        temperature = get_loss(self.loss).temperature
+        found: list[tuple[Ints, Floats]] = []
+        for i in range(reading.batch.n_examples):
+            seed = int(seeds.integers(np.iinfo(np.int64).max))
+            found += structure.sample(i, features.scores(i, model.weights), temperature, n, seed)
+        which = np.repeat(np.arange(reading.batch.n_examples), n)
+        answers = list(_decode(model, reading, which, Labellings.of(found), n_jobs))
+        groups = [answers[k : k + n] for k in range(0, len(answers), n)]
+        drawn: list[list[Answer]] = reading.completed(groups, lambda i: [model.left_out(reading, i) for _ in range(n)])
+        return drawn
+
+    @needs_probabilities
+    def entropy(self, X: object, **constraints: object) -> Floats:
+        """Return the entropy of each example's answers in nats: an array of shape (n_examples,).
+
+        It is 0 for an example that has one answer, NaN for one that has none, and at most the logarithm of their
+        number: how undecided the model is. Not available with hinge losses. Constraints, as for `predict`, are given
+        that they hold.
+        """
+        model, reading, n_jobs = self._read(X, constraints)
+        entropies = entropies_of(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        check_sums(entropies, reading.numbers)
+        found = np.zeros(reading.n_examples)
+        found[reading.numbers] = np.maximum(entropies, 0.0)
+        found[reading.failed] = np.nan
+        return found
+
+    @needs_probabilities
+    def log_probability(self, X: object, y: object, **constraints: object) -> Floats:
+        """Return the log-probability of each answer in `y`: an array of shape (n_examples,).
+
+        It is -inf for an answer that the model does not have or that constraints, as for `predict`, forbid, and 0 for
+        an example that has one answer. With constraints it is given that they hold. Not available with hinge losses.
+        """
+        model, reading, n_jobs = self._read(X, constraints)
+        labellings, possible = _encode(model, reading, y, "log-probabilities")
+        if reading.constrained:
+            possible &= _allowed(reading.batch.structure, labellings)
+        temperature = get_loss(self.loss).temperature
+        values = values_of(reading.batch, model.weights, labellings, n_jobs)
+        sums = expectations(reading.batch, model.weights, temperature, n_jobs)[1]
+        check_sums(sums, reading.numbers)
+        found = np.zeros(reading.n_examples)
+        found[reading.numbers] = np.where(possible, (values - sums) / temperature, -np.inf)
+        found[reading.failed] = -np.inf
+        return found
+
+    def labelled(self, X: object, y: object) -> LabelledBatch:
+        """Return examples with their answers as a solver sees them, under the fitted model's features.
+
+        ValueError for an answer that the model does not have. `partwise.bounds` is about such batches.
+        """
+        if y is None:
+            raise ValueError("y is None: labelled examples have answers")
+        model, reading, _ = self._read(X, note=False)
+        labellings, possible = _encode(model, reading, y, "labelled examples")
+        odd = np.flatnonzero(~possible)
+        if odd.size or len(reading.failed):
+            first = reading.numbers[odd[0]] if odd.size else reading.failed[0]
+            raise ValueError(f"example {first}: the model does not have this answer")
+        return model.labelled_reading(reading, labellings)
+
+    def score(self, X: object, y: object, sample_weight: Weights = None) -> float:
+        """Return how good predictions are, between 0 and 1, by the measure that the class says."""
+        predicted = self.predict(X)
+        return self._model.score(X, y, predicted, sample_weight)
+
+    def scorer(
+        self, X: object, y: object, measure: str | Callable[[Any, Any], float] | None = None
+    ) -> Callable[[Floats], float]:
+        """Return the score on these examples as a function of the weights, for frequent scores: X is read once.
+
+        measure: what to score by, a name ("chunk_f1", ...: `partwise.metrics.get_measure`) or a function of right and
+        predicted answers; None is `score`. With ``model="maxent"`` examples are read again each time.
+        """
+        from partwise.metrics.scorers import get_measure
+
+        by = get_measure(measure) if isinstance(measure, str) else measure
+        model, reading, n_jobs = self._read(X, note=False)
+
+        def score(weights: Floats) -> float:
+            other = self.with_weights(weights)
+            known = other._read(X, note=False)[1] if model.reads_by_weights else reading
+            answers = _best_answers(other._model, known, n_jobs)[1]
+            return other._model.score(X, y, answers, None) if by is None else float(by(y, answers))
+
+        return score
+
+    def _note(self, model: ModelT, reading: ModelReading, best: Labellings | None = None) -> None:
+        report, last = model.report(reading, best), self._last.report
+        if report is not None:
+            self._last.report = replace(report, unknown=last.unknown) if last and report.unknown is None else report
+
+    @property
+    def unknown_counts_(self) -> tuple[int, int]:
+        """How many features of the last input have no weight, and of how many; (0, 0) where all have one."""
+        check_is_fitted(self)
+        report = self._last.report
+        return (0, 0) if report is None or report.unknown is None else report.unknown()
+
+    @property
+    def unknown_rate_(self) -> float:
+        """Share of the features of the last input that have no weight."""
+        unknown, total = self.unknown_counts_
+        return unknown / total if total else 0.0
+
+    # weights
+
+    @property
+    def weights_(self) -> Floats:
+        """All weights, as a solver has them."""
+        check_is_fitted(self)
+        return self._model.weights
 
     @property
     def coef_(self) -> Floats:
         """All weights."""
-        check_is_fitted(self)
-        return self._model.weights
+        return self.weights_
 
     @coef_.setter
     def coef_(self, weights: Floats) -> None:
@@ -41,25 +759,36 @@ class StructuredEstimator(IncrementalEstimator):
         self._model = copy.copy(self._model)
         self._model._weights = weights
 
-    def explain(self, x: Any, *args: Any, **place: Any) -> Any:
-        """Why the answer for one example is what it is."""
+    def with_weights(self, weights: Floats) -> Self:
+        """Return another estimator like this one with other weights, without a certificate."""
+        if np.shape(weights) != np.shape(self.weights_):
+            raise ValueError(f"weights of shape {np.shape(weights)}, the model has {np.shape(self.weights_)}")
+        check_finite_weights("weights", weights)
+        return self._preview(self._model, weights)
+
+    def explain(self, x: object, *args: Any, **place: Any) -> Any:
+        """Return the features that make the best answer for one example better than the second-best one.
+
+        Their amounts add up to the difference of the two scores.
+        """
         return self._explain([x], *args, **place)
 
-    def _explain(self, X: Any, *args: Any, **place: Any) -> Any:
-        """Why the answer for the only example of X is what it is, at a place if answers have some."""
+    def _explain(self, X: object, *args: Any, **place: Any) -> Any:
+        """Explain the answer for the only example of X, at a place if answers have some."""
         check_is_fitted(self)
         self._model.needs(Ability.EXPLANATIONS, "explanations")
         model, reading, _ = self._read(X)
         return model.explain(reading, *args, **place)
 
-    def top_features(self, *args: Any, **options: Any) -> Any:
-        """The n weights of the largest absolute values under each heading; n is 10 unless it is given."""
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """Return the n weights of the largest absolute values under each heading (a label, a pair of labels, ...)."""
         model = self._fitted()
         model.needs(Ability.TOP_FEATURES, "names of weights")
-        return model.top_features(*args, **options)
+        found: TopFeatures = model.top_features(check_count("n", n))
+        return found
 
     def prune(
-        self, threshold: float | None = None, *, keep: float | None = None, X: Any = None, y: Any = None
+        self, threshold: float | None = None, *, keep: float | None = None, X: object = None, y: object = None
     ) -> Pruning:
         """Drop small weights, and features that have none left: a smaller model, a smaller file.
 
@@ -112,9 +841,64 @@ class StructuredEstimator(IncrementalEstimator):
         save(self, path, dtype, format)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle has no dual points: they are as large as the training data and of use for warm starts alone."""
+        """Leave dual points out of pickles: they are as large as the training data and of use for warm starts alone."""
         state: dict[str, Any] = super().__getstate__().copy()
         if "result_" in state:
             state["_last"] = LastInput()
         results = {name: value for name, value in state.items() if isinstance(value, Result)}
         return state | {name: replace(result, dual_point=None) for name, result in results.items()}
+
+
+def _decode(model: Model[Any], reading: ModelReading, which: Ints, labellings: Labellings, n_jobs: int) -> Any:
+    """Return `Model.decode`'s answers, checked: one per labelling."""
+    answers = model.decode(reading, which, labellings, n_jobs)
+    if not hasattr(answers, "__len__") or len(answers) != len(which):
+        found = f"{len(answers)} answers" if hasattr(answers, "__len__") else type(answers).__name__
+        raise TypeError(f"{type(model).__name__}.decode gave {found} for {len(which)} labellings")
+    return answers
+
+
+def _best_answers(model: Model[Any], reading: ModelReading, n_jobs: int) -> tuple[Labellings, Any]:
+    """Return the best labelling of each example of the batch, and the answers for all examples."""
+    best = model.best(reading, n_jobs)
+    answers = _decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
+    return best, reading.completed(answers, lambda i: model.left_out(reading, i))
+
+
+def _encode(model: Model[Any], reading: ModelReading, y: object, what: str) -> tuple[Labellings, NDArray[np.bool_]]:
+    """Return `Model.encode`'s labellings, checked: one per example of the batch, and which are possible."""
+    model.needs(Ability.ENCODING, what)
+    found, name = model.encode(reading, y), f"{type(model).__name__}.encode"
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Labellings):
+        raise TypeError(f"{name} must return Labellings and which of them are possible")
+    n, n_examples = len(found[0].indptr) - 1, reading.batch.n_examples
+    if n != n_examples:
+        raise ValueError(f"{name} gave {n} labellings for {n_examples} examples: are X and y of the same length?")
+    return found[0], np.array(found[1], dtype=bool)
+
+
+def _allowed(structure: Structure, labellings: Labellings) -> NDArray[np.bool_]:
+    """Return for each example whether its mask, and what else the structure was told, allow its labelling."""
+    ends, allowed = labellings.indptr.tolist(), np.ones(structure.num_examples, dtype=bool)
+    for i in range(structure.num_examples):
+        own, mask = slice(ends[i], ends[i + 1]), structure.mask(i)
+        slots, counts = labellings.slots[own], labellings.counts[own]
+        try:
+            structure.check_labelling(i, slots, counts)
+        except ValueError:
+            allowed[i] = False
+        else:
+            allowed[i] = mask is None or bool(mask[slots].all())
+    return allowed
+
+
+def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:
+    if capability not in structure.capabilities():
+        name = type(structure).__name__
+        raise NotAvailable(f"{what}: not available for the structure {name}, which has no method {capability}")
+
+
+def _times(penalty: Penalty, ratio: float) -> Penalty:
+    if isinstance(penalty, L2):
+        return replace(penalty, strength=ratio * penalty.strength)
+    return replace(penalty, l1=ratio * penalty.l1, strength=ratio * penalty.strength)

@@ -1,43 +1,41 @@
 """Maximum-entropy classification: one label per example."""
 
-from __future__ import annotations
-
-import os
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from partwise.estimators.answers import needs_probabilities
-from partwise.estimators.base import StructuredEstimator
-from partwise.estimators.class_data import checked_labels, validated
-from partwise.estimators.class_data import feature_names as given_names
-from partwise.estimators.training import unchanged_on_failure
+from partwise.estimators.base import CheckpointFile, StructuredEstimator, needs_probabilities, unchanged_on_failure
+from partwise.estimators.parameters import ClassWeight, Cost
 from partwise.features.sparse_inputs import own_sparse
-from partwise.models.base import Ability, Model, Training
+from partwise.models.base import Ability, Training
 from partwise.models.classes.features import as_items, could_be_items
 from partwise.models.classes.model import ClassesModel
-from partwise.models.inspection import Explanation, TopFeatures
+from partwise.models.inspection import Explanation
 from partwise.models.labels import check_table
 from partwise.problem.losses import get_loss
-from partwise.solvers import Checkpoint
 from partwise.support.arrays import Floats
-from partwise.support.checks import check_count, check_finite_weights, check_sums, count_jobs
+from partwise.support.checks import check_finite_weights, check_sums, count_jobs
+
+#: Rows as users give them: an array, a sparse matrix, a data frame, a list of dicts or of lists of strings.
+Table = Any
 
 
-class MaxentClassifier(ClassifierMixin, StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss this is scikit-learn's
     ``LogisticRegression`` with the same `C`, for two labels and for more.
 
     Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
-    same distributions at half the penalty.
+    same distributions at half the penalty. `top_features` gives each label half of the vector, with opposite signs.
 
     `X` is a matrix of numbers (NumPy, SciPy sparse, a data frame), one row per example, or a list of examples, each a
     list of attribute names (strings; a repeated name counts twice) or a dict: ``{"word": "the"}`` is the attribute
@@ -48,15 +46,6 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     Parameters
     ----------
-    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
-        The hinge losses give no probabilities.
-    C : float
-        Inverse of the penalty's strength.
-    penalty : {"l2", "l1", "elasticnet"}
-        "l2": ``|w|^2 / (2 C)``; "l1": ``|w|_1 / C``, which makes weights zero; "elasticnet": `l1_ratio` times the
-        penalty of "l1" plus 1 - `l1_ratio` times that of "l2". The last two are for losses with a temperature above 0.
-    l1_ratio : float between 0 and 1
-        Used by "elasticnet" only.
     fit_intercept : bool
         Add a column of ones to the features.
     penalize_intercept : bool or None
@@ -69,35 +58,9 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         rows' weights over the number of labels times the sum of that label's.
     min_count : int
         Rows that are dicts or lists of strings: leave out attributes that occur less often in the training data.
-    cost : None, array, mapping or callable
-        How bad it is to answer a label where another is right, for losses with costs; None: 1. An array of shape
-        (n_labels, n_labels) in the order of `classes_`, a row per right label; a mapping of pairs (right label, label)
-        to numbers, or of right labels to mappings of labels to numbers (pairs that are not named cost 1; a file of them
-        is read by `partwise.io.read_costs`); or a function of the two. Costs are finite, not negative, and 0 for the
-        right label.
     solver : str or Solver
-        A name of `partwise.available_solvers()`; "auto" chooses; with smooth losses, tiny data sets that take at
-        most a few milliseconds are fitted to rounding.
-    solver_options : dict, optional
-        The named solver's own parameters.
-    tol : float
-        Stop at a duality gap of `tol` times the objective.
-    max_seconds, max_passes : float, optional
-        Stop there, with a `ConvergenceWarning`.
-    n_jobs : int, optional
-        Threads; None is 1, -1 all processors.
-    random_state : int, RandomState, Generator or None
-        Seed of the solvers that draw examples. By default it is fixed, so that the same data give the same weights;
-        None: another one each time.
-    verbose : int
-        How much is logged.
-    warm_start : bool
-        Start `fit` from the weights of the last one, of the same labels and columns (there may be more of both), and
-        from its dual point if the rows begin with those of the last one. With a hinge loss the dual point is the only
-        start, for the same loss and solver.
-    callbacks : callable or list of callables, optional
-        Called with a `Progress` after each epoch, see `partwise.callbacks`; returning a true value stops training.
-        (`RegularizationPathCV` calls none.)
+        A name of `partwise.available_solvers()`, or a solver; "auto" chooses; with smooth losses, tiny data sets that
+        take at most a few milliseconds are fitted to rounding.
 
     Attributes
     ----------
@@ -117,78 +80,25 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         Objective, dual value, gap, history of the last `fit`.
     """
 
-    def __init__(
-        self,
-        loss: Any = "log",
-        C: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        penalize_intercept: bool | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        min_count: int = 1,
-        cost: Any = None,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_seconds: float | None = None,
-        max_passes: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        callbacks: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_seconds=max_seconds,
-            max_passes=max_passes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.class_weight = class_weight
-        self.min_count = min_count
-        self.cost = cost
+    _: KW_ONLY
+    fit_intercept: bool = True
+    penalize_intercept: bool | None = None
+    class_weight: ClassWeight = None
+    min_count: int = 1
+    cost: Cost = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.dict = True
-        return tags
-
-    _model: ClassesModel
-    _earlier: ClassVar[dict[str, Any]] = {"penalize_intercept": True}
-    __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
-
-    def _make_model(self) -> ClassesModel:
-        return ClassesModel(
-            fit_intercept=self.fit_intercept,
-            penalize_intercept=self.penalize_intercept,
-            class_weight=self.class_weight,
-            cost=self.cost,
-            min_count=self.min_count,
-        )
+    _model_class: ClassVar = ClassesModel
+    _input_forms: ClassVar = ("two_d_array", "sparse", "dict")
+    _earlier: ClassVar = {"penalize_intercept": True}
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Table,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        feature_names: Any = None,
-        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        feature_names: object = None,
+        checkpoint: CheckpointFile = None,
     ) -> Self:
         """Train on rows `X` with labels `y`; `sample_weight` is one weight per row.
 
@@ -203,13 +113,13 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         """
         with unchanged_on_failure(self):
             if feature_names is not None and hasattr(X, "shape") and len(X.shape) == 2:
-                given_names(feature_names, int(X.shape[1]))  # before the work
+                _feature_names(feature_names, int(X.shape[1]))  # before the work
             super().fit(X, y, sample_weight, checkpoint=checkpoint)
             if feature_names is not None:
                 self.set_feature_names(feature_names)
         return self
 
-    def set_feature_names(self, names: Any) -> Self:
+    def set_feature_names(self, names: object) -> Self:
         """Call the columns by these names in `top_features`, `explain`, reports and model files.
 
         A data frame's columns, and the attributes of dicts and lists of strings, have names of their own. Other
@@ -224,7 +134,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         if names is not None:
             if self._model.reader is not None:
                 raise ValueError("set_feature_names: the attributes of dicts and lists of strings have their names")
-            names = given_names(names, int(self._model.coef.shape[1]))
+            names = _feature_names(names, int(self._model.coef.shape[1]))
         self._model = self._model.with_options(given_names=names)
         return self
 
@@ -250,33 +160,34 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             )
         return training
 
-    def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_data(self, model: ClassesModel, X: Table, y: object) -> tuple[Table, object]:
         items = as_items(X)
         check_table(X if items is None else items, y)
         if items is not None:
-            return items, checked_labels(items, y)
-        X, y = validated(self, X, y, reset=True)
+            return items, _checked_labels(items, y)
+        X, y = _validated(self, X, y, reset=True)
         check_classification_targets(y)
-        names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
-        cast(ClassesModel, model).names = names
+        model.names = self._column_names()
         return X, y
 
-    def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_more(self, X: Table, y: object) -> tuple[Table, object]:
         self._make_model().needs(Ability.FURTHER, "partial_fit")  # parameters may have been set since
         X = self._check_input(X)
-        return X, checked_labels(X, y)
+        return X, _checked_labels(X, y)
+
+    def _column_names(self) -> list[str] | None:
+        return self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
 
     def _fitted(self) -> ClassesModel:
-        """With the names of columns as they are now."""
-        model = cast(ClassesModel, super()._fitted())
-        names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        """Return the fitted model with the names of columns as they are now."""
+        model, names = super()._fitted(), self._column_names()
         return model if names == model.names else model.with_options(names=names)
 
-    def _check_input(self, X: Any) -> Any:
+    def _check_input(self, X: Table) -> Table:
         if self._model.reader is None:
             if as_items(X) is not None:
                 raise ValueError("X: rows are dicts or lists of strings, those of fit were rows of a matrix")
-            return validated(self, X, reset=False)
+            return _validated(self, X, reset=False)
         items = could_be_items(X)
         if items is None:
             raise ValueError(
@@ -306,15 +217,15 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     def intercept_(self, intercept: Floats) -> None:
         self._model = self._model.with_coef(self._model.coef, intercept)
 
-    def decision_function(self, X: Any) -> Floats:
-        """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+    def decision_function(self, X: Table) -> Floats:
+        """Return scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         check_is_fitted(self)
         rows = self._model.rows(self._check_input(X))
         return self._model.scores(rows.matrix, count_jobs(self.n_jobs))
 
     @needs_probabilities
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log-probabilities, shape (n, n_classes). Not available with hinge losses."""
+    def predict_log_proba(self, X: Table) -> Floats:
+        """Return log-probabilities, shape (n, n_classes). Not available with hinge losses."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
@@ -323,21 +234,13 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return out
 
     @needs_probabilities
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities, shape (n, n_classes). Not available with hinge losses."""
+    def predict_proba(self, X: Table) -> Floats:
+        """Return probabilities, shape (n, n_classes). Not available with hinge losses."""
         out: Floats = np.exp(self.predict_log_proba(X))
         return out
 
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The n weights of the largest absolute values for every label.
-
-        Two labels share one vector: each label has half of it, with opposite signs.
-        """
-        found: TopFeatures = super().top_features(check_count("n", n))
-        return found
-
-    def explain(self, x: Any, *, label: Any = None, against: Any = None) -> Explanation:
-        """Which features make the best label of a row better than the second-best one.
+    def explain(self, x: Table, *, label: object = None, against: object = None) -> Explanation:
+        """Return the features that make the best label of a row better than the second-best one.
 
         Their amounts add up to the difference of the two scores.
 
@@ -354,8 +257,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return found
 
 
-def _one_row(x: Any) -> Any:
-    """One example as a table of one row."""
+def _one_row(x: Table) -> Table:
+    """Return one example as a table of one row."""
     if isinstance(x, (dict, set, frozenset)) or as_items([x]) is not None:
         return [x]
     if hasattr(x, "columns"):  # a data frame
@@ -368,3 +271,87 @@ def _one_row(x: Any) -> Any:
     if row.shape[0] != 1:
         raise ValueError(f"explain takes one row, got {row.shape[0]}")
     return row
+
+
+def _validated(estimator: MaxentClassifier, X: Table, *y: object, reset: bool) -> Table:
+    """Return what scikit-learn's `validate_data` makes of numbers in rows (and labels); errors name the bad cell."""
+    if isinstance(X, (list, tuple)) and len(X) and all(isinstance(each, str) for each in X):
+        raise ValueError(
+            "X is a list of strings: each row must be a list of attribute names, such as text.split(), a dict, or a "
+            "row of a vectorizer's matrix"
+        )
+    # CSR rows to predict for are followed by `row_products` alone, which looks at each index
+    X = X if not reset and sparse.issparse(X) and X.format == "csr" else own_sparse(X)
+    options = {"order": "C"} if reset else {}
+    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]  # dense float32 stays float32
+    try:
+        return validate_data(estimator, X, *y, accept_sparse="csr", reset=reset, dtype=dtype, **options)
+    except (TypeError, ValueError) as error:
+        place = _bad_cell(own_sparse(X))
+        if place is None:
+            raise
+        raise type(error)(f"{error}\nX: {place}") from error
+
+
+def _checked_labels(X: Table, given: object) -> NDArray[Any]:
+    """Return labels, of which there are as many as rows and none is missing."""
+    y: NDArray[Any] = column_or_1d(given, warn=True)
+    check_consistent_length(X, y)
+    missing = [i for i, label in enumerate(y.tolist()) if label is None or label != label]
+    if missing:
+        raise ValueError(f"y: row {missing[0]}: label missing ({y.tolist()[missing[0]]!r})")
+    check_classification_targets(y)
+    return y
+
+
+def _feature_names(given: Any, n_features: int) -> list[str]:
+    """Return names of columns: a sequence of strings, or what a fitted transformer says that its columns are."""
+    found = given.get_feature_names_out() if hasattr(given, "get_feature_names_out") else given
+    if isinstance(found, str) or not hasattr(found, "__len__"):
+        raise ValueError(f"feature_names must be a list of strings or a fitted transformer, got {given!r}")
+    names = list(found)
+    for column, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ValueError(f"feature_names: column {column}: a name must be a string, got {name!r}")
+    if len(names) != n_features:
+        raise ValueError(f"feature_names: {len(names)} names for {n_features} columns")
+    return [str(name) for name in names]
+
+
+def _bad_cell(X: Table) -> str | None:
+    """Return where X holds what is not a number or, if there is no such cell, what is not finite; None if nowhere."""
+    if sparse.issparse(X):
+        return _bad_entry(X)
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        names, parts = list(columns), [X[name] for name in columns]
+    else:
+        array = np.asarray(X, dtype=object) if not isinstance(X, np.ndarray) else X
+        if array.ndim != 2:
+            return None
+        names, parts = list(range(array.shape[1])), list(array.T)
+    infinite = None
+    for name, part in zip(names, parts, strict=True):
+        values = np.asarray(part)
+        if values.dtype.kind in "biu":
+            continue
+        for row, value in enumerate(values.tolist()):
+            try:
+                finite = np.isfinite(float(value))
+            except (TypeError, ValueError):
+                # scikit-learn turns cells into numbers before it looks whether they are finite
+                return f"row {row}, column {name!r}: {value!r}"
+            if infinite is None and not finite:
+                infinite = f"row {row}, column {name!r}: {value!r}"
+    return infinite
+
+
+def _bad_entry(X: Table) -> str | None:
+    table = X.tocoo()
+    if table.data.dtype.kind not in "biuf":
+        return None
+    bad = np.flatnonzero(~np.isfinite(table.data))
+    if not len(bad):
+        return None
+    first = bad[np.argmin(table.row[bad])]
+    return f"row {table.row[first]}, column {table.col[first]}: {float(table.data[first])!r}"

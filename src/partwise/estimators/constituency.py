@@ -1,20 +1,15 @@
 """Constituency parsing: CRFs and max-margin parsers over the derivations of a treebank's grammar."""
 
-from __future__ import annotations
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
-from typing import Any, ClassVar
-
-from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.tree_parser import TreeParser
 from partwise.models.constituents.model import ConstituencyModel
-from partwise.models.inspection import Explanation, TopFeatures
-from partwise.problem.losses import get_loss
-from partwise.solvers import get_solver
-
-#: The largest C at which "auto" is online EG for smooth losses.
-MOST_EG = 100.0
+from partwise.models.inspection import Explanation
 
 
-class ConstituencyParser(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class ConstituencyParser(TreeParser[ConstituencyModel]):
     """Finds the tree of a sentence: a conditional random field over derivations of a grammar, or a max-margin parser.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i. The grammar is that of the training
@@ -39,10 +34,6 @@ class ConstituencyParser(StructuredEstimator):
 
     Parameters
     ----------
-    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
-        The hinge losses give no marginals.
-    C : float
-        Inverse of the penalty's strength.
     horizontal : int or inf
         How many of the children before it a symbol of binarisation remembers.
     vertical : int
@@ -66,10 +57,9 @@ class ConstituencyParser(StructuredEstimator):
         Hash features of whole tuples (rule, first word of the span, first word after the split, last word) into
         2**tuple_bits weights, up to 24 bits; 0: no such features. Rare words count as their class. Sums over
         derivations are much slower with them.
-    penalty, l1_ratio
-        As for `MaxentClassifier`.
-    solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
-        As for `SequenceTagger`; "auto" uses "eg" for smooth losses up to C = 100, whatever the size of the data.
+    solver : str or Solver
+        A name of `partwise.available_solvers()`, or a solver; "auto" is "eg" for smooth losses up to C = 100, whatever
+        the size of the data.
 
     Attributes
     ----------
@@ -83,113 +73,24 @@ class ConstituencyParser(StructuredEstimator):
         Rules and lexicon with their counts.
     """
 
-    def __init__(
-        self,
-        loss: Any = "log",
-        C: float = 1.0,
-        *,
-        horizontal: float = 1,
-        vertical: int = 1,
-        binarise: str = "right",
-        traces: bool = True,
-        functions: bool = True,
-        rare: int = 2,
-        min_count: int = 1,
-        cost: str = "constituents",
-        no_parse: str = "flat",
-        max_length: int = 200,
-        tuple_bits: int = 0,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-2,
-        max_seconds: float | None = None,
-        max_passes: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        callbacks: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_seconds=max_seconds,
-            max_passes=max_passes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.binarise = binarise
-        self.traces = traces
-        self.functions = functions
-        self.rare = rare
-        self.min_count = min_count
-        self.cost = cost
-        self.no_parse = no_parse
-        self.max_length = max_length
-        self.tuple_bits = tuple_bits
+    _: KW_ONLY
+    horizontal: float = 1
+    vertical: int = 1
+    binarise: str = "right"
+    traces: bool = True
+    functions: bool = True
+    rare: int = 2
+    min_count: int = 1
+    cost: str = "constituents"
+    no_parse: str = "flat"
+    max_length: int = 200
+    tuple_bits: int = 0
+    tol: float = 1e-2
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.target_tags.required = False
-        return tags
+    _model_class: ClassVar = ConstituencyModel
+    _input_forms: ClassVar = ("string",)
 
-    _model: ConstituencyModel
-    __metadata_request__predict: ClassVar = dict.fromkeys(ConstituencyModel.constraints)  # for scikit-learn's routing
-
-    def _make_model(self) -> ConstituencyModel:
-        return ConstituencyModel(
-            horizontal=self.horizontal,
-            vertical=self.vertical,
-            binarise=self.binarise,
-            traces=self.traces,
-            functions=self.functions,
-            rare=self.rare,
-            min_count=self.min_count,
-            cost=self.cost,
-            no_parse=self.no_parse,
-            max_length=self.max_length,
-            tuple_bits=self.tuple_bits,
-        )
-
-    def _make_solver(self) -> Any:
-        # As for dependency parsers: weights are not worth the precision that "auto" has for tiny problems, and its rule
-        # for very many slots prefers L-BFGS.
-        quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
-        quick = quick and self.penalty == "l2"
-        return get_solver("eg") if quick else super()._make_solver()
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> ConstituencyParser:
-        """Train on sentences `X` with trees `y` (None: `X` are trees); `sample_weight` is one weight per sentence.
-
-        A sentence of weight 0 is left out altogether. checkpoint: a file for the state of the run, from which it
-        continues if it exists.
-        """
-        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Labelled F1 of brackets; `sample_weight` is one weight per sentence."""
-        return super().score(X, y, sample_weight)
-
-    def explain(self, sentence: Any) -> Explanation:
-        """Why the best tree of a sentence is better than the second-best one."""
-        found: Explanation = self._explain([sentence])
-        return found
-
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The n largest weights of each label, and of rules."""
-        found: TopFeatures = super().top_features(n)
+    def explain(self, sentence: object) -> Explanation:
+        """Return why the best tree of a sentence is better than the second-best one."""
+        found: Explanation = super().explain(sentence)
         return found

@@ -1,21 +1,19 @@
 """Labels of the nodes of graphs: conditional random fields and max-margin Markov networks."""
 
-from __future__ import annotations
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
-from typing import Any, ClassVar, cast
-
-from partwise.estimators.answers import needs_probabilities
-from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.estimators.parameters import Cost
 from partwise.models.graph.model import GraphModel
-from partwise.models.inspection import Explanation, TopFeatures
-from partwise.problem.inference import expectations
-from partwise.problem.losses import get_loss
-from partwise.solvers import get_solver
 from partwise.structures.graphs import MEMORY_LIMIT
-from partwise.support.checks import check_choice, check_sums
+from partwise.support.checks import check_choice
 
 
-class GraphLabeler(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class GraphLabeler(StructuredEstimator[GraphModel]):
     """Labels every node of a graph: a conditional random field, or a max-margin network with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over graphs i. Inference is exact, by junction trees: it
@@ -46,12 +44,11 @@ class GraphLabeler(StructuredEstimator):
       None or the allowed labels of each node, or a dict {node: labels};
     - `fixed`: for each graph None, or a dict {node: label} of nodes whose labels are known.
 
+    `score` is the share of nodes with the right label. In explanations positions are numbers of nodes and, for the kind
+    "edge", of edges; `top_features` has headings for labels and for pairs of labels of an edge's nodes.
+
     Parameters
     ----------
-    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
-        The hinge losses give no marginals.
-    C : float
-        Inverse of the penalty's strength.
     directed : bool
         Whether edges have a direction.
     kind_features : None, or a list of name prefixes (strings) or column numbers (ints)
@@ -62,18 +59,10 @@ class GraphLabeler(StructuredEstimator):
         Bytes that the tables of one graph may take, per thread (products with the Hessian take twice as much).
     node_key, edge_key, type_key : str or None
         Names of attributes of networkx graphs; None: edges have no features, no types.
-    cost : None, array, mapping or callable
-        As for `MaxentClassifier`; the costs of a graph's nodes add up.
-    penalty, l1_ratio
-        As for `MaxentClassifier`.
-    solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
-        As for `MaxentClassifier`; "auto" is "lbfgs" where the loss is smooth. "eg" takes half as many passes where
-        nodes and edges have many sparse features, and many more where they have few dense ones.
-    warm_start : bool
-        Start `fit` from the weights of the last one, feature by feature; with a hinge loss from its dual point, if
-        loss, solver, labels and graphs are the same.
-    callbacks : callable or list of callables, optional
-        As for `MaxentClassifier`.
+    solver : str or Solver
+        A name of `partwise.available_solvers()`, or a solver; "auto" is "lbfgs" where the loss is smooth. "eg" takes
+        half as many passes where nodes and edges have many sparse features, and many more where they have few dense
+        ones.
 
     Attributes
     ----------
@@ -89,91 +78,25 @@ class GraphLabeler(StructuredEstimator):
         Objective, dual value, gap, history of the last `fit`.
     """
 
-    def __init__(
-        self,
-        loss: Any = "log",
-        C: float = 1.0,
-        *,
-        directed: bool = True,
-        kind_features: Any = None,
-        memory_limit: float = MEMORY_LIMIT,
-        node_key: str = "x",
-        edge_key: str | None = None,
-        type_key: str | None = None,
-        cost: Any = None,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_seconds: float | None = None,
-        max_passes: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        callbacks: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_seconds=max_seconds,
-            max_passes=max_passes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.cost = cost
-        self.directed = directed
-        self.kind_features = kind_features
-        self.memory_limit = memory_limit
-        self.node_key = node_key
-        self.edge_key = edge_key
-        self.type_key = type_key
+    _: KW_ONLY
+    directed: bool = True
+    kind_features: Sequence[str | int] | None = None
+    memory_limit: float = MEMORY_LIMIT
+    node_key: str = "x"
+    edge_key: str | None = None
+    type_key: str | None = None
+    cost: Cost = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.input_tags.dict = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-    _model: GraphModel
-    __metadata_request__predict: ClassVar = dict.fromkeys(GraphModel.constraints)  # for scikit-learn's routing
-
-    def _fitted(self) -> GraphModel:
-        return cast(GraphModel, super()._fitted())
-
-    def _make_model(self) -> GraphModel:
-        return GraphModel(
-            directed=self.directed,
-            kind_features=self.kind_features,
-            memory_limit=self.memory_limit,
-            node_key=self.node_key,
-            edge_key=self.edge_key,
-            type_key=self.type_key,
-            cost=self.cost,
-        )
-
-    def _make_solver(self) -> Any:
-        # The parts of a graph share few weights: the curvature of the dual is far below what the bound that online
-        # steps rely on says, which "auto" cannot know.
-        known = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth
-        known = known and self.penalty == "l2"
-        return get_solver("lbfgs") if known else super()._make_solver()
+    _model_class: ClassVar = GraphModel
+    _input_forms: ClassVar = ("sparse", "dict", "string")
+    _needs_answers: ClassVar = True
+    # The parts of a graph share few weights: the curvature of the dual is far below what the bound that online steps
+    # rely on says, which "auto" cannot know.
+    _auto_solver: ClassVar = ("lbfgs", math.inf)
 
     @needs_probabilities
-    def predict_marginals(self, X: Any, *, output: str = "dict", edges: bool = False, **constraints: Any) -> Any:
-        """Probabilities of labels given the graph (and constraints); not available with hinge losses.
+    def predict_marginals(self, X: object, *, output: str = "dict", edges: bool = False, **constraints: object) -> Any:
+        """Return probabilities of labels given the graph (and constraints); not available with hinge losses.
 
         output : {"dict", "array"}
             Per graph a list (networkx: a dict by node) of dicts {label: probability}, or an array (nodes, n_labels).
@@ -187,24 +110,4 @@ class GraphLabeler(StructuredEstimator):
         # Edges that share a table of slots have no counts of their own.
         untied = self._fitted().with_options(untied=True)
         _, reading, n_jobs = self._read(X, constraints, model=untied)
-        counts, values = expectations(reading.batch, untied.weights, get_loss(self.loss).temperature, n_jobs)
-        check_sums(values, reading.numbers)
-        return untied.edge_marginals(reading, counts)
-
-    def explain(self, x: Any) -> Explanation:
-        """The features that make the best labelling of a graph better than the second-best one.
-
-        Their amounts add up to the difference of the two scores. Positions are numbers of nodes and, for the kind
-        "edge", of edges.
-        """
-        found: Explanation = super().explain(x)
-        return found
-
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The n weights of the largest absolute values for every label and every pair of labels of an edge's nodes."""
-        found: TopFeatures = super().top_features(n)
-        return found
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of nodes with the right label; `sample_weight` is one weight per graph."""
-        return super().score(X, y, sample_weight)
+        return untied.edge_marginals(reading, self._expected_counts(untied, reading, n_jobs))

@@ -1,24 +1,22 @@
 """Arc-factored dependency parsing: CRFs and max-margin parsers over trees."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.base import Answer
+from partwise.estimators.tree_parser import TreeParser
 from partwise.models.dependencies import TreeModel
 from partwise.models.dependencies.explaining import explain_head
 from partwise.models.dependencies.words import as_sentences
 from partwise.models.inspection import Explanation
-from partwise.problem.losses import get_loss
-from partwise.solvers import get_solver
-
-#: The largest C at which "auto" is online EG for smooth losses.
-MOST_EG = 100.0
+from partwise.solvers import Solver, get_solver
 
 
-class DependencyParser(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class DependencyParser(TreeParser[TreeModel]):
     """Finds the head of every word: a conditional random field over trees, or a max-margin parser with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i, where a tree's score is the sum of its
@@ -26,7 +24,8 @@ class DependencyParser(StructuredEstimator):
 
     A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends.
     `result_` is the certificate of the trees' objective, `label_result_` that of the names'; neither says anything
-    about the other.
+    about the other. `penalty` and `l1_ratio` are those of both, with ``1 / label_C`` in place of ``1 / C`` for the
+    names. A `checkpoint` of `fit` is one of the trees' run; the classifier of names is trained anew.
 
     `X` is a list of sentences: `ConlluSentence` objects (from `partwise.io.read_conllu`), or lists of words, each a
     string, a tuple (form, upos) or (form, lemma, upos, xpos, feats), or a dict with these keys ("form" is needed). `y`
@@ -44,10 +43,6 @@ class DependencyParser(StructuredEstimator):
 
     Parameters
     ----------
-    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
-        The hinge losses give no marginals.
-    C : float
-        Inverse of the penalty's strength.
     structure : {"projective", "spanning"}
         Trees whose arcs do not cross (Eisner's algorithm), or all trees (matrix-tree theorem, Chu-Liu-Edmonds).
     single_root : bool
@@ -76,12 +71,16 @@ class DependencyParser(StructuredEstimator):
     cost : callable, optional
         For losses with costs: how bad the head of a word is where another is right, as a function of the two, right one
         first, which are numbers of words (0: the root); None: 1.
-    penalty, l1_ratio
-        As for `MaxentClassifier`; the same shares of ``1 / label_C`` are for the names of arcs.
-    solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
-        As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" uses "eg" for smooth losses up to C =
-        100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
-        it and one pass at least, trees what they leave; `max_passes` is for the trees.
+    solver : str or Solver
+        A name of `partwise.available_solvers()`, or a solver; "auto" is "eg" for smooth losses up to C = 100, whatever
+        the size of the data.
+    tol : float
+        Stop at a duality gap of `tol` times the objective, in both runs.
+    max_seconds : float, optional
+        Stop after this many seconds of both runs, with a `ConvergenceWarning`: names, which come first, have a quarter
+        and one pass at least, trees what they leave.
+    max_passes : float, optional
+        Stop the trees' run after this many passes, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -101,119 +100,35 @@ class DependencyParser(StructuredEstimator):
         Columns ("upos", ...) that were blank in all words of the last input, and not in the training data.
     """
 
-    def __init__(
-        self,
-        loss: Any = "log",
-        C: float = 0.1,
-        *,
-        structure: str = "projective",
-        single_root: bool = True,
-        non_projective: str = "skip",
-        labels: Any = "auto",
-        label_C: float = 1.0,
-        templates: str | None = None,
-        label_templates: str | None = None,
-        inputs: str | None = None,
-        features: str = "gold",
-        hash_bits: int = 22,
-        min_count: int = 1,
-        max_length: int = 500,
-        memory_limit: float = 4e9,
-        cost: Any = None,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-2,
-        max_seconds: float | None = None,
-        max_passes: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        callbacks: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_seconds=max_seconds,
-            max_passes=max_passes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.cost = cost
-        self.structure = structure
-        self.single_root = single_root
-        self.non_projective = non_projective
-        self.labels = labels
-        self.label_C = label_C
-        self.templates = templates
-        self.label_templates = label_templates
-        self.inputs = inputs
-        self.features = features
-        self.hash_bits = hash_bits
-        self.min_count = min_count
-        self.max_length = max_length
-        self.memory_limit = memory_limit
+    C: float = 0.1
+    _: KW_ONLY
+    structure: str = "projective"
+    single_root: bool = True
+    non_projective: str = "skip"
+    labels: bool | str = "auto"
+    label_C: float = 1.0  # noqa: N815 - C as in scikit-learn
+    templates: str | None = None
+    label_templates: str | None = None
+    inputs: str | None = None
+    features: str = "gold"
+    hash_bits: int = 22
+    min_count: int = 1
+    max_length: int = 500
+    memory_limit: float = 4e9
+    cost: Callable[[int, int], float] | None = None
+    tol: float = 1e-2
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.input_tags.dict = True
-        tags.target_tags.required = False
-        return tags
+    _model_class: ClassVar = TreeModel
+    _input_forms: ClassVar = ("dict", "string")
 
-    _model: TreeModel
-    __metadata_request__predict: ClassVar = dict.fromkeys(TreeModel.constraints)  # for scikit-learn's routing
-
-    def _make_model(self) -> TreeModel:
-        return TreeModel(
-            structure=self.structure,
-            single_root=self.single_root,
-            non_projective=self.non_projective,
-            labels=self.labels,
-            label_C=self.label_C,
-            templates=self.templates,
-            label_templates=self.label_templates,
-            inputs=self.inputs,
-            features=self.features,
-            hash_bits=self.hash_bits,
-            min_count=self.min_count,
-            max_length=self.max_length,
-            memory_limit=self.memory_limit,
-            cost=self.cost,
-        )
-
-    def _make_solver(self) -> Any:
-        # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a
-        # parser's weights are not worth that. Weak penalties are left to its rule.
-        quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
-        quick = quick and self.penalty == "l2"
-        if not quick:
-            return super()._make_solver()
+    def _make_solver(self) -> str | Solver[Any]:
+        solver = super()._make_solver()
         # From weights alone, such as a model file's, eg starts at distributions that are far from its optimum.
         by_weights = self.warm_start and hasattr(self, "_model") and self.result_.dual_point is None
-        return get_solver("eg-prox" if by_weights else "eg")
+        return get_solver("eg-prox") if by_weights and self.solver == "auto" and solver != "auto" else solver
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> DependencyParser:
-        """Train on sentences `X` with trees `y` (None: their own); `sample_weight` is one weight per sentence.
-
-        A sentence of weight 0 is left out altogether. checkpoint: a file for the state of the run, from which it
-        continues if it exists; the classifier of relations is trained anew.
-        """
-        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
-
-    def parse(self, X: Any, *, allowed: Any = None) -> list[Any]:
-        """The `ConlluSentence` objects `X` with predicted trees in place of their own."""
+    def parse(self, X: object, *, allowed: object = None) -> list[Answer]:
+        """Return the `ConlluSentence` objects `X` with predicted trees in place of their own."""
         sentences = as_sentences(X)
         for i, sentence in enumerate(sentences):
             if not hasattr(sentence, "with_tree"):
@@ -225,10 +140,6 @@ class DependencyParser(StructuredEstimator):
             else:
                 parsed.append(sentence.with_tree([head for head, _ in tree], [name for _, name in tree]))
         return parsed
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of words with the right head (UAS); `sample_weight` is one weight per sentence."""
-        return super().score(X, y, sample_weight)
 
     @property
     def blank_columns_(self) -> list[str]:
@@ -242,8 +153,8 @@ class DependencyParser(StructuredEstimator):
         check_is_fitted(self)
         return self._model.columns
 
-    def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:
-        """The features for and against an arc: (template with its values, weight), the largest first.
+    def explain(self, sentence: object, word: int, head: int | None = None) -> list[tuple[str, float]]:
+        """Return the features for and against an arc: (template with its values, weight), the largest first.
 
         Parameters
         ----------
@@ -257,9 +168,9 @@ class DependencyParser(StructuredEstimator):
         return found
 
     def explain_head(
-        self, sentence: Any, word: int, *, head: int | None = None, against: int | None = None
+        self, sentence: object, word: int, *, head: int | None = None, against: int | None = None
     ) -> Explanation:
-        """Why a word has this head and not another: the features of the arcs in which two trees differ.
+        """Return why a word has this head and not another: the features of the arcs in which two trees differ.
 
         The best tree is compared with the best one in which the word has another head. The amounts of their features
         add up to the difference of the two scores; other words may have other heads, too (`Explanation.elsewhere`).
@@ -275,11 +186,12 @@ class DependencyParser(StructuredEstimator):
             The head to compare with; None: the runner-up.
         """
         model, reading, _ = self._read([sentence])
-        assert isinstance(model, TreeModel)
         return explain_head(model, reading, word, head, against)
 
-    def top_features(self, X: Any, n: int = 10) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-        """The strongest features for, and those against, the arcs that are predicted for sentences `X`.
+    def top_features(  # type: ignore[override]
+        self, X: Iterable[object], n: int = 10
+    ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """Return the strongest features for, and those against, the arcs that are predicted for sentences `X`.
 
         A parser keeps no names: those of these sentences' features are made again. Each list has (template with its
         values, weight), the strongest first.

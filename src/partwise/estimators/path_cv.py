@@ -5,35 +5,34 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.answers import Method
-from partwise.estimators.base import StructuredEstimator
-from partwise.estimators.training import unchanged_on_failure
+from partwise.estimators.base import StructuredEstimator, available_where, unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.metrics.scorers import MEASURES, get_scorer
-from partwise.support.arrays import Floats
 from partwise.support.checks import check_positive, check_sample_weight
 
 
-def _where_there_is(name: str) -> Callable[[Method], Method]:
-    """Decorate a method that is available only if the estimator has it (the fitted one, once there is one)."""
+def _of_best(name: str, what: str) -> Callable[..., Any]:
+    """Return a method that calls the best estimator's method of this name, available only if the estimator has it."""
+
+    def method(self: Any, X: object, **options: object) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(X, **options)
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), name)
         return True
 
-    def decorate(method: Method) -> Method:
-        return cast(Method, available_if(check)(method))
-
-    return decorate
+    method.__name__ = name
+    method.__doc__ = f"Return {what}, by the best estimator."
+    return available_where(check)(method)
 
 
 class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
@@ -84,7 +83,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags = inner.target_tags
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPathCV:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> RegularizationPathCV:
         """Choose C on folds of the data, then fit to all of it."""
         if not isinstance(self.estimator, StructuredEstimator):
             raise ValueError(f"estimator must be one of partwise's, got {type(self.estimator).__name__}")
@@ -104,15 +103,14 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             weight = check_sample_weight(sample_weight, n, "sample")
             scores: list[list[float]] = []
             gaps: list[list[float]] = []
-            for train, test in folds.split(np.zeros(n), y if single else None):
+            for rows in folds.split(np.zeros(n), y if single else None):
+                training, held_out = (
+                    (_safe_indexing(X, each), _safe_indexing(y, each), None if weight is None else weight[each])
+                    for each in rows
+                )
                 fold = clone(self.estimator)
-                parts = _take(X, train), _take(y, train), None if weight is None else weight[train]
-                results = fold.fit_path(Cs, *parts)
-                scores.append([])
-                held_out = _take(X, test), _take(y, test), None if weight is None else weight[test]
-                for result in results:
-                    fold.use(result)
-                    scores[-1].append(self._score(fold, *held_out))
+                results = fold.fit_path(Cs, *training)
+                scores.append([self._score(fold.use(result), *held_out) for result in results])
                 gaps.append([result.relative_gap for result in results])
             if not scores:
                 raise ValueError("cv gives no folds")
@@ -138,50 +136,23 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         """Number of columns, where X is an array."""
         return int(self.best_estimator_.n_features_in_)
 
-    def predict(self, X: Any, **options: Any) -> Any:
-        """Best labels, by the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X, **options)
-
-    @_where_there_is("predict_proba")
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities, by the best estimator."""
-        check_is_fitted(self)
-        out: Floats = self.best_estimator_.predict_proba(X)
-        return out
-
-    @_where_there_is("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log-probabilities, by the best estimator."""
-        check_is_fitted(self)
-        out: Floats = self.best_estimator_.predict_log_proba(X)
-        return out
-
-    @_where_there_is("decision_function")
-    def decision_function(self, X: Any) -> Floats:
-        """Scores, by the best estimator."""
-        check_is_fitted(self)
-        out: Floats = self.best_estimator_.decision_function(X)
-        return out
-
-    @_where_there_is("predict_marginals")
-    def predict_marginals(self, X: Any, **options: Any) -> list[Any]:
-        """Probability of each label at each position, by the best estimator."""
-        check_is_fitted(self)
-        out: list[Any] = self.best_estimator_.predict_marginals(X, **options)
-        return out
+    predict = _of_best("predict", "the best answers")
+    predict_proba = _of_best("predict_proba", "probabilities of labels")
+    predict_log_proba = _of_best("predict_log_proba", "log-probabilities of labels")
+    predict_marginals = _of_best("predict_marginals", "probabilities of the parts of answers")
+    decision_function = _of_best("decision_function", "scores of labels")
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
         """Write the best estimator to a model file; `partwise.load` gives that estimator."""
         check_is_fitted(self)
         self.best_estimator_.save(path, dtype)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score that C was chosen by."""
+    def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
+        """Return the score that C was chosen by."""
         check_is_fitted(self)
         return self._score(self.best_estimator_, X, y, sample_weight)
 
-    def _score(self, estimator: Any, X: Any, y: Any, weight: Any) -> float:
+    def _score(self, estimator: BaseEstimator, X: object, y: object, weight: ArrayLike | None) -> float:
         from sklearn.metrics import check_scoring
 
         own = isinstance(self.scoring, str) and self.scoring in MEASURES
@@ -191,12 +162,8 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         return float(scorer(estimator, X, y, sample_weight=weight) if weighted else scorer(estimator, X, y))
 
 
-def _take(values: Any, rows: NDArray[Any]) -> Any:
-    return _safe_indexing(values, rows)
-
-
-def _ascending(Cs: Any) -> list[float]:
-    """Values of C, ascending."""
+def _ascending(Cs: object) -> list[float]:
+    """Return values of C, ascending."""
     if isinstance(Cs, (int, np.integer)):
         if Cs < 1 or isinstance(Cs, bool):
             raise ValueError(f"Cs must be at least 1, got {Cs!r}")

@@ -1,33 +1,32 @@
 """Labelled segments of sequences: semi-Markov conditional random fields and max-margin models."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.answers import has_probabilities, needs_probabilities
-from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.base import needs_probabilities
+from partwise.estimators.parameters import ClassWeight, Cost
+from partwise.estimators.token_tagger import TokenTagger
 from partwise.features.template import Template
-from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.segments.labels import Span
 from partwise.models.segments.model import SegmentModel
 from partwise.problem.inference import check_weights
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats
-from partwise.support.checks import check_count
 
 
-class SegmentTagger(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class SegmentTagger(TokenTagger[SegmentModel]):
     """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model by a hinge loss.
 
     `X` is as for `SequenceTagger`; `y` are labels of chunks in IOB1, IOB2 or IOBES ("B-NP", "I-NP", "O", ...), read by
     the rules of conlleval, or `partwise.io.CodedSequences` of them. Segments have types, what stands behind "B-"; a
     position that is O is a segment of its own. A segment is scored by the attributes of its positions (one weight per
     attribute and type for all of them, and others for the first and the last), its length, the type before it, and
-    features of the whole.
+    features of the whole. Labels are types in `cost`, `class_weight`, `features` and `transitions`.
 
     Predictions are labels in IOB2, or in another `scheme`; `predict_spans` gives segments with their probabilities.
     `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position:
@@ -38,10 +37,6 @@ class SegmentTagger(StructuredEstimator):
 
     Parameters
     ----------
-    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
-        The hinge losses give no probabilities.
-    C : float
-        Inverse of the penalty's strength.
     max_length : int, optional
         The most positions that a segment can have; by default those of the longest in the training data. `fit` refuses
         a longer one there.
@@ -57,23 +52,8 @@ class SegmentTagger(StructuredEstimator):
         and 1/2 for a wrong end or type.
     scheme : {"iob2", "iob1", "iobes"}
         Of predicted labels; it may be set after `fit`.
-    features : {"observed", "all"}
-        Weights for the (attribute, type) pairs that occur in the training data, or for all pairs.
-    transitions : {"auto", "observed", "all"}
-        Weights for the pairs of neighbouring types that occur, or for all; "auto": as `features`.
     template : None, "chunk", "pos", "ner", or a Template
-        As for `SequenceTagger`; B lines with macros are not available.
-    min_count : int
-        Leave out features that occur less often in the training data.
-    class_weight
-        As for `SequenceTagger`.
-    cost : None, array, mapping or callable
-        As for `MaxentClassifier`; costs of positions by the types of their segments, "O" among them. Those of borders
-        (`segment_cost`) are added.
-    penalty, l1_ratio
-        As for `MaxentClassifier`.
-    solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
-        As for `SequenceTagger`.
+        Make the attributes from columns of text, as for `SequenceTagger`; B lines with macros are not available.
 
     Attributes
     ----------
@@ -89,109 +69,30 @@ class SegmentTagger(StructuredEstimator):
         Objective, dual value, gap, history of the last `fit`.
     """
 
-    def __init__(
-        self,
-        loss: Any = "log",
-        C: float = 1.0,
-        *,
-        max_length: int | None = None,
-        borders: str = "both",
-        segment_features: Any = "auto",
-        lists: Any = None,
-        segment_cost: bool = True,
-        scheme: str = "iob2",
-        features: str = "observed",
-        transitions: str = "auto",
-        template: Any = None,
-        min_count: int = 1,
-        class_weight: Any = None,
-        cost: Any = None,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-3,
-        max_seconds: float | None = None,
-        max_passes: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        callbacks: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            penalty=penalty,
-            l1_ratio=l1_ratio,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_seconds=max_seconds,
-            max_passes=max_passes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.cost = cost
-        self.max_length = max_length
-        self.borders = borders
-        self.segment_features = segment_features
-        self.lists = lists
-        self.segment_cost = segment_cost
-        self.scheme = scheme
-        self.features = features
-        self.transitions = transitions
-        self.template = template
-        self.min_count = min_count
-        self.class_weight = class_weight
+    _: KW_ONLY
+    max_length: int | None = None
+    borders: str = "both"
+    segment_features: str | Sequence[str] = "auto"
+    lists: Mapping[str, Sequence[str]] | Sequence[str] | str | None = None
+    segment_cost: bool = True
+    scheme: str = "iob2"
+    features: str = "observed"
+    transitions: str = "auto"
+    template: str | Template | None = None
+    min_count: int = 1
+    class_weight: ClassWeight = None
+    cost: Cost = None
 
-    _model: SegmentModel
-    _phrases = ("lists",)
-    __metadata_request__predict: ClassVar = dict.fromkeys(SegmentModel.constraints)  # for scikit-learn's routing
+    _model_class: ClassVar = SegmentModel
+    _phrases: ClassVar = ("lists",)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.input_tags.dict = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-    def _make_model(self) -> SegmentModel:
-        return SegmentModel(
-            longest=self.max_length,
-            borders=self.borders,
-            segment_features=self.segment_features,
-            lists=self.lists,
-            segment_cost=self.segment_cost,
-            scheme=self.scheme,
-            features=self.features,
-            transitions=self.transitions,
-            template=self.template,
-            min_count=self.min_count,
-            cost=self.cost,
-            class_weight=self.class_weight,
-        )
-
-    # answers
-
-    def predict_single(self, sequence: Any) -> list[Any]:
-        """The best labels of one sequence."""
-        labels: list[Any] = self.predict([sequence])[0]
-        return labels
-
-    def predict_spans(self, X: Any, **constraints: Any) -> list[list[Span]]:
-        """The segments of the best answer for each sequence, without those that are O.
+    def predict_spans(self, X: object, **constraints: object) -> list[list[Span]]:
+        """Return the segments of the best answer for each sequence, without those that are O.
 
         A `Span` has label, begin, end (one past the last position) and the probability that the sequence has exactly
         this segment; None with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
-        assert isinstance(model, SegmentModel)
         temperature = get_loss(self.loss).temperature if get_loss(self.loss).probabilistic else None
         found = model.spans(reading, model.best(reading, n_jobs), temperature)
         spans: list[list[Span]] = reading.spread(found, list)
@@ -199,12 +100,10 @@ class SegmentTagger(StructuredEstimator):
 
     @needs_probabilities
     def span_probabilities(
-        self, X: Any, spans: Sequence[Sequence[tuple[str, int, int]]], **constraints: Any
+        self, X: object, spans: Sequence[Sequence[tuple[str, int, int]]], **constraints: object
     ) -> list[Floats]:
-        """The probability of each of these segments (label, begin, end) of each sequence; 0 for what no answer has."""
-        has_probabilities(self)
+        """Return the probability of each segment (label, begin, end) of each sequence; 0 for what no answer has."""
         model, reading, _ = self._read(X, constraints)
-        assert isinstance(model, SegmentModel)
         check_weights(reading.batch, model.weights)
         if len(spans) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sequences but spans has {len(spans)}")
@@ -229,18 +128,6 @@ class SegmentTagger(StructuredEstimator):
         return found
 
     # weights by name
-
-    @property
-    def attributes_(self) -> list[str] | None:
-        """Attribute names, the most frequent first; None for arrays."""
-        check_is_fitted(self)
-        return self._model.reader.names()
-
-    @property
-    def template_(self) -> Template | None:
-        """The template that it reads sentences by; None where the input has its attributes already."""
-        check_is_fitted(self)
-        return self._model.reader.template
 
     @property
     def types_(self) -> list[str]:
@@ -276,18 +163,3 @@ class SegmentTagger(StructuredEstimator):
         """Weights of (length, type)."""
         check_is_fitted(self)
         return self._model.length_features()
-
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The n weights of the largest absolute values for every type and every pair of types."""
-        found: TopFeatures = super().top_features(check_count("n", n))
-        return found
-
-    def explain(
-        self, sequence: Any, position: int | None = None, *, label: Any = None, against: Any = None
-    ) -> Explanation:
-        """Which features make the best segmentation of a sequence better than the second-best one.
-
-        Their amounts add up to the difference of the two scores. position, label, against: as for `SequenceTagger`.
-        """
-        found: Explanation = super().explain(sequence, position, label, against)
-        return found

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from partwise.estimators.training import penalty_parameters
+from partwise.estimators.parameters import penalty_parameters
 
 #: The largest number of iterations there is.
 MOST = 2**31 - 1

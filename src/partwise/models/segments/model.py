@@ -87,7 +87,7 @@ class SegmentModel(SequenceModel):
     def __init__(
         self,
         *,
-        longest: int | None,
+        max_length: int | None,
         borders: str,
         segment_features: object,
         lists: Any,
@@ -96,7 +96,7 @@ class SegmentModel(SequenceModel):
         scheme: str,
         **shared: Any,
     ) -> None:
-        self.longest = longest
+        self.longest = max_length
         self.borders = borders
         self.segment_features = segment_features
         self.lists = lists

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -216,10 +217,10 @@ def _costs(encoded: Encoded) -> Any:
 
 def _parameters(estimator: Any) -> dict[str, Any]:
     """The estimator's parameters that are not about training; a template is with the model."""
-    from partwise.estimators.training import TrainedEstimator
+    from partwise.estimators.parameters import TrainingParameters
     from partwise.features.template import Template
 
-    training = set(TrainedEstimator._get_param_names())
+    training = {each.name for each in fields(TrainingParameters)}
     found = {name: value for name, value in estimator.get_params(deep=False).items() if name not in training}
     return {
         name: None if isinstance(value, Template) else encode(value, f"the parameter {name}")

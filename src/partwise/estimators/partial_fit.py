@@ -1,0 +1,170 @@
+"""`partial_fit`: training on a stream of examples, whose features are chosen by the first ones.
+
+The first call chooses the model's features from its examples, as `fit` does; later ones leave out features that are not
+known. (A hashed vocabulary, which knows all of them, is a matter of the input or of the model's features.) Each call is
+one epoch of an online solver over its examples; the solver's state is kept for the next call, pickled with the
+estimator, and not part of model files: an estimator that was loaded resumes from its weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from partwise.models.base import Ability, Model, Training
+from partwise.problem import LabelledBatch, Problem
+from partwise.problem.losses import Loss
+from partwise.problem.result import HISTORY, Result
+from partwise.solvers import SGD, Solver, State
+from partwise.solvers.engine.base import generator
+from partwise.solvers.engine.registry import SOLVERS, check_fits
+from partwise.support.arrays import Floats
+
+if TYPE_CHECKING:
+    from partwise.estimators.base import StructuredEstimator
+    from partwise.estimators.parameters import TrainingParameters
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where the last call ended: solver and loss, the solver's state, and the seconds of all calls."""
+
+    solver: Solver[Any]
+    loss: Loss
+    state: State
+    seconds: float
+
+
+def takes_single_examples(estimator: TrainingParameters) -> bool:
+    """Return whether the penalty has no l1 term, which no solver takes that visits one example at a time."""
+    if estimator.penalty == "l1" or (estimator.penalty == "elasticnet" and estimator.l1_ratio != 0):
+        raise AttributeError(f"partial_fit is not available with penalty={estimator.penalty!r}: use 'l2'")
+    return True
+
+
+def train_further(
+    estimator: StructuredEstimator[Any],
+    X: object,
+    y: object,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    grow: bool,
+) -> None:
+    """Make one epoch over these examples, from where the estimator's last call ended."""
+    begin = time.perf_counter()
+    training = estimator._check_training()
+    training = replace(training, solver=_incremental_solver(estimator, training), classes=classes)
+    grown = grow and hasattr(estimator, "_model")
+    model, examples = (grown_model if grown else _examples)(estimator, training, X, y, sample_weight)
+    penalty = replace(training, l2=model.l2_factor * training.l2).penalty
+    problem = Problem.of([examples], training.loss, penalty, n_jobs=training.n_jobs)
+    stream = _step(estimator, training, model, problem, grown)
+    weights = stream.solver.weights(problem, stream.state)
+    stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
+    estimator._fit_key = None
+    estimator._adopt(model.with_weights(weights), _result(stream, problem, weights))
+    estimator._stream = stream
+
+
+def _incremental_solver(estimator: TrainingParameters, training: Training) -> Solver[Any]:
+    if isinstance(estimator.solver, str) and estimator.solver == "auto":
+        return SGD()
+    solver: Solver[Any] = training.solver
+    if not solver.incremental:
+        others = ", ".join(name for name, cls in SOLVERS.items() if cls.incremental)
+        raise ValueError(f"partial_fit: solver {solver.name!r} needs all examples at once; those that fit: {others}")
+    return solver
+
+
+def _examples(
+    estimator: StructuredEstimator[Any], training: Training, X: object, y: object, sample_weight: ArrayLike | None
+) -> tuple[Model[Any], LabelledBatch]:
+    """Return the model with its features, and the examples on them."""
+    classes: Any = training.classes
+    if hasattr(estimator, "_model"):
+        model = estimator._fitted()
+        model.needs(Ability.FURTHER, "partial_fit")
+        if classes is not None and set(classes) != set(getattr(estimator, "classes_", classes)):
+            raise ValueError("classes: they must be those of the first call, or left out")
+        return model, model.further(*estimator._check_more(X, y), sample_weight, training.n_jobs)
+    model = estimator._make_model()
+    model.needs(Ability.FURTHER, "partial_fit")
+    if classes is not None and not model.takes_classes:
+        raise ValueError(f"classes: {type(estimator).__name__} takes none, leave them out")
+    return model, model.learn(*estimator._check_data(model, X, y), sample_weight, training).labelled
+
+
+def grown_model(
+    estimator: StructuredEstimator[Any], training: Training, X: object, y: object, sample_weight: ArrayLike | None
+) -> tuple[Model[Any], LabelledBatch]:
+    """Return the model with what is new in these examples, and the examples on its features."""
+    old, new = estimator._fitted(), estimator._make_model()
+    for ability in (Ability.GROWING, Ability.CARRYING, Ability.FURTHER):
+        new.needs(ability, "partial_fit with grow=True")
+    known = getattr(estimator, "classes_", None)
+    classes: Any = training.classes
+    data: tuple[Any, Any] = estimator._check_data(new, X, y)
+    learnt = replace(training, classes=None)
+    if known is not None:
+        labels = data[1].tolist() if isinstance(data[1], np.ndarray) else [each for row in data[1] for each in row]
+        union = {*labels, *known.tolist(), *(() if classes is None else classes)}
+        if len({isinstance(label, str) for label in union}) > 1:
+            raise ValueError("y: labels that are strings and labels that are not cannot be in one model")
+        learnt = replace(training, classes=sorted(union, key=lambda label: (str(type(label)), label)))
+    new.learn(*data, sample_weight, learnt)
+    grown = new.joined(old)
+    weights = grown.carried(old)
+    assert weights is not None
+    grown = grown.with_weights(weights)
+    return grown, grown.further(*data, sample_weight, training.n_jobs)
+
+
+def _step(
+    estimator: StructuredEstimator[Any], training: Training, model: Model[Any], problem: Problem, grown: bool
+) -> Stream:
+    """Make one epoch over the problem's examples; what the state has per weight follows a model that has grown."""
+    solver, last = training.solver, estimator._stream
+    check_fits(solver, problem)
+    if last is not None and (last.solver, last.loss) == (solver, training.loss):
+        state, seconds = copy.deepcopy(last.state), last.seconds
+        if grown:  # also where there are as many weights: widths are padded, and names may have moved
+            _follow(state, estimator._model, model)
+    else:
+        start = model.weights.copy() if hasattr(estimator, "_model") else None
+        state, seconds = solver.init_state(problem, generator(training.seed()), start), 0.0
+    solver.step(problem, state)
+    return Stream(solver, training.loss, state, seconds)
+
+
+def _follow(state: State, old: Model[Any], model: Model) -> None:
+    """Move arrays with a value per weight of the old model to the weights of the grown one, 0 for new features."""
+    n = len(old.weights)
+    for name, value in vars(state).items():
+        if isinstance(value, np.ndarray) and value.shape == (n,):
+            setattr(state, name, model.carried(old.with_weights(value)))
+
+
+def _result(stream: Stream, problem: Problem, weights: Floats) -> Result:
+    """Return what is known after a call: no objective, as the examples of earlier calls are gone."""
+    name, state = stream.solver.name, stream.state
+    calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
+    remark = stream.solver.remark(problem, state)
+    return Result(
+        weights=weights,
+        primal=math.nan,
+        dual=-math.inf,
+        gap=math.inf,
+        passes=float(state.epoch),
+        seconds=stream.seconds,
+        status="no certificate",
+        solver=name,
+        l2=problem.l2,
+        history={column: np.empty(0) for column in HISTORY},
+        message=f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else ""),
+    )
