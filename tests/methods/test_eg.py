@@ -46,7 +46,7 @@ def program(seed: int, temperature: float = 0.0):
 
 def independent(function: SimplexFunction) -> float:
     """The minimum by sequential least squares."""
-    equalities = (np.arange(len(SIZES))[:, None] == function.simplices.owners).astype(float)
+    equalities = (np.arange(len(SIZES))[:, None] == np.repeat(np.arange(len(SIZES)), SIZES)).astype(float)
     answer = minimize(
         function.value,
         np.exp(function.simplices.uniform()),

@@ -7,7 +7,7 @@ what theorems promise of the solvers on a `Problem`. All are written to be read 
 program of the library calls them.
 """
 
-from partwise.methods.eg import EGResult, eg
+from partwise.methods.eg import EGResult, QPResult, eg, eg_qp
 from partwise.methods.excessive_gap import (
     EntropyProx,
     ExcessiveGapMethod,
@@ -17,9 +17,8 @@ from partwise.methods.excessive_gap import (
     SquaredNorm,
 )
 from partwise.methods.explicit import ExplicitDual, explicit_dual
-from partwise.methods.functions import Quadratic, SimplexFunction, quadratic
 from partwise.methods.iteration_bounds import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
-from partwise.methods.qp import QPResult, eg_qp
+from partwise.methods.simplices import Quadratic, SimplexFunction, quadratic
 
 __all__ = [
     "Constants",

@@ -1,25 +1,35 @@
-"""Exponentiated gradient for any convex function over a product of simplices.
+"""Exponentiated gradient for convex functions, and for quadratic programs, over products of simplices.
 
-Problem. min Q(alpha) over alpha whose n blocks alpha_i are probability distributions (`SimplexFunction`).
+Problem. `eg`: min Q(alpha) over alpha whose n blocks alpha_i are probability distributions (`SimplexFunction`).
+`eg_qp`: the same for Q(alpha) = b'alpha + 1/2 alpha'A alpha + sum_i tau_i sum_j alpha_ij log alpha_ij with A symmetric
+and positive semi-definite, tau_i >= 0, in general 0.
 
 Update. alpha_ij <- alpha_ij exp(-eta grad_ij Q(alpha)) / (the same, summed over j): for all blocks at once (order
 "batch"), or for one block at a time, drawn with replacement ("random") or taken in turn ("cyclic").
 
 Step sizes:
 
-    theorem    1 / upper for all blocks at once, 1 / block_upper_i for block i alone
+    theorem    1 / upper for all blocks at once, 1 / block_upper_i for block i alone; `eg_qp` with tau = 0: 0.4 / (B +
+               lambda), with lambda the largest eigenvalue of A and B an upper bound of what two components of b + A
+               alpha within one block can differ by anywhere in the feasible set
     adaptive   halved until Q does not rise, multiplied by 1.05 after each step; one per block where they move alone
     search     batch only: halved until B_Q[p || q] <= D[p || q] / eta for the step from q to p; doubled after each step
                until that fails for the first time, then multiplied by 1.05
-    a number   that one; a run that lets Q rise for good raises DivergenceError
+    a number   that one; a run that lets Q rise for good raises DivergenceError (`eg_qp`: never below 0.567 / (B +
+               lambda))
 
 Stopping rule. gap <= tol (1 + |Q|), where gap is the certificate of `SimplexFunction.gap`: with mu = 0 the Frank-Wolfe
 gap, the largest <grad Q(alpha), alpha - corner>. It is found after every batch step, and after every n single ones.
 
 Source. Collins et al. 2008, Figures 1 and 2, Theorems 1 and 2 with Definitions 5.1 and 5.2 (`EGResult.bound`,
-`iterations_for`); its section 7 for adaptive steps. The search is our own: what the proof of Lemma 2 needs is checked
-instead of assumed (see `solvers.eg_batch`). Departures: constants may differ between blocks, and components are kept
-above e^-700.
+`iterations_for`); its section 7 for adaptive steps. `eg_qp`: Bartlett et al. 2004, Figure 2, Theorem 1
+(`QPResult.theorem_1`; also behind `bound` and `iterations_for` where a step is too long for Collins et al.'s theorems)
+and the steps of its section 3.2.
+
+Departures. Constants may differ between blocks, and components are kept above e^-700. The search is our own: what the
+proof of Lemma 2 needs is checked instead of assumed (see `solvers.dual.eg_batch`). Bartlett et al. take B over all
+components; their proof uses differences within a block alone, and their bound 2 (n max |A| + max |b|) is replaced by a
+sharper one.
 """
 
 import warnings
@@ -30,8 +40,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partwise.methods.functions import ROUNDING, SimplexFunction
-from partwise.methods.simplices import LEAST_LOG
+from partwise.methods.simplices import LEAST_LOG, ROUNDING, Quadratic, SimplexFunction, log_of, quadratic
 from partwise.problem.result import ConvergenceWarning, DivergenceError
 from partwise.solvers.engine.divergence import FALL, PATIENCE
 from partwise.support.arrays import Floats, Ints
@@ -127,7 +136,7 @@ class EGResult:
                 "no theorem tells how long the steps of a search will be: `bound` is about the steps that it made, "
                 "iterations_for about runs with step_size='theorem'"
             )
-        farthest = -np.log(np.minimum.reduceat(self.start, self.function.simplices.firsts))
+        farthest = -np.log(self.function.simplices.least(self.start))
         return self._guarantee(farthest, self.first_value - self.lower_bound).needed(epsilon)
 
     def _guarantee(self, divergences: Floats, excess: float) -> "Guarantee":
@@ -224,7 +233,7 @@ def eg(
 
 
 @dataclass(frozen=True)
-class Look:
+class Point:
     """A point and what is known of it. logs, alpha, gradient: (m,)."""
 
     logs: Floats
@@ -286,9 +295,9 @@ class Run:
         if max_iterations < 0:
             raise ValueError(f"max_iterations must be >= 0, got {max_iterations}")
         function = self.function
-        now = first = self.look(self.simplices.check_start(start))
+        now = first = self.evaluate(self.simplices.check_start(start))
         function.check_gradient(first.logs, first.value, first.gradient)
-        values, iterations, best, best_look = [now.value], 0, now.value, 0
+        values, iterations, best, best_at = [now.value], 0, now.value, 0
         lower = now.value - now.gap
         while now.gap > tol * (1.0 + abs(now.value)) and iterations < max_iterations:
             if self.order == "batch":
@@ -305,8 +314,8 @@ class Run:
                 )
             lower = max(lower, now.value - now.gap)
             if now.value < best:
-                best, best_look = now.value, len(values) - 1
-            elif not isfinite(now.value) or (len(values) - 1 - best_look >= PATIENCE and _risen(now.value, best)):
+                best, best_at = now.value, len(values) - 1
+            elif not isfinite(now.value) or (len(values) - 1 - best_at >= PATIENCE and _risen(now.value, best)):
                 raise self._divergence(now.value, best, "")
         converged = now.gap <= tol * (1.0 + abs(now.value))
         if not converged:
@@ -333,7 +342,7 @@ class Run:
     def _divergence(self, value: float, best: float, when: str) -> DivergenceError:
         return DivergenceError(f"{self.name}: Q is {value:.6g}{when} after {best:.6g} with step_size={self.step_size}")
 
-    def _warn(self, now: Look, iterations: int, tol: float) -> None:
+    def _warn(self, now: Point, iterations: int, tol: float) -> None:
         better = "search" if self.order == "batch" else "adaptive"
         warnings.warn(
             f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}, tol is {tol:.3g}. "
@@ -342,23 +351,23 @@ class Run:
             stacklevel=4,
         )
 
-    def look(self, logs: Floats, gradient: bool = True) -> Look:
+    def evaluate(self, logs: Floats, gradient: bool = True) -> Point:
         """The point with these logs, and its value, gradient and gap."""
         alpha = np.exp(logs)
         value = self.function.value_at(alpha)
         if not gradient or not isfinite(value):
-            return Look(logs, alpha, alpha, value, np.inf)
+            return Point(logs, alpha, alpha, value, np.inf)
         found = self.function.gradient_at(alpha)
-        return Look(logs, alpha, found, value, self.function.gap(logs, found))
+        return Point(logs, alpha, found, value, self.function.gap(logs, found))
 
-    def batch_step(self, now: Look) -> Look:
+    def batch_step(self, now: Point) -> Point:
         """Figure 1: all blocks move."""
         while True:
             eta = float(self.steps[0])
             self.trials += 1
             with np.errstate(over="ignore", invalid="ignore"):  # a step that large is found out by where it leads
                 moved = now.logs - eta * now.gradient
-            after = self.look(self.simplices.normalised(moved) if np.isfinite(moved).all() else self.corner(now))
+            after = self.evaluate(self.simplices.normalised(moved) if np.isfinite(moved).all() else self.corner(now))
             if self.constant or self.acceptable(now, after, eta):
                 break
             self.steps[:], self.doubling = 0.5 * eta, False
@@ -367,12 +376,12 @@ class Run:
             self.steps[:] = min(eta * (2.0 if self.doubling else GROWTH), LARGEST_STEP)
         return after
 
-    def corner(self, now: Look) -> Floats:
+    def corner(self, now: Point) -> Floats:
         """Where a step beyond double precision leads: to the corner with the least gradient in each block."""
-        least = self.simplices.per_component(np.minimum.reduceat(now.gradient, self.simplices.firsts))
+        least = self.simplices.per_component(self.simplices.least(now.gradient))
         return self.simplices.normalised(np.where(now.gradient > least, -np.finfo(float).max / 4, 0.0))
 
-    def acceptable(self, now: Look, after: Look, eta: float) -> bool:
+    def acceptable(self, now: Point, after: Point, eta: float) -> bool:
         """Whether a searched or adaptive step is short enough."""
         slack = ROUNDING * (abs(now.value) + abs(after.value) + now.terms)
         if self.step_size == "adaptive":
@@ -383,7 +392,7 @@ class Run:
         rise = after.value - now.value - float(now.gradient @ (after.alpha - now.alpha))
         return bool(rise <= divergence / eta + slack)
 
-    def single_steps(self, now: Look, count: int) -> Look:
+    def single_steps(self, now: Point, count: int) -> Point:
         """Figure 2: blocks move one after the other."""
         logs, alpha, value = now.logs.copy(), now.alpha.copy(), now.value
         for i in self.visits(count):
@@ -406,7 +415,7 @@ class Run:
             logs[block] = moved
             if not self.constant:
                 self.steps[i] = min(self.steps[i] * GROWTH, LARGEST_STEP)
-        return self.look(logs)
+        return self.evaluate(logs)
 
     def visits(self, count: int) -> Ints:
         """The next blocks."""
@@ -416,3 +425,113 @@ class Run:
 
 def _risen(value: float, best: float) -> bool:
     return value - best > FALL * (1.0 + abs(best))
+
+
+@dataclass(frozen=True, eq=False)
+class QPResult(EGResult):
+    """The outcome of `eg_qp`, and Theorem 1 of Bartlett et al. 2004."""
+
+    function: Quadratic = field(repr=False)
+
+    @property
+    def mean_value(self) -> float:
+        """The mean of Q over the first T iterates."""
+        return float(self.values[:-1].mean()) if self.iterations else self.value
+
+    @property
+    def gradient_range(self) -> float:
+        """B."""
+        return self.function.gradient_range
+
+    @property
+    def largest_eigenvalue(self) -> float:
+        """lambda."""
+        return self.function.largest_eigenvalue
+
+    def _guarantee(self, divergences: Floats, excess: float) -> Guarantee:
+        """Collins et al.'s theorem where it is about this step, which is then the lower bound; else Theorem 1."""
+        try:
+            return super()._guarantee(divergences, excess)
+        except ValueError:
+            factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
+            if self.function.entropic or factors is None or self.iterations == 0:
+                raise
+            return Guarantee(factors[0] * float(divergences.sum()) + factors[1] * excess)
+
+    def theorem_1(self, other: ArrayLike) -> float:
+        """Return the right-hand side of Theorem 1 with this feasible point for u: a bound of `mean_value`.
+
+        With a minimiser for u it bounds how far the mean, and for steps below 0.567 / (B + lambda) the last value as
+        well, can be above the minimum after T iterations.
+        """
+        u = self.function.simplices.check_point(other)
+        factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
+        if self.function.entropic or factors is None or self.iterations == 0:
+            raise ValueError("Theorem 1 requires temperature 0, a constant step below 0.567 / (B + lambda), T >= 1")
+        divergence = float(np.sum(u * (log_of(u) - np.log(self.start)), where=u > 0))
+        fall = self.first_value - self.value
+        return self.function.value(u) + (factors[0] * divergence + factors[1] * fall) / self.iterations
+
+
+def theorem_1_factors(step_size: float | None, gradient_range: float, largest: float) -> tuple[float, float] | None:
+    """Factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T; None where the theorem says nothing."""
+    if step_size is None:
+        return None
+    x = step_size * gradient_range
+    rest = 1.0 - step_size * (gradient_range + largest) * exp(min(x, 700.0))
+    if rest <= 0:
+        return None
+    # (e^x - 1 - x) / x^2, by its series where the difference would cancel
+    shape = 0.5 + x / 6.0 + x * x / 24.0 if x < 1e-3 else (exp(x) - 1.0 - x) / (x * x)
+    return 1.0 / step_size, shape / rest
+
+
+def eg_qp(
+    A: ArrayLike,
+    b: ArrayLike,
+    blocks: ArrayLike,
+    *,
+    temperature: ArrayLike = 0.0,
+    step_size: str | float = "theorem",
+    start: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iterations: int = 100_000,
+) -> QPResult:
+    """Minimise b'alpha + 1/2 alpha'A alpha over a product of simplices (see the module's docstring).
+
+    Parameters
+    ----------
+    A : array (m, m)
+        Symmetric, positive semi-definite.
+    b : array (m,)
+    blocks : array of n integers
+        Sizes of the simplices, which follow one another in alpha; they sum to m.
+    temperature : float or array (n,)
+        tau_i, the weight of block i's negative entropy.
+    step_size : "theorem", "adaptive", "search" or a number > 0
+    start : array (m,), optional
+        A point in the interior (default: uniform distributions).
+    tol : float
+        Stop at gap <= tol * (1 + |Q|).
+    max_iterations : int
+
+    Raises
+    ------
+    ValueError
+        If A is not symmetric or not positive semi-definite, sizes do not match, a step is not positive, or the start
+        is not in the interior.
+    DivergenceError
+        If a given step lets Q rise for good.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not reached.
+    """
+    function = quadratic(A, b, blocks, temperature)
+    step = None
+    if step_size in ("theorem", "search") and not function.entropic:
+        rate = function.gradient_range + function.largest_eigenvalue
+        step = 0.4 / rate if rate else 1.0  # Q is constant
+    result = Run("eg_qp", function, "batch", step_size, step=step).go(start, tol, max_iterations)
+    return QPResult(**vars(result))

@@ -30,8 +30,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from partwise.methods.simplices import Simplices
 from partwise.problem.result import ConvergenceWarning
-from partwise.support.arrays import Floats, pointers
+from partwise.support.arrays import Floats
 from partwise.support.checks import check_positive
 
 #: Values may be off by this, over their size.
@@ -313,15 +314,13 @@ class EntropyProx:
     """
 
     def __init__(self, sizes: Sequence[int], masses: Sequence[float]) -> None:
-        self.sizes, self.masses = np.asarray(sizes, dtype=np.int64), np.asarray(masses, dtype=np.float64)
-        if len(self.sizes) != len(self.masses) or not len(self.sizes):
-            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each per simplex is needed")
-        if not ((self.sizes >= 1).all() and (self.masses > 0).all()):
-            raise ValueError("sizes must be at least 1 and masses above 0")
-        self.starts = pointers(self.sizes)[:-1]
+        self.masses: Floats = np.asarray(masses, dtype=np.float64)
+        if len(sizes) != len(self.masses) or not (self.masses > 0).all():
+            raise ValueError(f"{len(sizes)} sizes, {len(self.masses)} masses: one mass above 0 per simplex is needed")
+        self.simplices = Simplices.of(sizes)
         self.modulus = 1.0 / float(self.masses.sum())
-        self.diameter = float(self.masses @ np.log(self.sizes))
-        self.centre: Floats = self._spread(self.masses / self.sizes)
+        self.diameter = float(self.masses @ np.log(self.simplices.sizes))
+        self.centre = self.simplices.per_component(self.masses / self.simplices.sizes)
 
     def value(self, alpha: Floats) -> float:
         some = alpha > 0
@@ -331,17 +330,13 @@ class EntropyProx:
         return self._gibbs(v / mu)
 
     def support(self, v: Floats) -> float:
-        return float(self.masses @ np.maximum.reduceat(v, self.starts))
+        return float(self.masses @ self.simplices.largest(v))
 
     def project(self, alpha: Floats, direction: Floats) -> Floats:
         with np.errstate(divide="ignore"):  # what has no mass gets none
             return self._gibbs(np.log(alpha) - direction)
 
     def _gibbs(self, logs: Floats) -> Floats:
-        shifted = np.exp(logs - self._spread(np.maximum.reduceat(logs, self.starts)))
-        return shifted * self._spread(self.masses / np.add.reduceat(shifted, self.starts))
-
-    def _spread(self, values: Floats) -> Floats:
-        """From one value per simplex to one value per corner."""
-        spread: Floats = np.repeat(values, self.sizes)
-        return spread
+        simplices = self.simplices
+        shifted = np.exp(logs - simplices.per_component(simplices.largest(logs)))
+        return shifted * simplices.per_component(self.masses / simplices.sums(shifted))

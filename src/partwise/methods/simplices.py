@@ -1,6 +1,19 @@
-"""Products of simplices: points as logarithms, their divergences, and checks of what a caller gives."""
+"""Products of simplices, and convex functions over them with what the theorems of exponentiated gradient ask of them.
 
-from dataclasses import dataclass
+With the Bregman divergence B_Q[p || q] = Q(p) - Q(q) - <grad Q(q), p - q> and D[p || q] = sum_i D[p_i || q_i], the sum
+of the blocks' KL divergences, Collins et al. 2008 call Q
+
+    tau-upper-bounded         B_Q[p || q] <= tau D[p || q]                               `upper`        Definition 5.1
+    tau-online-upper-bounded  the same where p and q differ in one block alone           `block_upper`  Definition 5.2
+    (mu, tau)-bounded         and B_Q[p || q] >= mu D[p || q]                            `lower`        both
+
+The last two may be numbers of the blocks here: B_Q[p || q] <= tau_i D[p_i || q_i] where block i differs, and
+B_Q[p || q] >= sum_i mu_i D[p_i || q_i].
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +23,10 @@ from partwise.support.lazy import cached_property
 
 #: Logarithms are kept above this: exp of it is still a positive number, and a component can come back from there.
 LEAST_LOG = -700.0
+#: An eigenvalue of A below minus this, over the largest, is negative and not rounding.
+NEGATIVE = 1e-9
+#: Values of Q are off by this, over their size.
+ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +37,7 @@ class Simplices:
 
     @classmethod
     def of(cls, blocks: ArrayLike) -> "Simplices":
-        """From the simplices' sizes; ValueError if they are none."""
+        """Return the product of simplices of these sizes; ValueError if these are not sizes."""
         sizes = np.array(blocks)
         if sizes.ndim != 1 or not len(sizes) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
             raise ValueError(f"blocks must be sizes >= 1, one per simplex, got {blocks!r}")
@@ -35,11 +52,6 @@ class Simplices:
     def firsts(self) -> Ints:
         return self.ends[:-1]
 
-    @cached_property
-    def owners(self) -> Ints:
-        """Which block each component is of."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
-
     @property
     def n_blocks(self) -> int:
         return len(self.sizes)
@@ -53,14 +65,23 @@ class Simplices:
         return slice(int(self.ends[i]), int(self.ends[i + 1]))
 
     def per_component(self, values: Floats) -> Floats:
-        """From one value per block to one per component."""
-        out: Floats = values[self.owners]
-        return out
+        """Return one value per component from one per block."""
+        return np.repeat(values, self.sizes)
 
     def sums(self, values: Floats) -> Floats:
-        """From one value per component to their sum in each block."""
-        out: Floats = np.add.reduceat(values, self.firsts)
-        return out
+        """Return the sum of each block's values."""
+        sums: Floats = np.add.reduceat(values, self.firsts)
+        return sums
+
+    def largest(self, values: Floats) -> Floats:
+        """Return the largest of each block's values."""
+        largest: Floats = np.maximum.reduceat(values, self.firsts)
+        return largest
+
+    def least(self, values: Floats) -> Floats:
+        """Return the least of each block's values."""
+        least: Floats = np.minimum.reduceat(values, self.firsts)
+        return least
 
     def uniform(self) -> Floats:
         """Logarithms of the uniform distributions."""
@@ -68,7 +89,7 @@ class Simplices:
 
     def normalised(self, logs: Floats) -> Floats:
         """Logarithms of the distributions proportional to exp(logs), LEAST_LOG and up."""
-        logs = logs - self.per_component(np.maximum.reduceat(logs, self.firsts))
+        logs = logs - self.per_component(self.largest(logs))
         logs -= self.per_component(np.log(self.sums(np.exp(logs))))
         return np.maximum(logs, LEAST_LOG)
 
@@ -77,7 +98,7 @@ class Simplices:
         return self.sums(np.exp(logs) * (logs - other))
 
     def check_point(self, point: ArrayLike) -> Floats:
-        """A point of the product, normalised; ValueError if it is none."""
+        """Return the point with every block divided by its sum; ValueError if it is not in the product."""
         alpha: Floats = np.array(point, dtype=np.float64)
         if alpha.shape != (self.n_components,) or not np.isfinite(alpha).all() or (alpha < 0).any():
             raise ValueError(f"a point has {self.n_components} components >= 0")
@@ -87,7 +108,7 @@ class Simplices:
         return alpha / self.per_component(sums)
 
     def check_start(self, start: ArrayLike | None) -> Floats:
-        """Logarithms of the point to start from (None: uniform); ValueError if it is not in the interior."""
+        """Return the logarithms of a point to start from (None: uniform); ValueError if it is not in the interior."""
         if start is None:
             return self.uniform()
         point = self.check_point(start)
@@ -96,7 +117,7 @@ class Simplices:
         return np.log(point)
 
     def per_block(self, name: str, values: ArrayLike) -> Floats:
-        """A number >= 0 for each block, from one or from one per block."""
+        """Return a number >= 0 for each block, from one for all or from one per block."""
         out = np.array(values, dtype=np.float64)
         right_shape = out.ndim == 0 or out.shape == self.sizes.shape
         if not right_shape or not (np.isfinite(out) & (out >= 0)).all():
@@ -108,3 +129,225 @@ def log_of(alpha: Floats) -> Floats:
     """log, with 0 log 0 = 0 in mind."""
     logs: Floats = np.log(np.where(alpha > 0, alpha, 1.0))
     return logs
+
+
+@dataclass(frozen=True, eq=False)
+class SimplexFunction:
+    """A convex Q over a product of simplices, by its value and gradient.
+
+    Parameters
+    ----------
+    blocks : array of n integers
+        Sizes of the simplices, which follow one another in alpha.
+    value : function of alpha
+        Q(alpha). alpha has positive components, n blocks end to end.
+    gradient : function of alpha
+        All components of the gradient, an array of alpha's shape.
+    block_gradient : function of alpha and i, optional
+        Components of block i alone, for methods that visit one block at a time; by default cut out of `gradient`.
+    upper : float, optional
+        tau of Definition 5.1, which makes the step 1 / tau of batch methods safe.
+    block_upper : float or array (n,), optional
+        tau of Definition 5.2, for methods that visit one block at a time.
+    lower : float or array (n,)
+        mu of both; above 0 the rate is linear, and the gap sharper.
+    bregman : function of two points, optional
+        B_Q[p || q]; by default made of values and gradients, which cancel where p is near q.
+    """
+
+    blocks: ArrayLike
+    value: Callable[[Floats], float]
+    gradient: Callable[[Floats], Floats]
+    block_gradient: Callable[[Floats, int], Floats] | None = None
+    upper: float | None = None
+    block_upper: ArrayLike | None = None
+    lower: ArrayLike = 0.0
+    bregman: Callable[[Floats, Floats], float] | None = None
+    simplices: Simplices = field(init=False, repr=False)
+    mu: Floats = field(init=False, repr=False)
+    block_tau: Floats | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        simplices = Simplices.of(self.blocks)
+        for name in ("value", "gradient"):
+            if not callable(getattr(self, name)):
+                raise ValueError(f"{name} must be a function of alpha, got {getattr(self, name)!r}")
+        if self.upper is not None and not (isfinite(self.upper) and self.upper >= 0):
+            raise ValueError(f"upper must be a number >= 0, got {self.upper}")
+        tau = None if self.block_upper is None else simplices.per_block("block_upper", self.block_upper)
+        mu = simplices.per_block("lower", self.lower)
+        if self.upper is not None and (mu > self.upper * (1 + 1e-12)).any():
+            raise ValueError(f"lower must not exceed upper, got {mu.max():.6g} and {self.upper:.6g}")
+        for name, item in (("simplices", simplices), ("mu", mu), ("block_tau", tau)):
+            object.__setattr__(self, name, item)
+
+    def value_at(self, alpha: Floats) -> float:
+        """Q, checked to be a number; it may be infinite."""
+        value = float(self.value(alpha))
+        if np.isnan(value):
+            raise ValueError("value gave NaN")
+        return value
+
+    def gradient_at(self, alpha: Floats) -> Floats:
+        """The gradient, checked."""
+        return self._checked(self.gradient(alpha), len(alpha), "gradient")
+
+    def block_gradient_at(self, alpha: Floats, i: int) -> Floats:
+        """The gradient in block i, checked."""
+        block = self.simplices.block(i)
+        if self.block_gradient is None:
+            return self.gradient_at(alpha)[block]
+        return self._checked(self.block_gradient(alpha, i), block.stop - block.start, f"block_gradient of block {i}")
+
+    def _checked(self, found: ArrayLike, size: int, name: str) -> Floats:
+        out = np.asarray(found, dtype=np.float64)
+        if out.shape != (size,):
+            raise ValueError(f"{name} must have shape ({size},), got {out.shape}")
+        if not np.isfinite(out).all():
+            raise ValueError(f"{name} has components that are not finite")
+        return out
+
+    def gap(self, logs: Floats, gradient: Floats) -> float:
+        """Return a bound of Q(alpha) - min Q: by the definition of mu_i, Q(z) is at least
+
+            Q(alpha) + <gradient, z - alpha> + sum_i mu_i D[z_i || alpha_i]
+
+        everywhere, and this has a least value. With mu_i = 0 it is the Frank-Wolfe gap of block i, the largest
+        <gradient_i, alpha_i - corner>, else <gradient_i, alpha_i> + mu_i log sum_y alpha_iy exp(-gradient_iy / mu_i).
+        """
+        simplices = self.simplices
+        here = simplices.sums(np.exp(logs) * gradient)
+        least = simplices.least(gradient)
+        if self.mu.any():
+            some = self.mu > 0
+            mu = np.where(some, self.mu, 1.0)
+            exponents = logs - gradient / simplices.per_component(mu)
+            highest = simplices.largest(exponents)
+            rest = np.log(simplices.sums(np.exp(exponents - simplices.per_component(highest))))
+            least = np.where(some, -mu * (highest + rest), least)
+        return float((here - least).sum())
+
+    def check_gradient(self, logs: Floats, value: float, gradient: Floats) -> None:
+        """Raise ValueError unless the gradient at a point is a subgradient of a convex function with these values.
+
+        The slope along a direction lies between the quotients of differences before and after the point, also at a
+        kink, where these differ.
+        """
+        alpha, simplices = np.exp(logs), self.simplices
+        direction = alpha * np.cos(np.arange(len(alpha)) + 1.0)
+        direction -= alpha * simplices.per_component(simplices.sums(direction))
+        slope, h = float(gradient @ direction), 1e-4
+        before = (value - self.value_at(alpha - h * direction)) / h
+        after = (self.value_at(alpha + h * direction) - value) / h
+        scale = float(np.abs(gradient) @ np.abs(direction)) + 1e-3 * abs(value)
+        rounding = ROUNDING * (abs(value) + float(alpha @ np.abs(gradient))) / h
+        slack = 1e-4 * scale + rounding + 1e-9
+        if not before - slack <= slope <= after + slack:
+            raise ValueError(
+                f"gradient does not belong to value, or Q is not convex: along a direction it has the slope "
+                f"{slope:.6g}, differences of values give {before:.6g} before the point and {after:.6g} after it"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(SimplexFunction):
+    """b'alpha + 1/2 alpha'A alpha + sum_i tau_i sum_j alpha_ij log alpha_ij, made by `quadratic`.
+
+    A, b: the program; tau_i is `lower`. gradient_range: B of Bartlett et al. 2004, an upper bound of what two
+    components of b + A alpha within one block can differ by. largest_eigenvalue: lambda of the same paper.
+    """
+
+    A: Floats = field(kw_only=True, repr=False)
+    b: Floats = field(kw_only=True, repr=False)
+    gradient_range: float = field(kw_only=True)
+    largest_eigenvalue: float = field(kw_only=True)
+
+    @property
+    def entropic(self) -> bool:
+        """Whether a temperature is above 0."""
+        return bool(self.mu.any())
+
+
+def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayLike = 0.0) -> Quadratic:
+    """A quadratic program over a product of simplices, with entropies: duals (4) and (5) of Collins et al. 2008.
+
+    The programs of Bartlett et al. 2004, section 3, are of this form, too. Its constants are those of Collins et al.
+    2008: upper = max tau + n |A| (Lemmas 3 and 4, |A| the largest entry), block_upper_i = tau_i + |A_ii| (Lemma 7, the
+    largest entry of block i by block i), lower_i = tau_i.
+
+    Parameters
+    ----------
+    A : array (m, m)
+        Symmetric, positive semi-definite.
+    b : array (m,)
+    blocks : array of n integers
+        Sizes of the simplices; they sum to m.
+    temperature : float or array (n,)
+        tau_i, the weight of block i's negative entropy.
+
+    Raises
+    ------
+    ValueError
+        If A is not symmetric or not positive semi-definite, or sizes do not match.
+    """
+    A, b = np.array(A, dtype=np.float64), np.array(b, dtype=np.float64)
+    m = len(b) if b.ndim == 1 else 0
+    if not m or A.shape != (m, m):
+        raise ValueError(f"A must be (m, m) and b (m,) with m >= 1, got shapes {A.shape} and {b.shape}")
+    if not (np.isfinite(A).all() and np.isfinite(b).all()):
+        raise ValueError("A and b must be finite")
+    simplices = Simplices.of(blocks)
+    if simplices.n_components != m:
+        raise ValueError(f"blocks must be sizes >= 1 that sum to {m}, got {blocks!r}")
+    if not np.allclose(A, A.T, rtol=0.0, atol=1e-12 * float(np.abs(A).max())):
+        raise ValueError("A must be symmetric")
+    eigenvalues = np.linalg.eigvalsh(A)
+    largest = max(float(eigenvalues[-1]), 0.0)
+    if eigenvalues[0] < -NEGATIVE * largest or (eigenvalues[0] < 0 and not largest):
+        raise ValueError(f"A must be positive semi-definite, it has the eigenvalue {eigenvalues[0]:.3g}")
+    tau = simplices.per_block("temperature", temperature)
+    taus = simplices.per_component(tau)  # (m,)
+    spans = [simplices.block(i) for i in range(simplices.n_blocks)]
+    own = np.array([np.abs(A[span, span]).max() for span in spans])
+
+    entropic = bool(tau.any())
+
+    def value(alpha: Floats) -> float:
+        entropy = float(taus @ (alpha * log_of(alpha))) if entropic else 0.0
+        return float((b + 0.5 * (A @ alpha)) @ alpha) + entropy
+
+    def gradient(alpha: Floats) -> Floats:
+        out: Floats = b + A @ alpha
+        return out + taus * (1.0 + log_of(alpha)) if entropic else out
+
+    def block_gradient(alpha: Floats, i: int) -> Floats:
+        span = spans[i]
+        out: Floats = b[span] + A[span] @ alpha + tau[i] * (1.0 + log_of(alpha[span]))
+        return out
+
+    def bregman(p: Floats, q: Floats) -> float:
+        change = p - q
+        return float(0.5 * change @ (A @ change) + taus @ (p * (log_of(p) - log_of(q))))
+
+    return Quadratic(
+        blocks,
+        value,
+        gradient,
+        block_gradient,
+        upper=float(tau.max()) + simplices.n_blocks * float(np.abs(A).max()),
+        block_upper=tau + own,
+        lower=tau,
+        bregman=bregman,
+        A=A,
+        b=b,
+        gradient_range=_gradient_range(A, b, simplices),
+        largest_eigenvalue=largest,
+    )
+
+
+def _gradient_range(A: Floats, b: Floats, simplices: Simplices) -> float:
+    """B: each component of b + A alpha lies between sums over blocks of its row's smallest and largest entries."""
+    firsts = simplices.firsts
+    high = b + np.maximum.reduceat(A, firsts, axis=1).sum(axis=1)
+    low = b + np.minimum.reduceat(A, firsts, axis=1).sum(axis=1)
+    return float((simplices.largest(high) - simplices.least(low)).max())
