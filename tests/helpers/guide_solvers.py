@@ -11,7 +11,7 @@ from typing import Any
 from partwise import Solver
 from partwise.solvers.engine.registry import PLACES, SOLVERS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def solver_blocks() -> list[str]:
