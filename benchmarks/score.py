@@ -2,7 +2,7 @@
 
 Each runs in a process of its own. In memory: `predict` of lists of words that are there already, as many at a time as
 `predict_file` labels at a time, or five times as many, whichever is faster. From file to file:
-`partwise.tables.files.predict_file`, reading and writing included. Memory is flat if its peak at the full size is that
+`partwise.tables.predict_file`, reading and writing included. Memory is flat if its peak at the full size is that
 at a tenth of it.
 """
 
@@ -85,7 +85,7 @@ def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     import partwise
-    from partwise.tables.files.arrays import word_lists
+    from partwise.tables.arrow_columns import word_lists
 
     model = partwise.load(os.path.join(folder, "model.pw"))
     model.n_jobs = jobs
@@ -101,14 +101,14 @@ def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
 def by_file(folder: str, name: str, jobs: int, by_word: bool) -> dict[str, Any]:
     """From file to file."""
     import partwise
-    from partwise.tables import files as scoring
+    from partwise import tables
 
     out = Path(folder) / "out.parquet"
     model = partwise.load(os.path.join(folder, "model.pw"))  # as in memory, where loading and imports do not count
     options: Any = {"by": ["sentence"], "columns": ["word"]} if by_word else {}
-    scoring.Scorer(model, **options)
+    tables.TablePredictor(model, **options)
     with clock() as time:
-        scoring.predict_file(model, Path(folder) / name, out, n_jobs=jobs, **options)
+        tables.predict_file(model, Path(folder) / name, out, n_jobs=jobs, **options)
     return {"cpu": time.cpu, "wall": time.wall, "mb": peak_mb()}
 
 
@@ -135,7 +135,7 @@ class Runs:
 
     def compare(self, file: dict[str, Any], jobs: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """In memory and from file to file, in turn; medians."""
-        from partwise.tables.files.scorer import ROWS
+        from partwise.tables.predictor import ROWS
 
         memory: dict[int, list[dict[str, Any]]] = {ROWS: [], 5 * ROWS: []}
         files = []

@@ -14,7 +14,7 @@ from partwise.cli.tasks.tagfiles import read_tagged
 from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import parse_conllu
-from partwise.tables import tokens as frames
+from partwise.tables import frames
 
 X = [[(f"w{7 * i + k}", "NP" if k % 3 else "VB", f"l{i}-{k}") for k in range(5)] for i in range(40)]
 Y = [["B-X" if tag == "NP" else "O" for _, tag, _ in x] for x in X]

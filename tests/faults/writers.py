@@ -24,7 +24,7 @@ from partwise.out_of_core import partitions
 from partwise.report import write_report
 from partwise.solvers import BlockDual
 from partwise.solvers.engine import checkpoint
-from partwise.tables.files import predict_file
+from partwise.tables import predict_file
 
 LABELS = ["B", "I", "O"]
 #: Whether there is PyArrow, which Parquet and Arrow files are written with.

@@ -17,8 +17,11 @@ pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
-from partwise.tables import tokens as frames  # noqa: E402
-from partwise.tables.tokens import FrameError, TokenTable  # noqa: E402
+from partwise.tables import (  # noqa: E402
+    TableError,
+    TokenTable,
+    frames,
+)
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["PRON", "VERB"]]
@@ -116,7 +119,7 @@ def test_rows_of_sentences_may_be_interleaved_if_one_says_so(maker, tagger, rng)
     place = np.empty(len(order), dtype=int)
     place[mixed] = np.concatenate([np.sort(order[keys == key]) for key in dict.fromkeys(keys)])
     frame = MAKERS[maker]({name: [values[k] for k in place] for name, values in whole.items()})
-    with pytest.raises(FrameError, match=r"row \d+, column 'sentence': 's\d' again, as in row \d"):
+    with pytest.raises(TableError, match=r"row \d+, column 'sentence': 's\d' again, as in row \d"):
         frames.predict(tagger, frame, by="sentence", columns="word")
     found = frames.predict(tagger, frame, by="sentence", columns="word", interleaved=True)
     right = flat(tagger.predict(WORDS))
@@ -129,7 +132,7 @@ def test_rows_of_sentences_may_be_interleaved_if_one_says_so(maker, tagger, rng)
 
 def test_a_key_may_be_several_columns(tagger):
     frame = pd.DataFrame(data()).assign(document=[0] * 6 + [1] * 5, number=[0] * 3 + [1] * 3 + [0] * 3 + [1] * 2)
-    with pytest.raises(FrameError, match="row 6, column 'number': 0 again, as in row 0"):
+    with pytest.raises(TableError, match="row 6, column 'number': 0 again, as in row 0"):
         TokenTable(frame, by="number", columns="word")
     table = TokenTable(frame, by=["document", "number"], columns="word")
     assert table.X == WORDS
@@ -160,7 +163,7 @@ def test_taggers_of_arrays_read_columns_of_numbers():
     assert np.array_equal(kernel.coef_, SequenceTagger(kernel="rbf", loss="hinge").fit(X, TAGS).coef_)
     with pytest.raises(ValueError, match="the model has 2 features, got 1 columns"):
         frames.predict(tagger, frame, by="sentence", columns=["length"])
-    with pytest.raises(FrameError, match="row 0, column 'word': is 'the'"):
+    with pytest.raises(TableError, match="row 0, column 'word': is 'the'"):
         frames.predict(tagger, frame, by="sentence", columns=["length", "word"])
 
 
@@ -196,7 +199,7 @@ def test_known_labels_are_kept(tagger):
     assert found["prediction"][1] == "VERB"
     assert found["prediction_probability"][1] == pytest.approx(1.0)
     frame.loc[4, "given"] = "ADV"
-    with pytest.raises(FrameError, match="row 4, column 'given': the model has no label 'ADV'"):
+    with pytest.raises(TableError, match="row 4, column 'given': the model has no label 'ADV'"):
         frames.predict(tagger, frame, by="sentence", columns="word", known="given")
 
 
@@ -205,7 +208,7 @@ def test_partial_fit_names_labels_that_are_new():
     tagger = frames.partial_fit(SequenceTagger(template="pos"), frame, **by_tag())
     assert frames.partial_fit(tagger, frame, **by_tag()).result_.passes == 2
     frame.loc[7, "tag"] = "X"
-    with pytest.raises(FrameError, match="row 7, column 'tag': the model has no label 'X'"):
+    with pytest.raises(TableError, match="row 7, column 'tag': the model has no label 'X'"):
         frames.partial_fit(tagger, frame, **by_tag())
     assert "X" in frames.partial_fit(tagger, frame, **by_tag(), grow=True).classes_
 
@@ -245,7 +248,7 @@ def with_value(name, row, value):
     ],
 )
 def test_errors_name_row_and_column(frame, options, message):
-    with pytest.raises(FrameError, match=message):
+    with pytest.raises(TableError, match=message):
         frames.fit(SequenceTagger(template="pos"), frame, **options)
 
 
@@ -262,11 +265,11 @@ def test_errors_name_row_and_column(frame, options, message):
     ],
 )
 def test_heads_are_checked(row, value, message):
-    with pytest.raises(FrameError, match=message):
+    with pytest.raises(TableError, match=message):
         frames.fit(DependencyParser(), with_value("head", row, value), by="sentence", columns="word", head="head")
     if row == 1:
         fitted = frames.fit(DependencyParser(), pd.DataFrame(data()), by="sentence", columns="word", head="head")
-        with pytest.raises(FrameError, match="row 1, column 'head': 4 is no head"):
+        with pytest.raises(TableError, match="row 1, column 'head': 4 is no head"):
             frames.predict(fitted, with_value("head", row, value), by="sentence", columns="word", known="head")
 
 
@@ -281,7 +284,7 @@ def test_refusals(tagger):
         frames.predict(tagger, [["the"]], **ask)
     with pytest.raises(ValueError, match="not fitted"):
         frames.predict(SequenceTagger(), frame, **ask)
-    with pytest.raises(FrameError, match="column 'tag': is there already"):
+    with pytest.raises(TableError, match="column 'tag': is there already"):
         frames.predict(tagger, frame, **ask, into="tag")
     with pytest.raises(ValueError, match="into: 2 different names"):
         frames.predict(tagger, frame, **ask, into=["a"], probabilities=True)
@@ -307,18 +310,18 @@ def test_refusals(tagger):
 
 def test_heads_that_make_no_tree():
     ask = {"by": "sentence", "columns": "word"}
-    with pytest.raises(FrameError, match=r"row 3, column 'head': the heads of word 1 .* go round") as caught:
+    with pytest.raises(TableError, match=r"row 3, column 'head': the heads of word 1 .* go round") as caught:
         frames.fit(DependencyParser(), with_value("head", 4, 1), **ask, head="head")
     assert caught.value.row == 3
     mixed = with_value("head", 4, 1).iloc[::-1]
-    with pytest.raises(FrameError, match="row 6, column 'head': the heads of word 2"):
+    with pytest.raises(TableError, match="row 6, column 'head': the heads of word 2"):
         frames.fit(DependencyParser(), mixed.assign(head=[2, 0, 2, 0, 2, 0, 3, 2, 2, 0, 2]), **ask, head="head")
     fitted = frames.fit(DependencyParser(tol=0.1), pd.DataFrame(data()), **ask, head="head")
     given = {**data(), "given": [None, None, None, 2, 1, *[None] * 6]}
-    with pytest.raises(FrameError, match=r"row 3, column 'given': .*no tree is allowed"):
+    with pytest.raises(TableError, match=r"row 3, column 'given': .*no tree is allowed"):
         frames.predict(fitted, pl.DataFrame(given), **ask, known="given")
     given["given"] = [*[None] * 4, 2, *[None] * 6]
-    with pytest.raises(FrameError, match=r"row 4, column 'given': .*no head left"):
+    with pytest.raises(TableError, match=r"row 4, column 'given': .*no head left"):
         frames.predict(fitted, pl.DataFrame(given), **ask, known="given")
 
 
@@ -326,15 +329,15 @@ def test_names_must_be_strings_of_their_own(tagger):
     frame, ask = pd.DataFrame(data()), {"by": "sentence", "columns": "word"}
     numbered = pd.DataFrame({0: data()["sentence"], 1: data()["word"], 2: data()["tag"]})
     for options in ({"by": 0, "columns": [1]}, {"by": [0], "columns": [1]}, {"by": "0", "columns": 1}):
-        with pytest.raises(FrameError, match="names of columns must be strings, got"):
+        with pytest.raises(TableError, match="names of columns must be strings, got"):
             frames.predict(tagger, numbered, **options)
     for into in (5, [5], None):
-        with pytest.raises(FrameError, match="names of columns must be strings, got"):
+        with pytest.raises(TableError, match="names of columns must be strings, got"):
             frames.predict(tagger, frame, **ask, into=into)
     for into in ("", [""], []):
         with pytest.raises(ValueError, match="into: the name of a column must not be empty"):
             frames.predict(tagger, frame, **ask, into=into)
-    with pytest.raises(FrameError, match="column 'sentence': is what tells sentences apart as well as"):
+    with pytest.raises(TableError, match="column 'sentence': is what tells sentences apart as well as"):
         frames.fit(SequenceTagger(template="pos"), frame, **by_tag(label="sentence"))
     with pytest.raises(ValueError, match="g: expected a list of values for sentence 's0', got 'abc'"):
         TokenTable(frame, **ask).with_columns(g=["abc", *TAGS[1:]])
@@ -347,7 +350,7 @@ def test_frames_without_rows(maker, tagger):
     assert names(found)[-2:] == ["prediction", "prediction_probability"]
     assert column(found, "prediction") == []
     for learn in (frames.fit, frames.partial_fit):
-        with pytest.raises(FrameError, match="the frame has no rows to learn from"):
+        with pytest.raises(TableError, match="the frame has no rows to learn from"):
             learn(SequenceTagger(template="pos"), none, **by_tag())
 
 

@@ -20,10 +20,8 @@ from partwise.io import format_tree
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from partwise.tables import files as scoring  # noqa: E402
-from partwise.tables.files import Scorer, ScoringError  # noqa: E402
-from partwise.tables.files import scorer as scoring_scorer  # noqa: E402
-from partwise.tables.files import tables as scoring_tables  # noqa: E402
+from partwise import tables  # noqa: E402
+from partwise.tables import TableError, TablePredictor, files, predictor  # noqa: E402
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["PRON", "VERB"]]
@@ -43,8 +41,8 @@ def saved(tagger, tmp_path_factory):
 
 @pytest.fixture
 def pieces(monkeypatch):
-    monkeypatch.setattr(scoring_scorer, "ROWS", 3)
-    monkeypatch.setattr(scoring_scorer, "WORD_ROWS", 3)
+    monkeypatch.setattr(predictor, "ROWS", 3)
+    monkeypatch.setattr(predictor, "WORD_ROWS", 3)
 
 
 @pytest.fixture
@@ -70,11 +68,11 @@ class TestSeveralFiles:
     def test_one_output(self, tagger, parts, tmp_path, pieces):
         folder, rows = parts
         for source in (folder, [folder / "a.parquet", folder / "b.parquet", folder / "c.arrow"]):
-            scoring.predict_file(tagger, source, tmp_path / "out.parquet")
+            tables.predict_file(tagger, source, tmp_path / "out.parquet")
             found = pq.read_table(tmp_path / "out.parquet")
             assert found["id"].to_pylist() == list(range(13))
             assert found["prediction"].to_pylist() == tagger.predict(rows)
-        scoring.predict_file(tagger, str(folder / "*.parquet"), tmp_path / "out.parquet")
+        tables.predict_file(tagger, str(folder / "*.parquet"), tmp_path / "out.parquet")
         assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == list(range(12))
 
     def test_one_output_each(self, saved, tagger, parts, tmp_path):
@@ -89,25 +87,25 @@ class TestSeveralFiles:
         folder, _ = parts
         out = tmp_path / "out.parquet"
         (tmp_path / "none").mkdir()
-        with pytest.raises(ScoringError, match="none: the folder has no Parquet"):
-            scoring.predict_file(tagger, tmp_path / "none", out)
+        with pytest.raises(TableError, match="none: the folder has no Parquet"):
+            tables.predict_file(tagger, tmp_path / "none", out)
         with pytest.raises(FileNotFoundError, match="no file has a name like this"):
-            scoring.predict_file(tagger, tmp_path / "x*.parquet", out)
-        with pytest.raises(ScoringError, match="the list of files is empty"):
-            scoring.predict_file(tagger, [], out)
-        with pytest.raises(ScoringError, match=r"a\.parquet: is an input, too"):
-            scoring.predict_file(tagger, folder, folder)
-        with pytest.raises(ScoringError, match="two inputs have the same name"):
-            scoring.predict_file(tagger, [folder / "a.parquet"] * 2, f"{tmp_path}/new/")
+            tables.predict_file(tagger, tmp_path / "x*.parquet", out)
+        with pytest.raises(TableError, match="the list of files is empty"):
+            tables.predict_file(tagger, [], out)
+        with pytest.raises(TableError, match=r"a\.parquet: is an input, too"):
+            tables.predict_file(tagger, folder, folder)
+        with pytest.raises(TableError, match="two inputs have the same name"):
+            tables.predict_file(tagger, [folder / "a.parquet"] * 2, f"{tmp_path}/new/")
         write(pa.table({"id": ["x"], "w": WORDS[:1]}), folder / "d.parquet")
-        with pytest.raises(ScoringError, match=r"d\.parquet: column 'id': is of type string, in .*a\.parquet of type"):
-            scoring.predict_file(tagger, folder, out)
+        with pytest.raises(TableError, match=r"d\.parquet: column 'id': is of type string, in .*a\.parquet of type"):
+            tables.predict_file(tagger, folder, out)
         write(pa.table({"w": WORDS[:1]}), folder / "d.parquet")
-        with pytest.raises(ScoringError, match=r"d\.parquet: column 'id' is not in both"):
-            scoring.predict_file(tagger, folder, out)
+        with pytest.raises(TableError, match=r"d\.parquet: column 'id' is not in both"):
+            tables.predict_file(tagger, folder, out)
         write(pa.table({"id": [1, 2], "w": [WORDS[0], None]}), folder / "d.parquet")
-        with pytest.raises(ScoringError, match=r"d\.parquet: row 1, column 'w': is null"):  # counted in its file
-            scoring.predict_file(tagger, folder, out)
+        with pytest.raises(TableError, match=r"d\.parquet: row 1, column 'w': is null"):  # counted in its file
+            tables.predict_file(tagger, folder, out)
         assert not out.exists()
 
 
@@ -134,11 +132,11 @@ class TestWordsInRows:
     @pytest.mark.parametrize("jobs", [1, 2])
     @pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
     def test_taggers(self, tagger, tmp_path, monkeypatch, rows, jobs):
-        monkeypatch.setattr(scoring_scorer, "WORD_ROWS", rows)
+        monkeypatch.setattr(predictor, "WORD_ROWS", rows)
         sentences = [*(WORDS[k % 4] for k in range(12)), ["the"] * 9, ["she"]]
         write(self.table(sentences), tmp_path / "in.parquet")
         options = {"by": ["doc", "s"], "columns": ["word"], "probabilities": True, "n_jobs": jobs}
-        scoring.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
         found = pq.read_table(tmp_path / "out.parquet")
         assert found["prediction"].to_pylist() == [label for row in tagger.predict(sentences) for label in row]
         likely = np.concatenate([array.max(axis=1) for array in tagger.predict_marginals(sentences, output="array")])
@@ -150,24 +148,24 @@ class TestWordsInRows:
         number, forms, tags = map(list, zip(*flat, strict=True))
         named = [[{"form": word[0], "upos": word[1]} for word in words] for words in case.X]
         batch = pa.record_batch({"n": number, "form": forms, "upos": tags})
-        found = Scorer(case.estimator, by=["n"]).batch(batch)
+        found = TablePredictor(case.estimator, by=["n"]).batch(batch)
         expected = [word for tree in case.estimator.predict(named) for word in tree]
         assert found["prediction"].to_pylist() == [head for head, _ in expected]
         assert found["prediction_relations"].to_pylist() == [name for _, name in expected]
 
     def test_mistakes(self, tagger, tmp_path, pieces):
-        with pytest.raises(ScoringError, match="does not answer word by word"):
-            Scorer(fitted_classifier(["a", "b"]).estimator, by=["s"])
-        with pytest.raises(ScoringError, match="without `by`"):
-            Scorer(tagger, by=["s"], k_best=2)
-        with pytest.raises(ScoringError, match="column 'x': there is no such column"):
-            Scorer(tagger, by=["x"]).batch(pa.record_batch({"w": ["a"]}))
+        with pytest.raises(TableError, match="does not answer word by word"):
+            TablePredictor(fitted_classifier(["a", "b"]).estimator, by=["s"])
+        with pytest.raises(TableError, match="without `by`"):
+            TablePredictor(tagger, by=["s"], k_best=2)
+        with pytest.raises(TableError, match="column 'x': there is no such column"):
+            TablePredictor(tagger, by=["x"]).batch(pa.record_batch({"w": ["a"]}))
         for column, place in (("s", 7), ("word", 8)):
             columns = {"s": [k // 4 for k in range(12)], "word": ["the"] * 12}
             columns[column][place] = None
             write(pa.table(columns), tmp_path / "in.parquet")
-            with pytest.raises(ScoringError, match=f"row {place}, column '{column}': is null"):
-                scoring.predict_file(
+            with pytest.raises(TableError, match=f"row {place}, column '{column}': is null"):
+                tables.predict_file(
                     tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", by=["s"], columns=["word"]
                 )
 
@@ -176,7 +174,7 @@ class TestKBest:
     """The k best of tables are those of `predict_k_best`."""
 
     def found(self, model, table, **options):
-        batch = Scorer(model, k_best=3, **options).batch(pa.record_batch(table))
+        batch = TablePredictor(model, k_best=3, **options).batch(pa.record_batch(table))
         return batch["prediction_k_best"].to_pylist()
 
     def same(self, found, expected, *names):
@@ -224,12 +222,12 @@ def test_segments(scheme):
     tagger = SegmentTagger(template="pos", scheme=scheme, tol=1e-2).fit(WORDS, gold)
     rows = [*WORDS, [], ["the"]]
     batch = pa.record_batch({"w": rows})
-    assert Scorer(tagger).batch(batch)["prediction"].to_pylist() == tagger.predict(rows)
+    assert TablePredictor(tagger).batch(batch)["prediction"].to_pylist() == tagger.predict(rows)
     if scheme != "iob2":
-        with pytest.raises(ScoringError, match="IOB2"):
-            Scorer(tagger, probabilities=True)
+        with pytest.raises(TableError, match="IOB2"):
+            TablePredictor(tagger, probabilities=True)
         return
-    found = Scorer(tagger, probabilities=True).batch(batch)["prediction_probability"].to_pylist()
+    found = TablePredictor(tagger, probabilities=True).batch(batch)["prediction_probability"].to_pylist()
     cells = zip(tagger.predict_marginals(rows), tagger.predict(rows), strict=True)
     assert found == [[cell[label] for cell, label in zip(*row, strict=True)] for row in cells]
 
@@ -238,7 +236,7 @@ def test_segments(scheme):
 def test_threads_keep_the_order(tagger, tmp_path, pieces, jobs):
     rows = [WORDS[k % 4][: k % 3 + 1] for k in range(50)]
     write(pa.table({"id": range(50), "w": rows}), tmp_path / "in.parquet")
-    scorer = scoring.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", n_jobs=jobs)
+    scorer = tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", n_jobs=jobs)
     found = pq.read_table(tmp_path / "out.parquet")
     assert found["prediction"].to_pylist() == tagger.predict(rows)
     assert found["id"].to_pylist() == list(range(50))
@@ -246,20 +244,25 @@ def test_threads_keep_the_order(tagger, tmp_path, pieces, jobs):
     assert tagger.n_jobs != jobs  # it is the caller's
     rows[31] = None
     write(pa.table({"id": range(50), "w": rows}), tmp_path / "in.parquet")
-    with pytest.raises(ScoringError, match="row 31, column 'w'"):
-        scoring.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "new.parquet", n_jobs=jobs)
+    with pytest.raises(TableError, match="row 31, column 'w'"):
+        tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "new.parquet", n_jobs=jobs)
     assert not (tmp_path / "new.parquet").exists()
 
 
 def test_long_rows_are_labelled_few_at_a_time(tagger, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring_tables, "BYTES", 1000)
+    monkeypatch.setattr(files, "BYTES", 1000)
     seen = []
-    answers = Scorer.answers
-    monkeypatch.setattr(Scorer, "answers", lambda self, b, first=0: seen.append(b.num_rows) or answers(self, b, first))
+    answers = TablePredictor.answers
+
+    def noted(self, batch, first=0):
+        seen.append(batch.num_rows)
+        return answers(self, batch, first)
+
+    monkeypatch.setattr(TablePredictor, "answers", noted)
     rows = [WORDS[k % 4] * 20 for k in range(30)]
     for name in ("in.parquet", "in.arrow"):
         write(pa.table({"w": rows}), tmp_path / name)
-        scoring.predict_file(tagger, tmp_path / name, tmp_path / "out.parquet")
+        tables.predict_file(tagger, tmp_path / name, tmp_path / "out.parquet")
         assert pq.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == tagger.predict(rows)
     assert sum(seen) == 60
     assert max(seen) <= 5
@@ -272,7 +275,7 @@ def test_dictionaries_that_change(tagger, tmp_path, pieces):
         for part in parts:
             writer.write_table(part)
     for name in ("out.arrow", "out.parquet"):
-        scoring.predict_file(tagger, tmp_path / "in.arrow", tmp_path / name)
+        tables.predict_file(tagger, tmp_path / "in.arrow", tmp_path / name)
     for found in (pa.ipc.open_file(tmp_path / "out.arrow").read_all(), pq.read_table(tmp_path / "out.parquet")):
         assert found["id"].to_pylist() == ["a", "b", "x", "y"]
 
@@ -280,7 +283,7 @@ def test_dictionaries_that_change(tagger, tmp_path, pieces):
 def test_labels_are_written_as_numbers(tagger, tmp_path):
     """Of a dictionary, on disk: a byte or so per label."""
     write(pa.table({"w": WORDS * 3000}), tmp_path / "in.parquet")
-    scoring.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", keep=[])
+    tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", keep=[])
     column = pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0)
     assert column.has_dictionary_page
     assert column.total_uncompressed_size < 33_000

@@ -119,9 +119,9 @@ def test_a_worker_reads_the_model_once(spark, sentences, folder):
     def seen(rows: pd.Series) -> pd.Series:
         import os
 
-        from partwise.tables import files as scoring
+        from partwise import tables
 
-        model = scoring.load_cached(path)
+        model = tables.load_cached(path)
         model.times_seen = getattr(model, "times_seen", 0) + 1
         return pd.Series([f"{os.getpid()} {model.times_seen}"] * len(rows))
 

@@ -15,10 +15,8 @@ from partwise.io import Sentences, format_tree
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from partwise.tables import files as scoring  # noqa: E402
-from partwise.tables.files import Scorer, ScoringError  # noqa: E402
-from partwise.tables.files import scorer as scoring_scorer  # noqa: E402
-from partwise.tables.files import tables as scoring_tables  # noqa: E402
+from partwise import tables  # noqa: E402
+from partwise.tables import TableError, TablePredictor, files, predictor  # noqa: E402
 
 WORDS = [["the", "cat", "sat"], ["a", "dög", "ran"], ["the", "dög", "sat"], ["she", "ran"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["PRON", "VERB"]]
@@ -33,8 +31,8 @@ def tagger():
 @pytest.fixture
 def pieces(monkeypatch):
     """Files in many small pieces."""
-    monkeypatch.setattr(scoring_scorer, "ROWS", 3)
-    monkeypatch.setattr(scoring_tables, "GROUP_ROWS", 5)
+    monkeypatch.setattr(predictor, "ROWS", 3)
+    monkeypatch.setattr(files, "GROUP_ROWS", 5)
 
 
 def write(table, path):
@@ -56,7 +54,7 @@ def test_a_file_in_pieces(tagger, tmp_path, pieces, kind, other):
     table = pa.table({"id": range(23), "words": rows}).replace_schema_metadata({"who": "me"})
     source, target = tmp_path / f"in{kind}", tmp_path / f"out{other}"
     write(table, source)
-    scorer = scoring.predict_file(tagger, source, target, probabilities=True)
+    scorer = tables.predict_file(tagger, source, target, probabilities=True)
     found = read(target)
     assert found.column_names == ["id", "words", "prediction", "prediction_probability"]
     assert found.schema.metadata[b"who"] == b"me"
@@ -92,7 +90,7 @@ WAYS = {
 def test_words_however_they_are_held(tagger, way):
     rows = [*WORDS, [], ["\u2028x", "ran"] if "text" not in way else ["x"]]
     batch = pa.record_batch({"w": WAYS[way](rows)})
-    assert Scorer(tagger).batch(batch)["prediction"].to_pylist() == tagger.predict(rows)
+    assert TablePredictor(tagger).batch(batch)["prediction"].to_pylist() == tagger.predict(rows)
 
 
 def test_several_columns(tmp_path):
@@ -100,17 +98,17 @@ def test_several_columns(tmp_path):
     rows = [list(zip(a, b, strict=True)) for a, b in zip(WORDS, TAGS, strict=True)]
     tagger = SequenceTagger(template="chunk", tol=1e-2).fit(rows, y)
     batch = pa.record_batch({"gold": y, "pos": TAGS, "word": WORDS})
-    with pytest.raises(ScoringError, match=r"name the columns.*'gold' \(list"):
-        Scorer(tagger).batch(batch)
+    with pytest.raises(TableError, match=r"name the columns.*'gold' \(list"):
+        TablePredictor(tagger).batch(batch)
     n = tagger.template_.n_columns
-    found = Scorer(tagger, ["word", "pos"], into="chunk").batch(batch, keep=["pos"])
+    found = TablePredictor(tagger, ["word", "pos"], into="chunk").batch(batch, keep=["pos"])
     assert (n, found.schema.names) == (2, ["pos", "chunk"])
     assert found["chunk"].to_pylist() == tagger.predict(rows)
     uneven = pa.record_batch({"pos": [*TAGS[:2], ["DET"], TAGS[3]], "word": WORDS})
-    with pytest.raises(ScoringError, match="row 2, column 'pos': has 1 items, column 'word' has 3"):
-        Scorer(tagger, ["word", "pos"]).batch(uneven)
-    with pytest.raises(ScoringError, match="reads 2 columns"):
-        Scorer(tagger, ["word"]).batch(batch)
+    with pytest.raises(TableError, match="row 2, column 'pos': has 1 items, column 'word' has 3"):
+        TablePredictor(tagger, ["word", "pos"]).batch(uneven)
+    with pytest.raises(TableError, match="reads 2 columns"):
+        TablePredictor(tagger, ["word"]).batch(batch)
 
 
 @pytest.mark.parametrize("name", ["names", "dicts, conditioned", "arrays, hinge", "maxent"])
@@ -124,9 +122,10 @@ def test_taggers_of_attributes(name):
     for kind in kinds:
         as_arrow = [[list(cell.items()) for cell in row] for row in rows] if kind is kinds[0] and kind else rows
         batch = pa.record_batch({"x": pa.array(as_arrow, kind)})
-        assert Scorer(case.estimator).batch(batch)["prediction"].to_pylist() == case.estimator.predict(case.X)
+        assert TablePredictor(case.estimator).batch(batch)["prediction"].to_pylist() == case.estimator.predict(case.X)
         some = pa.record_batch({"x": pa.array(as_arrow, kind).slice(3, 4)})
-        assert Scorer(case.estimator).batch(some)["prediction"].to_pylist() == case.estimator.predict(case.X[3:7])
+        found = TablePredictor(case.estimator).batch(some)
+        assert found["prediction"].to_pylist() == case.estimator.predict(case.X[3:7])
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "c"], [3, 1, 2], [True, False]])
@@ -138,12 +137,12 @@ def test_classifiers(labels, tmp_path):
     pairs = [[(j, v) for j, v in enumerate(row)] + [(99, 1.0)] for row in X.tolist()]
     maps = pa.record_batch({"x": pa.array(pairs, pa.map_(pa.int32(), pa.float64()))})
     for batch in (columns, vectors, maps, maps.slice(2, 9)):
-        found = Scorer(case.estimator, probabilities=True).batch(batch)
+        found = TablePredictor(case.estimator, probabilities=True).batch(batch)
         some = expected if batch.num_rows == len(X) else expected[2:11]
         assert found["prediction"].to_pylist() == some
     likely = case.estimator.predict_proba(X).max(axis=1)
     np.testing.assert_array_equal(
-        Scorer(case.estimator, probabilities=True).batch(columns)["prediction_probability"], likely
+        TablePredictor(case.estimator, probabilities=True).batch(columns)["prediction_probability"], likely
     )
 
 
@@ -153,7 +152,7 @@ def test_names_of_features(tmp_path):
     model = MaxentClassifier().fit(frame, [0, 0, 1, 1])
     model.save(tmp_path / "model.pw")
     mixed = frame.assign(other=7.0)[["other", "a", "b"]]
-    found = Scorer(tmp_path / "model.pw").frame(mixed)
+    found = TablePredictor(tmp_path / "model.pw").frame(mixed)
     assert found["prediction"].tolist() == model.predict(frame).tolist()
 
 
@@ -164,9 +163,9 @@ def test_indices_are_counted_as_in_training(tmp_path):
     model = partwise.load(tmp_path / "model.pw")
     kind = pa.map_(pa.int64(), pa.float64())
     batch = pa.record_batch({"x": pa.array([[(1, 1.0)], [(2, 1.0)], [(2, 1.0), (50, 3.0)]], kind)})
-    assert Scorer(model).batch(batch)["prediction"].to_pylist() == [1, 2, 2]
-    with pytest.raises(ScoringError, match="row 0, column 'x': index 0: they are counted from 1"):
-        Scorer(model).batch(pa.record_batch({"x": pa.array([[(0, 1.0)]], kind)}))
+    assert TablePredictor(model).batch(batch)["prediction"].to_pylist() == [1, 2, 2]
+    with pytest.raises(TableError, match="row 0, column 'x': index 0: they are counted from 1"):
+        TablePredictor(model).batch(pa.record_batch({"x": pa.array([[(0, 1.0)]], kind)}))
 
 
 def test_parsers():
@@ -176,7 +175,7 @@ def test_parsers():
     expected = case.estimator.predict(named)
     heads = [[head for head, _ in tree] for tree in expected]
     for columns in ({"upos": tags, "form": forms}, {"x": named}):
-        found = Scorer(case.estimator, probabilities=True).batch(pa.record_batch(columns))
+        found = TablePredictor(case.estimator, probabilities=True).batch(pa.record_batch(columns))
         assert found["prediction"].to_pylist() == heads
         assert found["prediction_relations"].to_pylist() == [[name for _, name in tree] for tree in expected]
         rows = case.estimator.predict_marginals(named)
@@ -190,16 +189,16 @@ def test_trees():
     other = ("S", ("X", ("D", "the"), ("N", "cat")), ("V", "sat"))
     parser = ConstituencyParser(tol=0.1).fit([*words, words[0]], [*gold, other])
     for column in (words, [" ".join(each) for each in words]):
-        found = Scorer(parser).batch(pa.record_batch({"words": column}))["prediction"].to_pylist()
+        found = TablePredictor(parser).batch(pa.record_batch({"words": column}))["prediction"].to_pylist()
         assert found == [format_tree(tree) for tree in parser.predict(words)]
-    with pytest.raises(ScoringError, match="probabilities"):
-        Scorer(parser, probabilities=True)
+    with pytest.raises(TableError, match="probabilities"):
+        TablePredictor(parser, probabilities=True)
 
 
 class TestMistakes:
     def refused(self, tagger, table, match, **options):
-        with pytest.raises(ScoringError, match=match):
-            Scorer(tagger, **options).batch(pa.record_batch(table))
+        with pytest.raises(TableError, match=match):
+            TablePredictor(tagger, **options).batch(pa.record_batch(table))
 
     def test_columns(self, tagger):
         self.refused(tagger, {"a": [1]}, r"name the columns that the model reads .*'a' \(int64\)")
@@ -211,13 +210,13 @@ class TestMistakes:
     def test_nulls(self, tagger):
         self.refused(tagger, {"w": [["a"], None]}, "row 1, column 'w': is null")
         self.refused(tagger, {"w": [["a"], ["a", None]]}, "row 1, column 'w': item 1 is null")
-        found = Scorer(tagger, nulls="keep").batch(pa.record_batch({"w": [None, WORDS[0], None, WORDS[3]]}))
+        found = TablePredictor(tagger, nulls="keep").batch(pa.record_batch({"w": [None, WORDS[0], None, WORDS[3]]}))
         best = tagger.predict(WORDS)
         assert found["prediction"].to_pylist() == [None, best[0], None, best[3]]
-        with pytest.raises(ScoringError, match="row 3, column 'w': item 0 is null"):
-            Scorer(tagger, nulls="keep").batch(pa.record_batch({"w": [None, WORDS[0], None, [None]]}))
+        with pytest.raises(TableError, match="row 3, column 'w': item 0 is null"):
+            TablePredictor(tagger, nulls="keep").batch(pa.record_batch({"w": [None, WORDS[0], None, [None]]}))
         nothing = pa.record_batch({"w": pa.array([None, None], pa.list_(pa.string()))})
-        assert Scorer(tagger, nulls="keep").batch(nothing)["prediction"].to_pylist() == [None, None]
+        assert TablePredictor(tagger, nulls="keep").batch(nothing)["prediction"].to_pylist() == [None, None]
 
     def test_numbers(self):
         model = fitted_classifier(["a", "b"]).estimator
@@ -232,8 +231,8 @@ class TestMistakes:
         rows = [WORDS[0]] * 10 + [None]
         write(pa.table({"w": rows}), tmp_path / "in.parquet")
         (tmp_path / "out.parquet").write_bytes(b"old")
-        with pytest.raises(ScoringError, match=r"in\.parquet: row 10, column 'w': is null") as caught:
-            scoring.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet")
+        with pytest.raises(TableError, match=r"in\.parquet: row 10, column 'w': is null") as caught:
+            tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet")
         assert (caught.value.row, caught.value.column) == (10, "w")
         assert (tmp_path / "out.parquet").read_bytes() == b"old"
         assert len(list(tmp_path.iterdir())) == 2
@@ -245,11 +244,11 @@ class TestMistakes:
         whole = path.read_bytes()
         for bad in (b"", b"hello", whole[: len(whole) // 2], whole[:-20] + bytes(20)):
             path.write_bytes(bad)
-            with pytest.raises(ScoringError, match=f"in{kind}: "):
-                scoring.predict_file(tagger, path, tmp_path / "out.parquet")
+            with pytest.raises(TableError, match=f"in{kind}: "):
+                tables.predict_file(tagger, path, tmp_path / "out.parquet")
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
         with pytest.raises(FileNotFoundError):
-            scoring.predict_file(tagger, tmp_path / f"none{kind}", tmp_path / "out.parquet")
+            tables.predict_file(tagger, tmp_path / f"none{kind}", tmp_path / "out.parquet")
 
     def test_bytes_that_are_no_text(self, tagger):
         wrong = pa.array([b"ab", b"\xff"]).cast(pa.binary()).view(pa.string())
@@ -259,8 +258,8 @@ class TestMistakes:
     def test_graphs_have_no_table(self):
         from helpers.model_cases import fitted_labeler
 
-        with pytest.raises(ScoringError, match="not available for GraphLabeler"):
-            Scorer(fitted_labeler().estimator)
+        with pytest.raises(TableError, match="not available for GraphLabeler"):
+            TablePredictor(fitted_labeler().estimator)
 
     def test_packed_strings_are_checked(self):
         data = np.frombuffer("aéb".encode(), dtype=np.uint8)
@@ -288,10 +287,8 @@ def run(*arguments):
 
 def test_columns_are_kept_once(tagger, tmp_path):
     write(pa.table({"id": range(4), "w": WORDS}), tmp_path / "in.parquet")
-    with pytest.raises(scoring.ScoringError, match="column 'id': is to be kept twice"):
-        scoring.predict_file(
-            tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", columns=["w"], keep=["id", "id"]
-        )
+    with pytest.raises(TableError, match="column 'id': is to be kept twice"):
+        tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", columns=["w"], keep=["id", "id"])
     assert not (tmp_path / "out.parquet").exists()
 
 
@@ -333,7 +330,8 @@ def test_classifiers_of_named_attributes(tmp_path):
         model = MaxentClassifier().fit(rows, [word[0] for word in words])
         as_arrow = [list(row.items()) for row in rows] if pa.types.is_map(kind) else rows
         batch = pa.record_batch({"n": range(12), "x": pa.array(as_arrow, kind)})
-        assert Scorer(model).batch(batch)["prediction"].to_pylist() == model.predict(rows).tolist()
-        assert Scorer(model).batch(batch.slice(3, 4))["prediction"].to_pylist() == model.predict(rows[3:7]).tolist()
-    with pytest.raises(ScoringError, match=r"column 'x'.*list of strings, map or struct"):
-        Scorer(model, columns=["x"]).batch(pa.record_batch({"x": [1.0, 2.0]}))
+        assert TablePredictor(model).batch(batch)["prediction"].to_pylist() == model.predict(rows).tolist()
+        found = TablePredictor(model).batch(batch.slice(3, 4))
+        assert found["prediction"].to_pylist() == model.predict(rows[3:7]).tolist()
+    with pytest.raises(TableError, match=r"column 'x'.*list of strings, map or struct"):
+        TablePredictor(model, columns=["x"]).batch(pa.record_batch({"x": [1.0, 2.0]}))

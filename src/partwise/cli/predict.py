@@ -107,7 +107,7 @@ def command(
 
     from partwise.cli.tasks.constraints import counting_from_one
     from partwise.io import atomic_write
-    from partwise.tables.files import is_table
+    from partwise.tables import is_table
 
     tables = format == "arrow" or any(is_table(path) or os.path.isdir(path) for path in (data, output))
     if tables and os.path.isdir(output):
@@ -167,7 +167,7 @@ def command(
 
 
 def _label_table(fitted: Any, data: str, output: str, keep: tuple[str, ...], options: dict[str, Any]) -> None:
-    from partwise.tables.files import predict_file
+    from partwise.tables import predict_file
 
     try:
         done = predict_file(fitted, data, output, keep=keep or None, **options)

@@ -7,6 +7,7 @@ from partwise.support.lazy import exports
 
 if TYPE_CHECKING:
     from partwise.model_files.errors import PartitionError as PartitionError
+    from partwise.out_of_core import cluster as cluster
     from partwise.out_of_core import partitions as partitions
 
-__getattr__, __dir__, __all__ = exports(__name__, {"partitions": ("PartitionError",)}, ("partitions",))
+__getattr__, __dir__, __all__ = exports(__name__, {"partitions": ("PartitionError",)}, ("cluster", "partitions"))

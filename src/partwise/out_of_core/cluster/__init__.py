@@ -1,4 +1,4 @@
-"""Training and predictions on a Dask cluster (extra ``dask``).
+"""Training on a Dask cluster (extra ``dask``).
 
     from dask.distributed import Client
     from partwise import SequenceTagger, distributed
@@ -8,13 +8,10 @@
 
 The folder is one that `partwise.out_of_core.partitions.write` or ``partwise partition`` wrote, in a place that all
 workers can read under the same name. Workers read batches from it; weights travel to them and partial sums come back.
-
-`predict` labels Dask bags and dataframes.
 """
 
 from partwise.out_of_core.cluster.cluster import ClusterError
 from partwise.out_of_core.cluster.executor import DaskExecutor
 from partwise.out_of_core.cluster.folder import open_folder as open
-from partwise.out_of_core.cluster.scoring import predict
 
-__all__ = ["ClusterError", "DaskExecutor", "open", "predict"]
+__all__ = ["ClusterError", "DaskExecutor", "open"]

@@ -1,18 +1,16 @@
-"""What is wrong with a table that is to be labelled."""
+"""Errors about tables that a model is to read."""
 
 from __future__ import annotations
 
-from typing import Any
 
-
-class ScoringError(ValueError):
-    """A table that a model cannot label.
+class TableError(ValueError):
+    """A table that a model cannot read.
 
     Attributes
     ----------
     message : what is wrong
     column : the name of a column, or None
-    row : counted from 0 over the whole table, or None
+    row : counted from 0 over the whole table, by position; or None
     path : the file, or None
     """
 
@@ -28,10 +26,10 @@ class ScoringError(ValueError):
         start = "" if self.path is None else f"{self.path}: "
         return start + (f"{', '.join(places)}: " if places else "") + self.message
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[TableError], tuple[str, str | None, int | None, str | None]]:
         return type(self), (self.message, self.column, self.row, self.path)
 
-    def placed(self, first: int = 0, path: str | None = None) -> ScoringError:
-        """The same in a table of which `first` rows come before."""
+    def placed(self, first: int = 0, path: str | None = None) -> TableError:
+        """Return the same error for a table that has `first` rows before these."""
         row = None if self.row is None else self.row + first
-        return ScoringError(self.message, self.column, row, path if self.path is None else self.path)
+        return TableError(self.message, self.column, row, path if self.path is None else self.path)

@@ -1,29 +1,55 @@
-"""Predictions by the workers of a Dask cluster, or by any of Dask's schedulers."""
+"""Predictions by the workers of a Dask cluster, of any of Dask's schedulers, or of Spark."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from partwise.tables.files.cache import load_cached
+from partwise import model_files
+from partwise.tables.answers import Estimator
+from partwise.tables.errors import TableError
+
+#: The model that was read last, by its file's path, time of change and size.
+_READ: dict[tuple[str, int, int], Estimator] = {}
+_READING = Lock()
+#: A Dask bag, dataframe or array, or a pandas DataFrame: a partition of such a dataframe.
+Data = Any
 
 
-def predict(
-    model: Any,
-    data: Any,
+def load_cached(path: str | os.PathLike[str]) -> Estimator:
+    """Return a model from its file; the last one is kept, and read again only if the file has changed.
+
+    For functions that run in workers, such as Spark's: they may call it for every batch of rows. The estimator is the
+    same object each time: do not change it.
+    """
+    name = os.path.abspath(os.fspath(path))
+    status = os.stat(name)
+    key = name, status.st_mtime_ns, status.st_size
+    with _READING:  # threads of a worker begin at the same time
+        if key not in _READ:
+            found = model_files.load(name)
+            _READ.clear()
+            _READ[key] = found
+        return _READ[key]
+
+
+def predict_dask(
+    model: Estimator,
+    data: Data,
     *,
     columns: Sequence[str] | None = None,
     into: str = "prediction",
     probabilities: bool = False,
     nulls: str = "error",
     k_best: int | None = None,
-) -> Any:
-    """Answers for a Dask bag, dataframe or array, in its order, partition by partition; computed when asked for.
+) -> Data:
+    """Return answers for a Dask bag, dataframe or array, in its order; each partition is computed when asked for.
 
     Parameters
     ----------
@@ -31,10 +57,10 @@ def predict(
         A file is read by the workers, under the same (absolute) name, once per process; an estimator is sent to each
         worker once.
     data : dask.bag.Bag, dask.dataframe.DataFrame or dask.array.Array
-        A bag of examples, each as `model.predict` takes it; a dataframe with columns as `partwise.tables.files.Scorer`
-        takes them; or, for classifiers, an array of shape (rows, features).
+        A bag of examples, each as `model.predict` takes it; a dataframe with columns as `TablePredictor` takes them;
+        or, for classifiers, an array of shape (rows, features).
     columns, into, probabilities, nulls, k_best
-        Dataframes: as for `partwise.tables.files.Scorer`.
+        Dataframes: as for `TablePredictor`.
 
     Returns
     -------
@@ -43,38 +69,36 @@ def predict(
 
     Raises
     ------
-    ScoringError
+    TableError
         When it is computed, for input that the model cannot read; the message begins with the partition's number.
     """
     from dask.delayed import delayed
 
     if isinstance(model, (str, os.PathLike)):
         shared: Any = os.path.abspath(os.fspath(model))
-        fitted = _opened(shared)  # refused here, and not by every worker
+        fitted = load_cached(shared)  # refused here, and not by every worker
     else:
         fitted, shared = model, delayed(model, pure=False, traverse=False)
-    options = {"columns": columns, "into": into, "probabilities": probabilities, "nulls": nulls, "k_best": k_best}
-    if _is(data, "dask.bag", "Bag") or _is(data, "dask.array", "Array"):
-        if options != _DEFAULTS:
+    is_bag = _is(data, "dask.bag", "Bag")
+    if is_bag or _is(data, "dask.array", "Array"):
+        if (columns, into, probabilities, nulls, k_best) != (None, "prediction", False, "error", None):
             raise ValueError("columns, into, probabilities, nulls and k_best are for dataframes")
-        return _label_bag(data, shared) if _is(data, "dask.bag", "Bag") else _label_array(data, fitted, shared)
+        return _label_bag(data, shared) if is_bag else _label_array(data, fitted, shared)
     if not hasattr(data, "map_partitions") or not hasattr(data, "_meta") or not hasattr(data, "columns"):
         raise TypeError(f"predict takes a Dask bag, dataframe or array, got {type(data).__name__}")
+    options = {"columns": columns, "into": into, "probabilities": probabilities, "nulls": nulls, "k_best": k_best}
     meta = _label_frame(data._meta, fitted, options)
     return data.map_partitions(_label_frame, shared, options, meta=meta)
 
 
-_DEFAULTS = {"columns": None, "into": "prediction", "probabilities": False, "nulls": "error", "k_best": None}
-
-
-def _label_bag(data: Any, model: Any) -> Any:
+def _label_bag(data: Data, model: Estimator) -> Data:
     from dask import bag
 
     numbers = cast(Any, bag).from_sequence(range(data.npartitions), npartitions=data.npartitions)
     return data.map_partitions(_label_examples, numbers, model)
 
 
-def _label_array(data: Any, fitted: Any, model: Any) -> Any:
+def _label_array(data: Data, fitted: Estimator, model: Estimator) -> Data:
     labels = getattr(fitted, "classes_", None)
     width = getattr(fitted, "n_features_in_", None)
     if labels is None or width is None or not is_classifier(fitted):
@@ -85,19 +109,19 @@ def _label_array(data: Any, fitted: Any, model: Any) -> Any:
     return whole.map_blocks(_label_rows, model, drop_axis=1, dtype=labels.dtype, meta=labels[:0])
 
 
-def _is(data: Any, module: str, name: str) -> bool:
+def _is(data: object, module: str, name: str) -> bool:
     return any(cls.__module__.startswith(module) and cls.__name__ == name for cls in type(data).__mro__)
 
 
-def _opened(model: Any) -> Any:
-    """A model from its file, or itself."""
+# The functions below run in a worker.
+
+
+def _opened(model: Estimator) -> Estimator:
+    """Return a model from its file, or itself."""
     return load_cached(model) if isinstance(model, str) else model
 
 
-# In a worker:
-
-
-def _label_examples(examples: Iterable[Any], numbers: Iterable[int], model: Any) -> list[Any]:
+def _label_examples(examples: Iterable[object], numbers: Iterable[int], model: Estimator) -> list[object]:
     some = list(examples)
     if not some:
         return []
@@ -108,7 +132,7 @@ def _label_examples(examples: Iterable[Any], numbers: Iterable[int], model: Any)
     return list(answers.tolist() if hasattr(answers, "tolist") else answers)
 
 
-def _label_rows(rows: Any, model: Any, block_info: Any = None) -> Any:
+def _label_rows(rows: Data, model: Estimator, block_info: Any = None) -> Data:
     fitted = _opened(model)
     if not len(rows):
         return fitted.classes_[:0]
@@ -119,33 +143,29 @@ def _label_rows(rows: Any, model: Any, block_info: Any = None) -> Any:
         raise _placed(error, place) from error
 
 
-def _label_frame(frame: Any, model: Any, options: dict[str, Any], partition_info: Any = None) -> Any:
-    from partwise.tables.files import Scorer, ScoringError
+def _label_frame(frame: Data, model: Estimator, options: dict[str, Any], partition_info: Any = None) -> Data:
+    from partwise.tables.predictor import TablePredictor
 
     try:
         _refuse_written_lists(frame, options["columns"])
-        return Scorer(_opened(model), **options).frame(frame)
-    except ScoringError as error:
+        return TablePredictor(_opened(model), **options).frame(frame)
+    except TableError as error:
         if partition_info is None:  # the frame without rows that tells the types
             raise
         raise _placed(error, partition_info["number"]) from error
 
 
-def _placed(error: Exception, partition: int) -> Exception:
-    """The same error with the partition's number; rows are counted in the partition."""
-    from partwise.tables.files import ScoringError
-
-    return ScoringError(f"partition {partition}: {error}")
+def _placed(error: Exception, partition: int) -> TableError:
+    """Return the same error with the partition's number; rows are counted in the partition."""
+    return TableError(f"partition {partition}: {error}")
 
 
-def _refuse_written_lists(frame: Any, columns: Sequence[str] | None) -> None:
-    """Lists that Dask has made texts of (['the', 'cat']) would be labelled as words with brackets and quotes."""
-    from partwise.tables.files import ScoringError
-
+def _refuse_written_lists(frame: Data, columns: Sequence[str] | None) -> None:
+    """Refuse lists that Dask has made texts of (['the', 'cat']), which would be words with brackets and quotes."""
     for name in frame.columns if columns is None else columns:
         if name in frame.columns and frame[name].dtype != object and len(frame):
             first = frame[name].iloc[0]
             if isinstance(first, str) and re.fullmatch(r"\[(['\"].*['\"])?\]", first, re.DOTALL):
-                raise ScoringError(
+                raise TableError(
                     "holds lists that were made texts of: set Dask's option dataframe.convert-string to False", name
                 )

@@ -1,26 +1,29 @@
-"""Estimators on tables of tokens: which columns they read, and which columns their answers are."""
+"""Training and predictions of taggers and dependency parsers on data frames with a token per row."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from partwise.model_files import kind_of
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences import get_template
-from partwise.tables.tokens.columns import check_string, fields_of, names_of
-from partwise.tables.tokens.errors import FrameError
-from partwise.tables.tokens.table import TokenTable
+from partwise.tables.answers import WORD_FIELDS, Estimator, Head, answers_of
+from partwise.tables.errors import TableError
+from partwise.tables.token_table import Frame, TokenTable, check_string, fields_of, names_of
 
-#: A parser's fields.
-WORD_FIELDS = ("form", "lemma", "upos", "xpos", "feats")
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDType
+
+#: One name of a column, or several.
+Names = str | Sequence[str]
+#: What tokens are made of: names of columns, or {field: column}.
+Fields = list[str] | dict[str, str]
 
 
-class Form(ABC):
-    """How a kind of estimator reads and answers tables of tokens.
+class TokenModel(ABC):
+    """What a kind of estimator reads of a table of tokens.
 
     Parameters
     ----------
@@ -28,44 +31,37 @@ class Form(ABC):
     fitted : whether to go by what it has learnt, or by its parameters
     """
 
-    #: Endings of the names of columns of answers, without probabilities.
-    endings: tuple[str, ...] = ("",)
-
-    def __init__(self, model: Any, fitted: bool) -> None:
+    def __init__(self, model: Estimator, fitted: bool) -> None:
         self.model, self.fitted = model, fitted
 
     @abstractmethod
-    def fields(self, columns: Any) -> Any:
-        """`columns` as `TokenTable` takes them for this estimator."""
+    def fields(self, columns: object) -> Fields:
+        """Return `columns` as `TokenTable` takes them for this estimator."""
 
     @abstractmethod
     def read(self, table: TokenTable) -> Any:
-        """X."""
+        """Return X."""
 
     @abstractmethod
     def check_target(self, label: str | None, head: str | None) -> None:
-        """ValueError unless the right answers are in the columns that this estimator learns from."""
+        """Raise ValueError unless the gold answers are in the columns that this estimator learns from."""
 
     @abstractmethod
     def allowed(self, table: TokenTable, known: str) -> list[Any]:
-        """The constraint `allowed` from a column of known answers, missing where they are not known."""
-
-    @abstractmethod
-    def answers(self, X: Any, probabilities: bool, **constraints: Any) -> list[tuple[Any, Any]]:
-        """For each column of answers a list per sentence, and its type."""
+        """Return the constraint `allowed` from a column of known answers, missing where they are not known."""
 
 
-class LabelForm(Form):
+class TaggerOfTokens(TokenModel):
     """Taggers: labels of words."""
 
-    def __init__(self, model: Any, fitted: bool) -> None:
+    def __init__(self, model: Estimator, fitted: bool) -> None:
         super().__init__(model, fitted)
         given = None if model.template is None else get_template(model.template)
         self.template = model.template_ if fitted else given
         by_array = getattr(model, "kernel", None) is not None or (fitted and model.attributes_ is None)
         self.by_array = self.template is None and by_array
 
-    def fields(self, columns: Any) -> Any:
+    def fields(self, columns: object) -> Fields:
         found = fields_of(columns)
         if self.template is None:
             return found if isinstance(found, dict) else dict(zip(found, found, strict=True))
@@ -93,41 +89,15 @@ class LabelForm(Form):
         for i, sentence in enumerate(table.optional(known)):
             for k, label in enumerate(sentence):
                 if label is not None and label not in labels:
-                    raise FrameError(f"the model has no label {label!r}", known, table.row(i, k))
+                    raise TableError(f"the model has no label {label!r}", known, table.row(i, k))
             found.append([None if label is None else [label] for label in sentence])
         return found
 
-    def answers(self, X: Any, probabilities: bool, **constraints: Any) -> list[tuple[Any, Any]]:
-        import narwhals.stable.v2 as nw
 
-        labels = self.model.classes_.tolist()
-        kinds: dict[Any, Any] = {str: nw.String, bool: nw.Boolean, int: nw.Int64, float: nw.Float64}
-        kind = kinds.get(type(labels[0])) if len({type(each) for each in labels}) == 1 else None
-        best = self.model.predict(X, **constraints)
-        shown = best if kind else [[str(label) for label in sentence] for sentence in best]
-        found = [(shown, kind or nw.String)]
-        if probabilities:
-            if getattr(self.model, "scheme", "iob2") != "iob2":
-                raise ValueError("probabilities are those of labels in IOB2: set scheme='iob2'")
-            place = {label: k for k, label in enumerate(labels)}
-            rows = self.model.predict_marginals(X, output="array", **constraints)
-            likely = [
-                row[np.arange(len(row)), [place[label] for label in own]].tolist()
-                for row, own in zip(rows, best, strict=True)
-            ]
-            found.append((likely, nw.Float64))
-        return found
-
-
-class TreeForm(Form):
+class ParserOfTokens(TokenModel):
     """Dependency parsers: heads of words, and names of arcs."""
 
-    def __init__(self, model: Any, fitted: bool) -> None:
-        super().__init__(model, fitted)
-        self.named = fitted and hasattr(model, "classes_")
-        self.endings = ("", "_relation") if self.named else ("",)
-
-    def fields(self, columns: Any) -> Any:
+    def fields(self, columns: object) -> Fields:
         found = fields_of(columns)
         if not isinstance(found, dict):
             one = len(found) == 1 and found[0] not in WORD_FIELDS
@@ -154,52 +124,34 @@ class TreeForm(Form):
                 if head is None:
                     continue
                 if isinstance(head, (str, bool)) or head != int(head) or not 0 <= head <= len(sentence):
-                    raise FrameError(
+                    raise TableError(
                         f"{head!r} is no head in a sentence of {len(sentence)} words", known, table.row(i, k)
                     )
                 heads[k + 1] = int(head)
             found.append(heads)
         return found
 
-    def answers(self, X: Any, probabilities: bool, **constraints: Any) -> list[tuple[Any, Any]]:
-        import narwhals.stable.v2 as nw
 
-        trees = self.model.predict(X, **constraints)
-        heads = [[arc[0] for arc in tree] for tree in trees] if self.named else [list(tree) for tree in trees]
-        found: list[tuple[Any, Any]] = [(heads, nw.Int64)]
-        if self.named:
-            found.append(([[arc[1] for arc in tree] for tree in trees], nw.String))
-        if probabilities:
-            rows = self.model.predict_marginals(X, **constraints)
-            likely = [row[np.arange(len(row)), own].tolist() for row, own in zip(rows, heads, strict=True)]
-            found.append((likely, nw.Float64))
-        return found
-
-
-#: Forms by the kind of model file.
-FORMS: dict[str, type[Form]] = {"dep": TreeForm, "segment": LabelForm, "tagger": LabelForm}
-
-
-def form_of(model: Any, fitted: bool) -> Form:
-    """The form of an estimator. TypeError if its answers are not about tokens."""
+def _token_model(model: Estimator, fitted: bool) -> TokenModel:
+    """Return what reads tables for an estimator; TypeError if its answers are not about tokens."""
     try:
         kind = kind_of(model)
     except ValueError:
         kind = ""
-    if kind not in FORMS:
+    if kind not in ("dep", "segment", "tagger"):
         raise TypeError(
             f"tables of tokens are for taggers and dependency parsers, got {type(model).__name__}; "
             "TokenTable gives X and y"
         )
-    return FORMS[kind](model, fitted)
+    return (ParserOfTokens if kind == "dep" else TaggerOfTokens)(model, fitted)
 
 
 def fit(
-    model: Any,
-    frame: Any,
+    model: Estimator,
+    frame: Frame,
     *,
-    by: str | Sequence[str],
-    columns: str | Sequence[str] | Mapping[str, str],
+    by: Names,
+    columns: Names | Mapping[str, str],
     label: str | None = None,
     head: str | None = None,
     relation: str | None = None,
@@ -219,16 +171,20 @@ def fit(
     options
         As `fit` of the model takes them (`checkpoint`).
     """
-    form, table = _labelled(form_of(model, False), frame, by, columns, label, head, relation, interleaved)
+    form = _token_model(model, False)
+    form.check_target(label, head)
+    names = form.fields(columns)
+    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
+    table.check_any_rows()
     return model.fit(form.read(table), table.y, **options)
 
 
 def partial_fit(
-    model: Any,
-    frame: Any,
+    model: Estimator,
+    frame: Frame,
     *,
-    by: str | Sequence[str],
-    columns: str | Sequence[str] | Mapping[str, str],
+    by: Names,
+    columns: Names | Mapping[str, str],
     label: str | None = None,
     head: str | None = None,
     relation: str | None = None,
@@ -237,38 +193,31 @@ def partial_fit(
 ) -> Any:
     """`fit` by the model's `partial_fit`, whose `options` (`classes`, ...) it takes. Gives the model.
 
-    FrameError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
+    TableError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
     """
     fitted = hasattr(model, "result_")
-    form, table = _labelled(form_of(model, fitted), frame, by, columns, label, head, relation, interleaved)
+    form = _token_model(model, fitted)
+    form.check_target(label, head)
+    names = form.fields(columns)
+    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
+    table.check_any_rows()
     if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)
 
 
-def _labelled(
-    form: Form, frame: Any, by: Any, columns: Any, label: Any, head: Any, relation: Any, interleaved: bool
-) -> tuple[Form, TokenTable]:
-    form.check_target(label, head)
-    names = form.fields(columns)
-    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
-    if not len(table):
-        raise FrameError("the frame has no rows to learn from")
-    return form, table
-
-
 def predict(
-    model: Any,
-    frame: Any,
+    model: Estimator,
+    frame: Frame,
     *,
-    by: str | Sequence[str],
-    columns: str | Sequence[str] | Mapping[str, str],
-    into: str | Sequence[str] = "prediction",
+    by: Names,
+    columns: Names | Mapping[str, str],
+    into: Names = "prediction",
     probabilities: bool = False,
     known: str | None = None,
     interleaved: bool = False,
-) -> Any:
-    """The frame with the predictions of a fitted tagger or dependency parser as more columns.
+) -> Frame:
+    """Return the frame with the predictions of a fitted tagger or dependency parser as more columns.
 
     A tagger's is `into`; a parser's are `into` for heads, `into` + "_relation" where arcs have names. Rows keep their
     order, and pandas frames their index.
@@ -286,18 +235,20 @@ def predict(
 
     Raises
     ------
-    FrameError
+    TableError
         For a column that is missing, a value that is missing or of the wrong type, a known label that the model does
         not have: with row and column.
     """
     from sklearn.utils.validation import check_is_fitted
 
-    form_of(model, False)
+    _token_model(model, False)
     check_is_fitted(model)
-    form = form_of(model, True)
-    if probabilities and not hasattr(model, "predict_marginals"):
+    form, answers = _token_model(model, True), answers_of(model)
+    if probabilities and not answers.has_probabilities:
         raise ValueError(f"probabilities: the loss {model.loss!r} gives none (log and softmax-margin do)")
-    endings = [*form.endings, *(["_probability"] if probabilities else [])]
+    # A row has one relation, while a list has several.
+    endings = [column.ending.replace("_relations", "_relation") for column in answers.columns]
+    endings += ["_probability"] if probabilities else []
     names = [into + ending for ending in endings] if isinstance(into, str) else names_of(into)
     for name in names:
         check_string(name)
@@ -307,10 +258,16 @@ def predict(
         raise ValueError(f"into: {len(endings)} different names of columns, or one, got {into!r}")
     table = TokenTable(frame, by=by, columns=form.fields(columns), interleaved=interleaved)
     table.check_free(names)
+    if probabilities:
+        answers.check_probabilities()
     constraints = {} if known is None else {"allowed": form.allowed(table, known)}
     try:
-        found = form.answers(form.read(table), probabilities, **constraints)
+        found = answers.predict(form.read(table), probabilities, **constraints)
     except ConstraintError as error:
-        raise FrameError(str(error), known, table.row(error.sequence, error.position or 0)) from None
-    rows = {name: (table.rows(each, name), kind) for name, (each, kind) in zip(names, found, strict=True)}
-    return table.with_rows(rows)
+        raise TableError(str(error), known, table.row(error.sequence, error.position or 0)) from None
+    import narwhals.stable.v2 as nw
+
+    types: dict[type, IntoDType] = {str: nw.String, bool: nw.Boolean, int: nw.Int64, float: nw.Float64, Head: nw.Int64}
+    kinds = [*(types[column.kind] for column in answers.columns), nw.Float64]
+    rows = {name: table.rows(own, name) for name, own in zip(names, found, strict=True)}
+    return table.with_rows(rows, dict(zip(names, kinds, strict=False)))

@@ -1,0 +1,393 @@
+"""Data frames of tokens as sentences, and answers for sentences as columns of the frames.
+
+Columns are checked value by value: errors name row and column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from partwise.io.conllu import find_cycle
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.lazy import cached_property
+from partwise.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDType
+
+#: A data frame, of any library in what users give and of narwhals inside of this module.
+Frame = Any
+#: Values of a column, or of the sentences: whatever the frame holds.
+Value = Any
+Answers = Sequence[Sequence[Value]]
+T = TypeVar("T")
+#: Names of columns that a message lists.
+LISTED = 20
+
+
+class TokenTable:
+    """A data frame with a token per row, as the sentences that estimators take.
+
+        table = TokenTable(frame, by="sentence", columns=["word", "pos"], label="chunk")
+        tagger.fit(table.X, table.y)
+        tagged = table.with_columns(prediction=tagger.predict(table.X))
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table or another that narwhals knows
+        Lazy frames are refused: collect them.
+    by : str or list of str
+        The columns that say which sentence a row belongs to. Rows of a sentence are in the order of its words.
+    columns : str, list of str, or mapping
+        What `X` is made of. A list: tokens are tuples of strings (of one column: strings), as feature templates read
+        them. A mapping {field: column}: tokens are dicts, as taggers without a template (text, numbers, bools and lists
+        of strings; a missing value is no attribute) and parsers (form, lemma, upos, xpos, feats) read them.
+    label : str, optional
+        Labels: `y` of taggers.
+    head, relation : str, optional
+        Heads (words count from 1 in their sentence, 0 is the root) and names of arcs: `y` of parsers.
+    interleaved : bool
+        Rows of a sentence may have others between them. By default a key that comes again after another one is an
+        error: more often than not it is another sentence, whose number began again with its document.
+
+    Attributes
+    ----------
+    keys : list
+        The key of each sentence (a tuple where `by` names several columns), in order of first appearance.
+    lengths : array of int
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        *,
+        by: str | Sequence[str],
+        columns: str | Sequence[str] | Mapping[str, str],
+        label: str | None = None,
+        head: str | None = None,
+        relation: str | None = None,
+        interleaved: bool = False,
+    ) -> None:
+        self._frame = _as_eager(frame)
+        self._by = names_of(by)
+        if not self._by:
+            raise ValueError("by: name the columns that tell sentences apart")
+        self._fields = fields_of(columns)
+        if label is not None and head is not None:
+            raise ValueError("label is for taggers and head for parsers: give one of them")
+        if relation is not None and head is None:
+            raise ValueError("relation needs head")
+        self._label, self._head, self._relation = label, head, relation
+        targets = [name for name in (label, head, relation) if name is not None]
+        names = list(self._fields.values()) if isinstance(self._fields, dict) else self._fields
+        _check_names(self._frame, self._by)
+        _check_names(self._frame, names)
+        _check_names(self._frame, targets)
+        for name in targets:
+            if name in names:
+                raise TableError("is what X is made of as well as what is to be predicted", name)
+            if name in self._by:
+                raise TableError("is what tells sentences apart as well as what is to be predicted", name)
+        self._group(interleaved)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __repr__(self) -> str:
+        return f"<TokenTable: {len(self)} sentences, {len(self._frame)} tokens>"
+
+    # sentences
+
+    def _group(self, interleaved: bool) -> None:
+        parts = [_read_values(self._frame, name) for name in self._by]
+        for name, part in zip(self._by, parts, strict=True):
+            _checked(name, part, _hashable, "a key")
+        numbers: dict[Value, int] = {}
+        rows = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
+        codes = np.fromiter((numbers.setdefault(key, len(numbers)) for key in rows), np.int64, len(self._frame))
+        self.keys: list[Value] = list(numbers)
+        back = np.flatnonzero(np.diff(codes) < 0)
+        if len(back) and not interleaved:
+            row = int(back[0]) + 1
+            key, first = self.keys[codes[row]], int(np.flatnonzero(codes == codes[row])[0])
+            raise TableError(
+                f"{key!r} again, as in row {first}, after rows of other sentences: name all columns of the key in "
+                "`by`, such as the document's, or say interleaved=True if the rows are of one sentence",
+                ", ".join(map(str, self._by)),
+                row,
+            )
+        self._order: Ints | None = np.argsort(codes, kind="stable") if len(back) else None
+        self.lengths: Ints = np.bincount(codes, minlength=len(self.keys))
+
+    def sentences(self, values: Sequence[T]) -> list[list[T]]:
+        """Return values of rows as a list per sentence."""
+        if self._order is not None:
+            values = [values[row] for row in self._order.tolist()]
+        ends = pointers(self.lengths).tolist()
+        return [list(values[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+
+    def rows(self, sentences: Sequence[Sequence[T]], name: str = "") -> list[T]:
+        """Return a value per word of each sentence as a value per row: the inverse of `sentences`."""
+        if len(sentences) != len(self):
+            raise ValueError(f"{name}: values for {len(sentences)} sentences, the table has {len(self)}")
+        for key, length, own in zip(self.keys, self.lengths.tolist(), sentences, strict=True):
+            if isinstance(own, str):
+                raise ValueError(f"{name}: expected a list of values for sentence {key!r}, got {own!r:.40}")
+            if len(own) != length:
+                raise ValueError(f"{name}: {len(own)} values for sentence {key!r}, which has {length} words")
+        flat = [value for sentence in sentences for value in sentence]
+        if self._order is None:
+            return flat
+        found = list(flat)
+        for row, value in zip(self._order.tolist(), flat, strict=True):
+            found[row] = value
+        return found
+
+    # X and y
+
+    @cached_property
+    def X(self) -> list[list[Value]]:  # noqa: N802
+        """The sentences: lists of tokens, which are strings, tuples of strings, or dicts (see `columns`)."""
+        if isinstance(self._fields, list):
+            found = [_read_texts(self._frame, name) for name in self._fields]
+            return self.sentences(found[0] if len(found) == 1 else list(zip(*found, strict=True)))
+        fields = [_read_attributes(self._frame, name) for name in self._fields.values()]
+        names = list(self._fields)
+        rows = zip(*fields, strict=True)
+        return self.sentences([{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in rows])
+
+    @property
+    def words(self) -> list[list[Value]]:
+        """`X` with text alone: words of parsers, which are dicts."""
+        assert isinstance(self._fields, dict)
+        for name in self._fields.values():
+            _read_texts(self._frame, name)
+        return self.X
+
+    @property
+    def arrays(self) -> list[Floats]:
+        """`X` as an array per sentence, a column of numbers per"""
+        names = list(self._fields.values()) if isinstance(self._fields, dict) else self._fields
+        rows = np.column_stack([_read_numbers(self._frame, name) for name in names]).astype(np.float64)
+        if self._order is not None:
+            rows = rows[self._order]
+        return np.split(rows, pointers(self.lengths)[1:-1]) if len(self) else []
+
+    @cached_property
+    def y(self) -> list[list[Value]] | None:
+        """The right answers: lists of labels, of heads, or of (head, relation) pairs; None where no column has them."""
+        if self._label is not None:
+            return self.sentences(_read_labels(self._frame, self._label))
+        if self._head is None:
+            return None
+        places = self.rows([range(1, n + 1) for n in self.lengths.tolist()])
+        lengths = self.rows([[n] * n for n in self.lengths.tolist()])
+        heads = _read_heads(self._frame, self._head, places, lengths)
+        for i, own in enumerate(self.sentences(heads)):
+            word = find_cycle(own)
+            if word:
+                raise TableError(
+                    f"the heads of word {word} and those above it go round", self._head, self.row(i, word - 1)
+                )
+        if self._relation is None:
+            return self.sentences(heads)
+        return self.sentences(list(zip(heads, _read_texts(self._frame, self._relation), strict=True)))
+
+    def optional(self, name: str) -> list[list[Value]]:
+        """Return another column by sentences, None where a row has no value."""
+        _check_names(self._frame, [name])
+        return self.sentences(_read_values(self._frame, name))
+
+    def row(self, sentence: int, word: int) -> int:
+        """Return the row of a word, all counted from 0."""
+        place = int(pointers(self.lengths)[sentence]) + word
+        return place if self._order is None else int(self._order[place])
+
+    # answers
+
+    def with_columns(self, answers: Mapping[str, Answers] | None = None, /, **more: Answers) -> Frame:
+        """Return the frame with more columns: by name a list per sentence, such as predictions.
+
+        Rows keep their order, and pandas frames their index. TableError for a name that is taken.
+        """
+        given = {**(answers or {}), **more}
+        self.check_free(given)
+        return self.with_rows({name: self.rows(found, name) for name, found in given.items()}, {})
+
+    def check_any_rows(self) -> None:
+        """Raise TableError if there is nothing to learn from."""
+        if not len(self):
+            raise TableError("the frame has no rows to learn from")
+
+    def check_free(self, names: Iterable[str]) -> None:
+        """Raise TableError for the name of a column that the frame has."""
+        for name in names:
+            if name in self._frame.columns:
+                raise TableError("is there already: choose another name for the predictions", name)
+
+    def with_rows(self, columns: Mapping[str, list[Value]], kinds: Mapping[str, IntoDType]) -> Frame:
+        """Return the frame with more columns: by name a value per row, and perhaps a type of narwhals."""
+        import narwhals.stable.v2 as nw
+
+        backend = self._frame.implementation
+        made = [nw.new_series(name, own, kinds.get(name), backend=backend) for name, own in columns.items()]
+        return self._frame.with_columns(*made).to_native()
+
+
+def _hashable(key: object) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+def _as_eager(frame: Frame) -> Frame:
+    """Return a frame of narwhals.
+
+    TypeError for anything but a data frame, TableError for lazy frames and for names of columns that repeat.
+    """
+    try:
+        import narwhals.stable.v2 as nw
+        from narwhals.stable.v2.dependencies import is_into_dataframe
+    except ImportError:
+        raise ImportError("data frames need narwhals: pip install 'partwise[frames]'") from None
+    names = [*getattr(frame, "columns", ())] if is_into_dataframe(frame) else []
+    if hasattr(frame, "column_names"):
+        names = list(frame.column_names)  # pyarrow's `columns` are the values
+    seen: set[object] = set()
+    for name in names:
+        if isinstance(name, str) and name in seen:
+            raise TableError("two columns of this name", name)
+        seen.add(name)
+    found = nw.from_native(frame, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        raise TableError(f"the frame is lazy ({type(frame).__module__.partition('.')[0]}): call its collect() first")
+    if not isinstance(found, nw.DataFrame):
+        if hasattr(frame, "compute"):
+            raise TableError("the frame is lazy (dask): call its compute() first")
+        raise TypeError(f"expected a data frame (pandas, polars, pyarrow, ...), got {type(frame).__name__}")
+    return found
+
+
+def check_string(name: object) -> None:
+    """Raise TableError for a name that is not a string, as pandas has them."""
+    if not isinstance(name, str):
+        raise TableError(f"names of columns must be strings, got {name!r}: rename them first")
+
+
+def names_of(given: str | Iterable[str]) -> list[str]:
+    """Return one name or several as a list; TableError for anything else."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        check_string(given)
+        return [given]
+    return list(given)
+
+
+def _check_names(frame: Frame, names: Iterable[str]) -> None:
+    """Raise TableError for a column that is missing or named twice, and for names that are not strings."""
+    taken: set[str] = set()
+    for name in names:
+        check_string(name)
+        if name in taken:
+            raise TableError("is named twice", name)
+        taken.add(name)
+        if name not in frame.columns:
+            there = ", ".join(map(repr, frame.columns[:LISTED])) or "none"
+            levels = getattr(getattr(frame.to_native(), "index", None), "names", ())
+            hint = "it is in the index: call reset_index() first" if name in levels else f"there are {there}"
+            raise TableError(f"there is no such column; {hint}", name)
+
+
+def _read_values(frame: Frame, name: str) -> list[Value]:
+    """Return a column as a list, None where it is null or NaN."""
+    column = frame[name]
+    found: list[Value] = column.to_list()
+    if column.is_null().any():
+        found = [None if null else value for value, null in zip(found, column.is_null().to_list(), strict=True)]
+    if column.dtype.is_float() or not column.dtype.is_numeric():  # polars tells NaN from null; objects may hold either
+        found = [None if isinstance(value, float) and math.isnan(value) else value for value in found]
+    return found
+
+
+def _checked(name: str, found: Sequence[T], good: Callable[[T], bool], wanted: str, hint: str = "") -> list[T]:
+    """Return the values if all are good; TableError with the first row that is not."""
+    for row, value in enumerate(found):
+        if value is None:
+            raise TableError("is missing" + hint, name, row)
+        if not good(value):
+            raise TableError(f"is {_shown(value)}, expected {wanted}", name, row)
+    return list(found)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
+
+
+def _read_texts(frame: Frame, name: str) -> list[str]:
+    """Return a column of strings."""
+    hint = " (pandas.read_csv takes words such as 'NA' and 'null' for missing: keep_default_na=False)"
+    return _checked(name, _read_values(frame, name), lambda value: isinstance(value, str), "text", hint)
+
+
+def _read_attributes(frame: Frame, name: str) -> list[Value]:
+    """Return a column of strings, finite numbers, bools or lists of strings; None where a value is missing."""
+    found = [each.tolist() if hasattr(each, "tolist") else each for each in _read_values(frame, name)]
+    for row, value in enumerate(found):
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            fits = all(isinstance(each, str) for each in value)
+        else:
+            fits = value is None or isinstance(value, str) or (isinstance(value, Real) and math.isfinite(value))
+        if not fits:
+            raise TableError(f"is {_shown(value)}, expected text, a finite number or a list of strings", name, row)
+    return found
+
+
+def _read_numbers(frame: Frame, name: str) -> list[float]:
+    """Return a column of finite numbers."""
+    found = _read_values(frame, name)
+    return _checked(name, found, lambda v: isinstance(v, Real) and math.isfinite(v), "a finite number")
+
+
+def _read_labels(frame: Frame, name: str) -> list[Value]:
+    """Return a column of labels: strings, whole numbers or bools; numbers that are whole are ints."""
+    found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in _read_values(frame, name)]
+    return _checked(
+        name, found, lambda v: isinstance(v, (str, bool, Integral)), "a label (text, a whole number or a bool)"
+    )
+
+
+def _read_heads(frame: Frame, name: str, places: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """Return a column of heads; places, lengths: of each row its place in its sentence, and that sentence's length."""
+    found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in _read_values(frame, name)]
+    whole = "a whole number: the head's place in its sentence, counted from 1, or 0 for the root"
+    _checked(name, found, lambda v: isinstance(v, Integral) and not isinstance(v, bool), whole)
+    for row, (head, place, length) in enumerate(zip(found, places, lengths, strict=True)):
+        if not 0 <= head <= length:
+            raise TableError(f"head {head} in a sentence of {length} words", name, row)
+        if head == place:
+            raise TableError(f"word {place} is its own head", name, row)
+    return found
+
+
+def fields_of(columns: object) -> dict[str, str] | list[str]:
+    """Return names of columns as a list or as {field: column}; ValueError for anything else."""
+    if isinstance(columns, str):
+        return [columns]
+    if isinstance(columns, Mapping):
+        found: dict[str, str] | list[str] = dict(columns)
+    elif isinstance(columns, Sequence):
+        found = list(columns)
+    else:
+        if isinstance(columns, Integral):
+            check_string(columns)
+        raise ValueError(f"columns must be names of columns or a mapping to them, got {columns!r}")
+    if not found:
+        raise ValueError("columns: name at least one")
+    return found
