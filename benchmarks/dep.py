@@ -116,8 +116,7 @@ def train_and_parse(
     from partwise import Problem, solve
     from partwise._core import decode
     from partwise.features.arcs import ARC_TEMPLATES, ArcTable
-    from partwise.models.dependencies.projective import not_in_structure
-    from partwise.models.dependencies.words import read_words
+    from partwise.models.dependencies.inputs import crossing_trees, read_words
     from partwise.structures import ProjectiveTree
 
     train, dev = load(data, bank, limit)
@@ -125,7 +124,7 @@ def train_and_parse(
     with clock() as finding:
         words = read_words(train, range(len(train)), 1000)
         heads = np.concatenate([sentence.heads for sentence in train])
-        crossing = not_in_structure(ProjectiveTree(words.lengths), words, heads)
+        crossing = crossing_trees(ProjectiveTree(words.lengths), words, heads)
         kept = ~np.isin(np.arange(len(train)), crossing)
         heads = heads[np.repeat(kept, words.lengths)]
         words = words.take(kept)

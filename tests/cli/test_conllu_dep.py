@@ -50,7 +50,7 @@ def test_templates_of_relations_and_single_features(cli, cli_json, bank, tmp_pat
     same = DependencyParser(templates=arcs.read_text(), label_templates=names.read_text(), tol=0.1).fit(sentences)
     assert parser.predict(sentences) == same.predict(sentences)
     assert parser.label_result_.primal == same.label_result_.primal
-    assert len(parser._model.labeller.model.table.templates) == 1
+    assert len(parser._model.labeller.features.table.templates) == 1
     assert parser.columns_ == ["upos", "feats"]
     assert any("feats.Case=" in text for text, _ in parser.explain(sentences[0], 1))
     # a feature is told from another: without its values the tree is another one

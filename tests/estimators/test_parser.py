@@ -16,7 +16,7 @@ from partwise._core import ArcIndex
 from partwise.datasets import make_treebank
 from partwise.io import make_sentence, read_conllu
 from partwise.metrics import attachment_scores
-from partwise.models.dependencies.projective import lift
+from partwise.models.dependencies.inputs import lift
 from partwise.structures import ProjectiveTree
 
 
@@ -118,7 +118,7 @@ def all_trees(n: int):
 
 def test_predictions_are_those_of_all_trees(parser):
     sentence = [("the", "DT"), ("baker", "NN"), ("slept", "VBD"), (".", ".")]
-    arcs = parser._model.arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(4, 5)
+    arcs = parser._model.arcs.map(_tokens([sentence])).scores(0, parser.coef_).reshape(4, 5)
     trees = list(all_trees(4))
     scores = np.array([sum(arcs[m, h] for m, h in enumerate(heads)) for heads in trees])
     order = np.argsort(-scores)
@@ -138,7 +138,7 @@ def test_predictions_are_those_of_all_trees(parser):
 
 
 def _tokens(sentences):
-    from partwise.models.dependencies.words import read_words
+    from partwise.models.dependencies.inputs import read_words
 
     return read_words(sentences, range(len(sentences)), 100).tokens()
 
@@ -178,7 +178,7 @@ def test_constraints(parser):
 def test_explanations_add_up_to_the_arcs_score(parser):
     sentence = DEV[2]
     n = len(sentence)
-    arcs = parser._model.arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(n, n + 1)
+    arcs = parser._model.arcs.map(_tokens([sentence])).scores(0, parser.coef_).reshape(n, n + 1)
     for word, head in ((1, 2), (2, 0), (n, 1), (3, n)):
         found = parser.explain(sentence, word, head)
         assert sum(weight for _, weight in found) == pytest.approx(arcs[word - 1, head])

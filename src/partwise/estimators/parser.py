@@ -8,9 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import Answer
 from partwise.estimators.tree_parser import TreeParser
-from partwise.models.dependencies import TreeModel
-from partwise.models.dependencies.explaining import explain_head
-from partwise.models.dependencies.words import as_sentences
+from partwise.models.dependencies.inputs import as_sentences
+from partwise.models.dependencies.model import TreeModel
 from partwise.models.inspection import Explanation
 from partwise.solvers import Solver, get_solver
 
@@ -186,7 +185,7 @@ class DependencyParser(TreeParser[TreeModel]):
             The head to compare with; None: the runner-up.
         """
         model, reading, _ = self._read([sentence])
-        return explain_head(model, reading, word, head, against)
+        return model.explain_head(reading, word, head, against)
 
     def top_features(  # type: ignore[override]
         self, X: Iterable[object], n: int = 10

@@ -9,6 +9,7 @@ Floats = NDArray[np.float64]
 #: Rows of input, held as they are given: float32 is not widened.
 InputRows = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Booleans = NDArray[np.bool_]
 

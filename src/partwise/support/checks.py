@@ -32,6 +32,12 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_range(name: str, value: Any, low: int, high: int) -> None:
+    """A whole number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+
+
 def count_jobs(n_jobs: Any) -> int:
     """Threads meant by scikit-learn's `n_jobs` (`threads.count_threads`)."""
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):

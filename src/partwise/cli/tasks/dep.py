@@ -84,7 +84,7 @@ class DepTask(Task):
         reader = ConlluReader(
             path, strict=not settings.get("lenient"), dialect="conllu" if dialect == "auto" else dialect
         )
-        from partwise.models.dependencies.words import check_lengths
+        from partwise.models.dependencies.inputs import check_lengths
 
         sentences = reader.read()
         if not sentences:
@@ -116,7 +116,7 @@ class DepTask(Task):
             first += len(sentences)
 
     def _labelled_blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-        from partwise.models.dependencies.words import check_lengths
+        from partwise.models.dependencies.inputs import check_lengths
 
         for name in ("lenient", "predicted_tags"):
             if settings.get(name):
@@ -263,7 +263,7 @@ class DepTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
-        from partwise.models.dependencies.words import check_lengths
+        from partwise.models.dependencies.inputs import check_lengths
 
         check_lengths(data.X, range(data.first, data.first + len(data.X)), model.max_length)
         allowed = None

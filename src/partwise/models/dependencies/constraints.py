@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.models.errors import ConstraintError
+from partwise.support.arrays import Bytes
 
 
-def arc_mask(value: Any, number: int, name: str, n: int) -> NDArray[np.uint8] | None:
+def arc_mask(value: object, number: int, name: str, n: int) -> Bytes | None:
     """Which arcs are allowed, a byte per slot; None: all of them."""
     if value is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -11,38 +11,49 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise.features import ArcIndex, ArcTokens
-from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, parse_templates
+from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, parse_templates
 from partwise.metrics import attachment_scores
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.estimators import add_result, read_result
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode, encode_labels
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.constraints import check_entries
 from partwise.models.costs import LabelCost, head_costs
-from partwise.models.dependencies.arcs import ArcFeatures, fitted_table
 from partwise.models.dependencies.constraints import arc_mask
-from partwise.models.dependencies.labeller import ArcLabeller, solve_names
-from partwise.models.dependencies.partitioner import TreePartitioner, read_encoded, words_of
-from partwise.models.dependencies.projective import lift, not_in_structure
-from partwise.models.dependencies.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
-from partwise.models.encoded import EncodedTables
+from partwise.models.dependencies.features import ArcFeatures, fitted_table
+from partwise.models.dependencies.inputs import (
+    FIELDS,
+    Trees,
+    Words,
+    as_sentences,
+    crossing_trees,
+    input_columns,
+    lift,
+    read_trees,
+    read_words,
+)
+from partwise.models.dependencies.labels import ArcLabeller, solve_names
+from partwise.models.dependencies.partition import TreePartitioner, arc_entries
+from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.errors import ConstraintError
 from partwise.models.files import coefficient_arrays, read_coefficients
-from partwise.models.inspection import choose_kept, counts_of
-from partwise.models.labels import check_distinct
+from partwise.models.inspection import Contribution, Explanation, choose_kept, counts_of, explanation
+from partwise.models.labels import check_distinct, split
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.batch import Gold
+from partwise.problem.penalties import Penalty
 from partwise.problem.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
-from partwise.support.checks import check_choice, check_positive, check_sample_weight, check_strength
+from partwise.support.checks import check_choice, check_positive, check_range, check_sample_weight, check_strength
 
 #: What labels are called in messages.
 NAMES = "names of arcs"
 #: What the names of arcs may take of `max_seconds`.
 NAMES_SHARE = 0.25
 
-_STRUCTURES = {"projective": ProjectiveTree, "spanning": SpanningTree}
+_STRUCTURES: dict[str, type[ProjectiveTree | SpanningTree]] = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
 
 @dataclass(frozen=True)
@@ -72,17 +83,17 @@ class TreeModel(Model):
         structure: str,
         single_root: bool,
         non_projective: str,
-        labels: Any,
+        labels: bool | str,
         label_C: float,
         templates: str | None,
         label_templates: str | None,
-        inputs: Any = None,
+        inputs: str | Sequence[str] | None = None,
         features: str,
         hash_bits: int,
         min_count: int,
         max_length: int,
         memory_limit: float,
-        cost: Any = None,
+        cost: object = None,
     ) -> None:
         self.structure = structure
         self.single_root = single_root
@@ -113,9 +124,7 @@ class TreeModel(Model):
         check_strength("label_C", self.label_C)
         check_positive("memory_limit", self.memory_limit, zero=True)
         for name, low, high in (("min_count", 1, 1 << 30), ("hash_bits", 1, 31), ("max_length", 1, 1 << 15)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+            check_range(name, getattr(self, name), low, high)
         for table in (self.templates, self.label_templates):
             if table is not None:
                 parse_templates(table)
@@ -123,20 +132,38 @@ class TreeModel(Model):
 
     def make_structure(self, lengths: Ints) -> Tree:
         """The trees of sentences of these lengths."""
-        made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
-        return made
+        return _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
 
     # training
 
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        return self._learn_trees(*self.given(X, y, sample_weight), training)
+    def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
+        words, gold, weight = self.given(X, y, sample_weight)
+        kept, heads, self.n_non_projective = self.projective(words, gold.heads)
+        self.n_skipped = int(len(kept) - kept.sum())
+        named = self.is_named(len(set(gold.relations)) if gold.relations and self.labels else 0)
+        self.check_trees(kept)
+        used = words.take(kept)
+        table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
+        if self.features == "hashed":
+            self.arcs = ArcFeatures(table, ArcIndex.hashed(int(self.hash_bits)))
+        else:
+            arcs = heads[np.repeat(kept, words.lengths)] if self.features == "gold" else None
+            self.arcs = ArcFeatures.seen(table, used.tokens(table.keys), arcs, int(self.min_count))
+        # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
+        # look at the parser on the way see it with its names.
+        self.labeller = self.label_result = None
+        if named:
+            self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
+        examples = self._examples(words, kept, heads, weight, training.n_jobs)
+        seconds = 0.0 if self.label_result is None else self.label_result.seconds
+        return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
 
-    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+    def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         words, gold, weight = self.given(X, y, sample_weight)
         kept, heads, _ = self.projective(words, gold.heads)
         return self._examples(words, kept, heads, weight, n_jobs)
 
-    def given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None]:
+    def given(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None]:
         """Sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         trees = None if y is None else as_sentences(y, "y")
@@ -157,27 +184,10 @@ class TreeModel(Model):
         self.check_names(gold.relations or ())
         return words, gold, None if weight is None else weight[keep]
 
-    def check_names(self, names: Iterable[Any]) -> None:
+    def check_names(self, names: Iterable[object]) -> None:
         """ValueError for more different names of arcs than there may be, if they are learnt."""
         if self.labels:
             check_distinct(names, NAMES)
-
-    def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
-        kept, heads, self.n_non_projective = self.projective(words, gold.heads)
-        self.n_skipped = int(len(kept) - kept.sum())
-        named = self.is_named(len(set(gold.relations)) if gold.relations and self.labels else 0)
-        used, chosen = words.take(kept), np.repeat(kept, words.lengths)
-        self.check_trees(kept)
-        table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
-        self.arcs = ArcFeatures(table, self._make_index(table, used.tokens(table.keys), heads[chosen]))
-        # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
-        # look at the parser on the way see it with its names.
-        self.labeller = self.label_result = None
-        if named:
-            self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
-        examples = self._examples(words, kept, heads, weight, training.n_jobs)
-        seconds = 0.0 if self.label_result is None else self.label_result.seconds
-        return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
 
     @staticmethod
     def check_trees(kept: Booleans) -> None:
@@ -190,7 +200,7 @@ class TreeModel(Model):
         self.check_trees(kept)
         used = words.take(kept)
         structure = self.make_structure(used.lengths)
-        features = self.arcs.features(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
+        features = self.arcs.map(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
         gold = structure.encode(heads[np.repeat(kept, words.lengths)])
         weight = None if weight is None else weight[kept]
         return LabelledBatch(Batch(structure, features), gold, weight, self.slot_costs(structure, gold))
@@ -202,7 +212,7 @@ class TreeModel(Model):
 
     def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Which sentences to train on, heads of all, and how many trees the structure does not have."""
-        crossing = not_in_structure(self.make_structure(words.lengths), words, heads)
+        crossing = crossing_trees(self.make_structure(words.lengths), words, heads)
         kept = np.ones(len(words.lengths), dtype=bool)
         if len(crossing) and self.non_projective == "error":
             raise ValueError(
@@ -226,19 +236,8 @@ class TreeModel(Model):
     @property
     def columns(self) -> list[str]:
         """The columns of words that it looks at."""
-        found = {*self.arcs.table.columns, *(self.labeller.model.table.columns if self.labeller else ())}
+        found = {*self.arcs.table.columns, *(self.labeller.features.table.columns if self.labeller else ())}
         return [name for name in FIELDS if name in found or (name == "form" and "prefix" in found)]
-
-    def _make_index(self, table: ArcTable, tokens: ArcTokens, heads: Ints) -> ArcIndex:
-        if self.features == "hashed":
-            return ArcIndex.hashed(int(self.hash_bits))
-        return self._seen(table, tokens, heads if self.features == "gold" else None)
-
-    def _seen(self, table: ArcTable, tokens: ArcTokens, heads: Ints | None) -> ArcIndex:
-        index = table.index(tokens, heads, int(self.min_count))
-        if not index.num_weights:
-            raise ValueError(f"no feature occurs {self.min_count} times: min_count is too high")
-        return index
 
     def _learn_labels(
         self, words: Words, gold: Trees, weight: Floats | None, training: Training
@@ -247,7 +246,7 @@ class TreeModel(Model):
         table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
         tokens = words.tokens(table.keys)
         return ArcLabeller.fitted(
-            ArcFeatures(table, self._seen(table, tokens, gold.heads)),
+            ArcFeatures.seen(table, tokens, gold.heads, int(self.min_count)),
             tokens,
             gold.heads,
             gold.relations,
@@ -277,10 +276,25 @@ class TreeModel(Model):
         return TreePartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        return read_encoded(self, parts)
+        kinds: dict[str, Kind] = {f"words/{name}": Text() for name in FIELDS}
+        kinds |= {"words/heads": Whole(0, 1 << 15), "sentences/kept": Whole(0, 2)}
+        if self.labeller is not None:
+            kinds |= {"words/gold": Whole(0, 1 << 15), "words/relations": Whole(0, len(self.labeller.classes))}
+        found = EncodedTables.read(parts, ("words", "sentences"), kinds)
+        lengths = found.lengths["words"]
+        one_each = (found.lengths["sentences"] == 1).all()
+        if not lengths.all() or not one_each or lengths.max(initial=0) > int(self.max_length):
+            raise ValueError("has sentences of wrong lengths")
+        return EncodedTables(found.lengths, found.columns, arc_entries(lengths, self.arcs.table), found.weight)
+
+    @staticmethod
+    def _encoded_words(encoded: EncodedTables) -> Words:
+        lengths = encoded.lengths["words"]
+        columns = [encoded.columns[f"words/{name}"] for name in FIELDS]
+        return Words(lengths, columns, range(len(lengths)), [None] * len(lengths))
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
-        words, kept = words_of(encoded), encoded.columns["sentences/kept"]
+        words, kept = self._encoded_words(encoded), encoded.columns["sentences/kept"]
         weight = encoded.weight
         if not kept.all():
             weight = kept * (np.ones(len(kept)) if weight is None else weight)
@@ -295,10 +309,11 @@ class TreeModel(Model):
         assert self.labeller is not None
         gold, relations = (encoded.columns[f"words/{name}"] for name in ("gold", "relations"))
         weight = None if encoded.weight is None else np.repeat(encoded.weight, encoded.lengths["words"])
-        return self.labeller.examples(self.labeller.model.tokens(words_of(encoded)), gold, relations, weight)
+        tokens = self.labeller.features.tokens(self._encoded_words(encoded))
+        return self.labeller.examples(tokens, gold, relations, weight)
 
     def learn_aside(
-        self, given: Model, problem: Callable[[Any], Problem], training: Training
+        self, given: Model, problem: Callable[[Penalty], Problem], training: Training
     ) -> tuple[TreeModel, float]:
         assert self.labeller is not None
         assert isinstance(given, TreeModel)
@@ -308,41 +323,37 @@ class TreeModel(Model):
         other.labeller, other.label_result = replace(self.labeller, weights=result.weights), result
         return other, result.seconds
 
-    def carried(self, old: TreeModel) -> Floats | None:
-        return self.arcs.carried(old.weights, old.arcs)
-
     # prediction
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+    def read(self, X: object, n_jobs: int = 1) -> Reading:
         sentences = as_sentences(X)
         words = read_words(sentences, range(len(sentences)), int(self.max_length))
-        some = np.flatnonzero(words.lengths)
-        rest = Words(words.lengths[some], words.columns, some.tolist(), [sentences[i] for i in some.tolist()])
+        rest = words.take(words.lengths > 0)
         tokens = self.arcs.tokens(rest)
-        batch = Batch(self.make_structure(rest.lengths), self.arcs.features(tokens))
-        return Reading(batch, len(sentences), some, TreeSource(words.lengths, rest, tokens))
+        batch = Batch(self.make_structure(rest.lengths), self.arcs.map(tokens))
+        return Reading(batch, len(sentences), np.flatnonzero(words.lengths), TreeSource(words.lengths, rest, tokens))
 
-    def constrain(self, reading: Reading, allowed: Any) -> None:
+    @staticmethod
+    def _structure(reading: Reading) -> Tree:
+        structure: Tree = reading.batch.structure  # type: ignore[assignment]
+        return structure
+
+    def constrain(self, reading: Reading, allowed: object) -> None:
         """`allowed` of `DependencyParser`."""
         words, structure = reading.source.words, reading.batch.structure
-        n = reading.n_examples
-        if isinstance(allowed, (str, dict)) or not hasattr(allowed, "__len__") or len(allowed) != n:
-            raise ValueError(f"allowed must hold one entry for each of {n} sentences")
+        entries = check_entries(allowed, reading.n_examples, "sentences")
         for i, number in enumerate(words.numbers):
-            mask = arc_mask(allowed[number], number, words.name(i), int(words.lengths[i]))
+            mask = arc_mask(entries[number], number, words.name(i), int(words.lengths[i]))
             if mask is not None:
                 try:
                     structure.set_mask(i, mask)
                 except ValueError as error:
                     raise ConstraintError(f"{words.name(i)}: no tree is allowed ({error})", number) from None
 
-    @staticmethod
-    def heads_of(reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+    def heads_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
         """Heads of all words of these trees, end to end: slots are rows of heads."""
         if reading.once_each(which):
-            structure: Any = reading.batch.structure
-            decoded: Ints = structure.decode(*labellings)
-            return decoded
+            return self._structure(reading).decode(*labellings)
         lengths = reading.source.words.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         word, head = np.divmod(labellings.slots, (lengths + 1)[owner])
@@ -355,12 +366,11 @@ class TreeModel(Model):
         words: Words = reading.source.words
         flat: list[Any] = heads.tolist()
         if self.labeller is not None and flat:
-            some = words if reading.once_each(which) else words.pick(which)
+            some = words if reading.once_each(which) else words.take(which)
             flat = list(zip(flat, self.labeller.predict(some, heads, n_jobs), strict=True))
-        offsets = pointers(words.lengths[which]).tolist()
-        return [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+        return split(flat, words.lengths[which])
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: Reading, y: object) -> tuple[Labellings, Booleans]:
         """Trees, given as to `fit`, whatever the names of their arcs; those with crossing arcs may be impossible."""
         words: Words = reading.source.words
         trees = None
@@ -369,27 +379,22 @@ class TreeModel(Model):
             if len(given) != reading.n_examples:
                 raise ValueError(f"X has {reading.n_examples} sentences, y has {len(given)} trees")
             trees = [given[number] for number in words.numbers]
-        heads = read_trees(trees, words).heads
-        structure: Any = reading.batch.structure
+        heads, structure = read_trees(trees, words).heads, self._structure(reading)
         possible = np.ones(len(words.lengths), dtype=bool)
-        possible[not_in_structure(structure, words, heads)] = False
-        # An impossible tree is replaced by any that is possible: its value is not used.
-        chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()]) if len(heads) else heads
-        heads = np.where(np.repeat(possible, words.lengths), heads, chain)
+        possible[crossing_trees(structure, words, heads)] = False
+        # An impossible tree is replaced by one that is possible: its value is not used.
+        heads = np.where(np.repeat(possible, words.lengths), heads, words.chains())
         return Labellings(*structure.encode(heads)), possible
 
     def marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
         """Probabilities of heads: per sentence shape (n, n + 1), entry [m - 1, h] for the arc h -> m."""
         lengths = reading.source.lengths
-        ends = np.cumsum(lengths * (lengths + 1))
-        return [
-            counts[end - n * (n + 1) : end].reshape(n, n + 1)
-            for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)
-        ]
+        tables = zip(split(counts, lengths * (lengths + 1)), lengths.tolist(), strict=True)
+        return [table.reshape(n, n + 1) for table, n in tables]
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+    def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
         """Share of words with the right head (UAS)."""
-        gold = as_sentences(X) if y is None else as_sentences(y, "y")
+        gold: list[Any] = as_sentences(X) if y is None else as_sentences(y, "y")
         bare = [i for i, sentence in enumerate(gold) if y is None and not hasattr(sentence, "deprels")]
         if bare:
             raise ValueError(f"sentence {bare[0]} has no tree: give y, or sentences from a file with trees")
@@ -427,14 +432,52 @@ class TreeModel(Model):
             raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
         return self.arcs.explain(words, word, head, self.weights)
 
+    def explain_head(self, reading: Reading, word: int, head: int | None, against: int | None) -> Explanation:
+        """The best tree, or the best with this head of the word, and the best one with another head, or with that one.
+
+        Trees are heads of words 1, 2, ...; contributions are features of the arcs in which they differ.
+        """
+        n = int(reading.source.lengths[0])
+        if isinstance(word, bool) or not 1 <= word <= n:
+            raise ValueError(f"there is no word {word} in a sentence of {n} words")
+        for given in (head, against):
+            if given is not None and (isinstance(given, bool) or not 0 <= given <= n or given == word):
+                raise ValueError(f"there is no arc from {given} to {word} in a sentence of {n} words")
+        structure, scores = self._structure(reading), reading.batch.features.scores(0, self.weights)
+
+        def best(heads: list[int] | None) -> tuple[float, list[int]]:
+            if heads is not None:
+                try:
+                    self.constrain(reading, allowed=[{word: heads}])
+                except ConstraintError:
+                    raise ConstraintError(f"no tree has another head for word {word}", 0) from None
+            slots, counts = structure.maximize(0, scores)[1:]
+            found = self.heads_of(reading, np.zeros(1, dtype=np.int64), Labellings.of([(slots, counts)]))
+            return float(scores[slots] @ counts), found.tolist()
+
+        score, one = best(None if head is None else [head])
+        own = one[word - 1]
+        if against == own:
+            raise ValueError(f"word {word} has the head {own} itself: give another one")
+        other, two = best([k for k in range(n + 1) if k not in (own, word)] if against is None else [against])
+        found = []
+        for m, (mine, theirs) in enumerate(zip(one, two, strict=True), 1):
+            for of, sign in ((mine, 1.0), (theirs, -1.0)) if mine != theirs else ():
+                rows = self.arcs.explain(reading.source.words, m, of, self.weights)
+                found += [Contribution("arc", name, m, mine, theirs, sign * weight) for name, weight in rows]
+        return explanation(one, two, (score, other), found, word)
+
+    def carried(self, old: TreeModel) -> Floats | None:
+        return self.arcs.carried(old.weights, old.arcs)
+
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[TreeModel, tuple[int, int, float]]:
         kept = choose_kept(self.weights, threshold, keep)
-        counts = counts_of(self.weights, kept)
+        counts, weights = counts_of(self.weights, kept), np.where(kept, self.weights, 0.0)
         if self.arcs.index.bits:  # hashed features have their weights for good
-            return self.with_weights(np.where(kept, self.weights, 0.0)), counts
-        needed = self.arcs.index.with_plain(kept.astype(np.uint8)).astype(bool)
-        pruned = self.with_weights(np.where(kept, self.weights, 0.0)[needed])
-        pruned.arcs = ArcFeatures(self.arcs.table, ArcIndex(self.arcs.index.keys[needed]))
+            return self.with_weights(weights), counts
+        arcs, needed = self.arcs.keep(kept.astype(np.uint8))
+        pruned = self.with_weights(weights[needed])
+        pruned.arcs = arcs
         return pruned, counts
 
     def without_zeros(self) -> TreeModel:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.features import Attributes
 from partwise.features.macros import Gazetteer, short_shape
@@ -23,9 +22,8 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.segments.labels import Segments
 from partwise.models.sequences.features import Choice, LayoutCounts, transition_counts
-from partwise.support.arrays import Booleans, Ints, pointers
+from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
 
-Keys = NDArray[np.uint64]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 #: What is compared, of each word.
 FAMILIES: dict[str, Callable[[str], str]] = {"text": str, "shape": short_shape}
@@ -87,7 +85,7 @@ class Listed:
 class Known:
     """Features of one family: keys in ascending order, names, and the longest segment that has one."""
 
-    keys: Keys
+    keys: UInt64s
     names: list[str]
     longest: int
 
@@ -168,7 +166,7 @@ class WholeFeatures:
         n_attributes = len(self.lists) + sum(len(self.known[family].keys) for family in self.families)
         return _grouped(begins, ends, ids, n_attributes, lengths)
 
-    def _searches(self, words: CodedSequences) -> Iterator[tuple[Keys, Ints, Keys, int, int]]:
+    def _searches(self, words: CodedSequences) -> Iterator[tuple[UInt64s, Ints, UInt64s, int, int]]:
         """What is looked for: keys, the attribute of each, keys of all words, and the fewest and the most words."""
         first = 0
         for family in self.families:
@@ -235,7 +233,7 @@ class WholeFeatures:
         return whole
 
 
-def _keys(texts: list[str]) -> Keys:
+def _keys(texts: list[str]) -> UInt64s:
     found = b"".join(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
     return np.frombuffer(found, dtype="<u8").astype(np.uint64)
 
@@ -247,7 +245,7 @@ def _key_of(words: list[str]) -> int:
     return key
 
 
-def _rolled(codes: Keys, longest: int) -> Iterator[tuple[int, Keys]]:
+def _rolled(codes: UInt64s, longest: int) -> Iterator[tuple[int, UInt64s]]:
     """(size, key of the words from each position on) for sizes 1, 2, ..., longest; sentences' ends are passed over."""
     rolled = np.zeros(len(codes), dtype=np.uint64)
     for size in range(1, min(longest, len(codes)) + 1):

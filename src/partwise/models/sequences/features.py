@@ -226,7 +226,7 @@ class LayoutCounts:
         if not choice.observed:
             self._attributes += attribute_counts(of_nodes)
         elif isinstance(of_nodes.table, Attributes):
-            self._pairs.add(of_nodes.table, labels)
+            self._pairs.add_rows(of_nodes.table, labels)
         else:
             found = pair_table(of_nodes.table, labels, choice.n_labels)
             self._table = found if self._table is None else self._table + found
@@ -235,7 +235,8 @@ class LayoutCounts:
         if choice.edge_ids is None:
             self._transitions += transition_counts(rows.lengths, labels, choice.n_labels)
         else:
-            self._edges.add(edge_attributes(rows, choice.edge_ids), transitions(rows.lengths, labels, choice.width))
+            cells = transitions(rows.lengths, labels, choice.width)
+            self._edges.add_rows(edge_attributes(rows, choice.edge_ids), cells)
 
     def nodes(self) -> PairLayout:
         """Features of positions."""

@@ -170,7 +170,7 @@ class MaxentPartitioner(SequencePartitioner):
 
     def count(self, rows: Rows, labels: Ints) -> None:
         if self.model.observed:
-            self._pairs.add(self.model.with_history(rows, labels), labels)
+            self._pairs.add_rows(self.model.with_history(rows, labels), labels)
 
     def n_slots(self, encoded: EncodedRows) -> int:
         return int(Multiclass(encoded.size.n_rows, self.model.n_labels).slot_offsets()[-1])

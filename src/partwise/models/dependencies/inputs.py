@@ -1,23 +1,33 @@
-"""Reading sentences and trees for the dependency parser.
+"""Sentences and trees as the dependency parser takes them.
 
 Errors are ValueErrors that name the sentence, with its file and line where it came from one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import chain, compress
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.features import ArcTokens
 from partwise.features.arcs import COLUMNS, arc_tokens
-from partwise.io.conllu import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence, parse_columns_list, split_feats
+from partwise.io.conllu import (
+    FEATS,
+    FORM,
+    LEMMA,
+    UPOS,
+    XPOS,
+    ConlluSentence,
+    find_cycle,
+    parse_columns_list,
+    split_feats,
+)
 from partwise.io.errors import FormatError
-from partwise.support.arrays import Ints, pointers
+from partwise.structures import Tree
+from partwise.support.arrays import Booleans, Ints, pointers
 from partwise.support.memory import check_room
 
 #: The columns that a word may have.
@@ -35,7 +45,7 @@ class Words:
     lengths: Ints
     columns: list[list[str]]
     numbers: Sequence[int]
-    sources: list[Any]
+    sources: Sequence[object]
     _tokens: dict[tuple[str, ...], ArcTokens] = field(default_factory=dict, repr=False, compare=False)
 
     def name(self, i: int) -> str:
@@ -75,29 +85,29 @@ class Words:
                     raise FormatError(str(error), source.path, source.line_of(word)) from None
                 raise ValueError(f"{self.name(i)}, word {word}: {error}") from None
 
-    def take(self, kept: NDArray[np.bool_]) -> Words:
-        """Some of the sentences."""
-        if kept.all():
+    def take(self, some: Booleans | Ints) -> Words:
+        """Some of the sentences: which, or by their numbers here, where one may come more than once."""
+        if some.dtype == bool and some.all():
             return self
-        chosen = np.repeat(kept, self.lengths).tolist()
-        columns = [list(compress(column, chosen)) for column in self.columns]
-        some = np.flatnonzero(kept).tolist()
-        return Words(self.lengths[kept], columns, [self.numbers[i] for i in some], [self.sources[i] for i in some])
-
-    def pick(self, indices: Ints) -> Words:
-        """Sentences by their numbers here; one may come more than once."""
-        offsets, some = self.offsets.tolist(), indices.tolist()
+        chosen = np.flatnonzero(some) if some.dtype == bool else some
+        offsets, indices = self.offsets.tolist(), chosen.tolist()
         columns = [
-            list(chain.from_iterable(column[offsets[i] : offsets[i + 1]] for i in some)) for column in self.columns
+            list(chain.from_iterable(column[offsets[i] : offsets[i + 1]] for i in indices)) for column in self.columns
         ]
-        return Words(self.lengths[indices], columns, [self.numbers[i] for i in some], [self.sources[i] for i in some])
+        numbers, sources = ([each[i] for i in indices] for each in (self.numbers, self.sources))
+        return Words(self.lengths[chosen], columns, numbers, sources)
 
     @property
     def offsets(self) -> Ints:
+        """Where the words of each sentence begin, and the last end."""
         return pointers(self.lengths)
 
+    def chains(self) -> Ints:
+        """Heads of trees that every structure has: each word's head is the word before it."""
+        return np.arange(int(self.lengths.sum())) - np.repeat(self.offsets[:-1], self.lengths)
 
-def input_columns(inputs: Any) -> tuple[str, ...]:
+
+def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
     """The columns of words that may be looked at, from a list such as "form,upos" or None. ValueError for others."""
     if inputs is None:
         return FIELDS
@@ -108,15 +118,14 @@ def input_columns(inputs: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def as_sentences(X: Any, name: str = "X") -> list[Any]:
+def as_sentences(X: object, name: str = "X") -> list[Any]:
     """A list of sentences."""
     if isinstance(X, (str, bytes, dict, ConlluSentence)) or not isinstance(X, Sized):
         raise ValueError(f"{name} must be a list of sentences, got {type(X).__name__}")
-    sentences: list[Any] = list(X)  # type: ignore[call-overload]
-    return sentences
+    return list(cast(Iterable[object], X))
 
 
-def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
+def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
     """Columns of all words; sentences above `max_length` are refused before anything is done with them."""
     words = check_lengths(sentences, numbers, max_length)
     for i, sentence in enumerate(sentences):
@@ -125,7 +134,7 @@ def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int
                 for column, place in zip(words.columns, _PLACES, strict=True):
                     column.append(fields[place])
         else:
-            for k, word in enumerate(sentence):
+            for k, word in enumerate(cast(Iterable[object], sentence)):
                 try:
                     values = _word(word)
                 except ValueError as error:
@@ -135,7 +144,7 @@ def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int
     return words
 
 
-def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
+def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
     """The sentences' lengths, with no columns yet; ValueError if one is not a list of words or too long."""
     lengths = np.empty(len(sentences), dtype=np.int64)
     for i, sentence in enumerate(sentences):
@@ -158,8 +167,8 @@ def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: 
     return words
 
 
-def _word(word: Any) -> Sequence[str]:
-    values: Sequence[Any]
+def _word(word: object) -> Sequence[str]:
+    values: Sequence[str]
     if isinstance(word, str):
         values = (word, *[_BLANK] * 4)
     elif isinstance(word, dict):
@@ -185,7 +194,7 @@ class Trees:
     relations: list[str] | None
 
 
-def read_trees(y: Any, words: Words) -> Trees:
+def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
     """Gold trees: of the sentences themselves (y is None), or lists of heads or of (head, relation) pairs."""
     heads: list[int] = []
     relations: list[str] = []
@@ -201,18 +210,76 @@ def read_trees(y: Any, words: Words) -> Trees:
             raise ValueError(f"{words.name(i)} has no tree: give y, or sentences from a file with trees")
         if not isinstance(source, Sized) or isinstance(source, (str, dict)) or len(source) != length:
             raise ValueError(f"y: {words.name(i)} needs a list of {length} heads")
-        arcs: list[Any] = list(source)  # type: ignore[call-overload]
-        for word, arc in enumerate(arcs, start=1):
+        for word, arc in enumerate(cast(Iterable[object], source), start=1):
             head, relation = arc if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, None)
             if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
                 raise ValueError(f"y: {words.name(i)}, word {word}: the head must be a number, got {head!r}")
             heads.append(int(head))
             if relation is not None:
                 if not isinstance(relation, str):
-                    raise ValueError(
-                        f"y: {words.name(i)}, word {word}: the relation must be a string, got {relation!r}"
-                    )
+                    where = f"y: {words.name(i)}, word {word}"
+                    raise ValueError(f"{where}: the relation must be a string, got {relation!r}")
                 relations.append(relation)
     if relations and len(relations) != len(heads):
         raise ValueError("y: some words have relations and others have none")
     return Trees(np.array(heads, dtype=np.int64), relations or None)
+
+
+def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:
+    """Refuse heads that make no tree, projective or not."""
+    n = len(heads)
+    for word, head in enumerate(heads.tolist(), start=1):
+        if not 0 <= head <= n:
+            raise ValueError(f"{name()}: head {head} of word {word} is out of range: there are {n} words")
+    word = find_cycle(heads.tolist())
+    if word:
+        raise ValueError(f"{name()}: the heads make a cycle through word {word}")
+    roots = np.flatnonzero(heads == 0) + 1
+    if single_root and len(roots) != 1:
+        raise ValueError(
+            f"{name()} has {len(roots)} roots (words {', '.join(map(str, roots[:5]))}): single_root=False allows that"
+        )
+
+
+def crossing_trees(structure: Tree, words: Words, heads: Ints) -> Ints:
+    """The sentences whose trees the structure does not have because arcs cross; other faults raise."""
+    offsets, found = words.offsets, []
+    for i in range(len(words.lengths)):
+        own = heads[offsets[i] : offsets[i + 1]]
+        try:
+            structure.check_heads(i, own)
+        except ValueError:
+            check_tree(own, structure.single_root, lambda i=i: words.name(i))  # type: ignore[misc]
+            found.append(i)
+    return np.array(found, dtype=np.int64)
+
+
+def lift(heads: Ints) -> Ints:
+    """A projective tree: while arcs cross, the shortest arc that jumps over a stranger goes one head up.
+
+    An arc jumps over a stranger if a word between its ends does not descend from its head (Nivre and Nilsson 2005).
+    """
+    lifted = heads.copy()
+    while True:
+        worst = _shortest_jump(lifted)
+        if worst == 0:
+            return lifted
+        lifted[worst - 1] = lifted[lifted[worst - 1] - 1]
+
+
+def _shortest_jump(heads: Ints) -> int:
+    parent = [0, *heads.tolist()]
+    best, shortest = 0, len(parent) + 1
+    for m in range(1, len(parent)):
+        h = parent[m]
+        low, high = min(h, m), max(h, m)
+        if high - low >= shortest or h == 0:
+            continue
+        for word in range(low + 1, high):
+            up = word
+            while up not in (h, 0):
+                up = parent[up]
+            if up != h:
+                best, shortest = m, high - low
+                break
+    return best

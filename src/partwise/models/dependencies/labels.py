@@ -1,4 +1,4 @@
-"""The classifier that names arcs."""
+"""Names of arcs: a classifier of its own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.features import ArcIndex, ArcTokens, RowLayout, multiclass_map
+from partwise.features import ArcTokens, RowLayout, multiclass_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.dependencies.arcs import ArcFeatures
-from partwise.models.dependencies.words import Words
+from partwise.models.dependencies.features import ArcFeatures
+from partwise.models.dependencies.inputs import Words
 from partwise.models.features import PairLayout, expand_pairs, is_sparse, layout_of
 from partwise.models.files import layout_parts, read_layout
 from partwise.models.labels import encode_flat, label_array, warn_of_many_labels
@@ -37,7 +37,7 @@ def solve_names(problem: Problem, **options: Any) -> Result:
 class ArcLabeller:
     """A multinomial classifier of arcs: one label per word, given its head."""
 
-    model: ArcFeatures
+    features: ArcFeatures
     layout: PairLayout
     classes: NDArray[Any]
     weights: Floats
@@ -45,7 +45,7 @@ class ArcLabeller:
     @classmethod
     def fitted(
         cls,
-        model: ArcFeatures,
+        features: ArcFeatures,
         tokens: ArcTokens,
         heads: Ints,
         relations: list[str],
@@ -56,7 +56,7 @@ class ArcLabeller:
         classes = label_array(sorted(set(relations)))
         labels = encode_flat(relations, classes)
         warn_of_many_labels(np.bincount(labels), what="names of arcs")
-        rows = model.attributes(tokens, heads)
+        rows = features.attributes(tokens, heads)
         structure = Multiclass(len(heads), len(classes))
         layout = RowLayout.observed(
             rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
@@ -65,27 +65,29 @@ class ArcLabeller:
         batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
         problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
         result = solve_names(problem, **options)
-        return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
+        return cls(features, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
     def examples(self, tokens: ArcTokens, heads: Ints, labels: Ints, weight: Floats | None) -> LabelledBatch:
         """Gold arcs to train on, with the features that were chosen."""
         structure = Multiclass(len(heads), len(self.classes))
-        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
-        return LabelledBatch(Batch(structure, features), structure.encode(labels), weight)
+        return LabelledBatch(self._batch(structure, tokens, heads), structure.encode(labels), weight)
+
+    def _batch(self, structure: Multiclass, tokens: ArcTokens, heads: Ints) -> Batch:
+        rows = self.features.attributes(tokens, heads)
+        return Batch(structure, multiclass_map(structure, rows, layout=self.layout.core))
 
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
         """The label of each word's arc."""
         structure = Multiclass(len(heads), len(self.classes))
-        rows = self.model.attributes(self.model.tokens(words), heads)
-        features = multiclass_map(structure, rows, layout=self.layout.core)
-        best = best_labellings(Batch(structure, features), self.weights, n_jobs)
+        batch = self._batch(structure, self.features.tokens(words), heads)
+        best = best_labellings(batch, self.weights, n_jobs)
         # one string per label, not one per word
         names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()
         return names
 
     def without_zeros(self) -> ArcLabeller:
         """Without the weights that are zero and the features that have no other."""
-        core, index = self.layout.core, self.model.index
+        core = self.layout.core
         ids, columns = expand_pairs(*core.pairs())
         values = core.unpack(self.weights)
         kept = values != 0
@@ -93,24 +95,23 @@ class ArcLabeller:
             return self
         used = np.zeros(core.num_attributes, dtype=np.uint8)
         used[ids[kept]] = 1
-        needed = index.with_plain(used).astype(bool)
+        features, needed = self.features.keep(used)
         number = np.cumsum(needed) - 1
         layout = layout_of(int(needed.sum()), core.n_columns, core.width, number[ids[kept]], columns[kept])
-        features = ArcFeatures(self.model.table, ArcIndex(index.keys[needed]))
         return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
 
     def to_parts(self) -> ModelParts:
         """For a model file; the labels are kept by the parser."""
         parts = ModelParts("labeller")
-        parts.add("arcs", self.model.to_parts())
+        parts.add("arcs", self.features.to_parts())
         parts.add("pairs", layout_parts(self.layout, self.weights))
         return parts
 
     @classmethod
     def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
         """The inverse of `to_parts`."""
-        model = ArcFeatures.from_parts(parts.part("arcs"))
+        features = ArcFeatures.from_parts(parts.part("arcs"))
         layout, weights = read_layout(parts.part("pairs"), len(classes))
-        if layout.core.num_attributes != model.index.num_weights:
+        if layout.core.num_attributes != features.index.num_weights:
             raise ModelFormatError("has weights of labels for another number of features")
-        return cls(model, layout, classes, weights)
+        return cls(features, layout, classes, weights)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.features import ArcIndex, ArcMap, ArcTokens, Attributes
 from partwise.features.arcs import COLUMNS, PREFIX, ArcTable, feature_keys, parse_templates
 from partwise.io.conllu import BLANK, split_feats
 from partwise.model_files.parts import ModelParts
-from partwise.models.dependencies.words import Words, input_columns
-from partwise.support.arrays import Floats, Ints
+from partwise.models.dependencies.inputs import Words, input_columns
+from partwise.support.arrays import Booleans, Bytes, Floats, Ints, UInt64s
 
 
-def fitted_table(text: str, words: Words, inputs: Any) -> ArcTable:
+def fitted_table(text: str, words: Words, inputs: str | Sequence[str] | None) -> ArcTable:
     """The templates that say something about these words, of whose columns `inputs` may be looked at."""
     tokens = words.tokens(feature_keys(parse_templates(text)))
     return ArcTable.fitted(text, tokens, input_columns(inputs))
@@ -29,22 +28,31 @@ class ArcFeatures:
     table: ArcTable
     index: ArcIndex
 
+    @classmethod
+    def seen(cls, table: ArcTable, tokens: ArcTokens, heads: Ints | None, min_count: int) -> ArcFeatures:
+        """The features that occur so often on arcs from these heads (None: on all arcs)."""
+        return cls(table, check_features(table.index(tokens, heads, min_count), min_count))
+
     def tokens(self, words: Words) -> ArcTokens:
         """Words with the columns that the templates look at."""
         return words.tokens(self.table.keys)
 
-    def features(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
+    def map(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
         """The feature map of these sentences."""
         return self.table.map(tokens, self.index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
         """Features of the arcs from these heads, one row per word."""
-        row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
-        return Attributes(row_ptr, attributes, self.index.num_weights)
+        return Attributes(*self.index.attributes(self.table.compiled, tokens, heads), self.index.num_weights)
 
     def unknown(self, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
         """How many features of the arcs from these heads have no weight, and of how many."""
-        return self.table.unknown(tokens, self.index, heads)
+        return self.index.unknown(self.table.compiled, tokens, heads)
+
+    def keep(self, used: Bytes) -> tuple[ArcFeatures, Booleans]:
+        """The features that are used and those that they are found by, and which these are."""
+        needed = self.index.with_plain(used).astype(bool)
+        return ArcFeatures(self.table, ArcIndex(self.index.keys[needed])), needed
 
     def carried(self, weights: Floats, old: ArcFeatures) -> Floats | None:
         """Another model's weights for the features of this one; 0 for features that it did not have.
@@ -95,11 +103,11 @@ class ArcFeatures:
         return sorted(found, key=lambda item: -abs(item[1]))
 
     @classmethod
-    def restored(cls, templates: str, bits: int, keys: NDArray[np.uint64]) -> ArcFeatures:
-        """The model with these templates, and keys or bits."""
+    def restored(cls, templates: str, bits: int, keys: UInt64s) -> ArcFeatures:
+        """The features of these templates with these keys, or hashed to so many bits."""
         return cls(ArcTable.from_text(templates), ArcIndex.hashed(bits) if bits else ArcIndex(keys))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ArcFeatures.restored, (self.table.text, self.index.bits, self.index.keys)
 
     def to_parts(self) -> ModelParts:
@@ -111,7 +119,12 @@ class ArcFeatures:
     def from_parts(cls, parts: ModelParts) -> ArcFeatures:
         """The inverse of `to_parts`."""
         bits, text = parts.integer("bits", 0, 31), parts.text("templates")
-        if bits:
-            return cls.restored(text, bits, np.empty(0, dtype=np.uint64))
-        keys = np.ascontiguousarray(parts.ints("keys", None, low=-(1 << 63), high=1 << 63))
-        return cls.restored(text, 0, keys.view(np.uint64))
+        keys = np.empty(0, dtype=np.int64) if bits else parts.ints("keys", None, low=-(1 << 63), high=1 << 63)
+        return cls.restored(text, bits, np.ascontiguousarray(keys).view(np.uint64))
+
+
+def check_features(index: ArcIndex, min_count: int) -> ArcIndex:
+    """Return the index; ValueError if it has no feature."""
+    if not index.num_weights:
+        raise ValueError(f"no feature occurs {min_count} times: min_count is too high")
+    return index

@@ -14,21 +14,18 @@ from numpy.typing import NDArray
 
 from partwise.features import ArcIndex
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, PREFIX, ArcTable
-from partwise.models.dependencies.arcs import ArcFeatures, fitted_table
-from partwise.models.dependencies.labeller import ArcLabeller
-from partwise.models.dependencies.words import FIELDS, Trees, Words
-from partwise.models.encoded import EncodedTables, Text, Whole
+from partwise.models.dependencies.features import ArcFeatures, check_features, fitted_table
+from partwise.models.dependencies.inputs import FIELDS, Trees, Words
+from partwise.models.dependencies.labels import ArcLabeller
+from partwise.models.encoded import EncodedTables
 from partwise.models.features import PairLayout, layout_of
 from partwise.models.labels import encode_flat, label_array
-from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
+from partwise.models.partition import ChangedData, KeyCounts, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
-from partwise.support.arrays import Floats, Ints
+from partwise.support.arrays import Booleans, Floats, Ints
 
 if TYPE_CHECKING:
-    from partwise.model_files.parts import ModelParts
     from partwise.models.dependencies.model import TreeModel
-
-Keys = NDArray[np.uint64]
 
 #: Bytes of an arc, and of each of its features, once they are found (`words.check_lengths`); those of an entry.
 ARC, FEATURE, ENTRY = 150, 4, 16
@@ -69,39 +66,10 @@ class VariedWords:
         return Words(np.array([len(self._rows)], dtype=np.int64), columns, [0], [None])
 
 
-class KeyCounts:
-    """How often each feature of arcs occurs, over blocks."""
-
-    def __init__(self) -> None:
-        self._keys: Keys = np.empty(0, dtype=np.uint64)
-        self._counts: Ints = np.empty(0, dtype=np.int64)
-        self._new: list[tuple[Keys, Ints]] = []
-        self._n_new = 0
-
-    def add(self, table: ArcTable, words: Words, heads: Ints | None) -> Keys:
-        """Count the features of arcs from these heads (None: of all arcs): which they are."""
-        keys, counts = ArcIndex.counted(table.compiled, words.tokens(table.keys), heads)
-        self._new.append((keys, counts))
-        self._n_new += len(keys)
-        if self._n_new > len(self._keys):
-            self._merge()
-        return keys
-
-    def _merge(self) -> None:
-        keys = np.concatenate([self._keys, *(each[0] for each in self._new)])
-        counts = np.concatenate([self._counts, *(each[1] for each in self._new)])
-        self._keys, where = np.unique(keys, return_inverse=True)
-        self._counts = np.bincount(where, weights=counts, minlength=len(self._keys)).astype(np.int64)
-        self._new, self._n_new = [], 0
-
-    def index(self, min_count: int) -> ArcIndex:
-        """The features that occur so often, the most frequent first."""
-        self._merge()
-        kept = self._counts >= min_count
-        if not kept.any():
-            raise ValueError(f"no feature occurs {min_count} times: min_count is too high")
-        keys, counts = self._keys[kept], self._counts[kept]
-        return ArcIndex(np.ascontiguousarray(keys[np.lexsort((keys, -counts))]))
+def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
+    """The features that occur so often, the most frequent first."""
+    keys, counted = counts.frequent(min_count)
+    return check_features(ArcIndex(np.ascontiguousarray(keys[np.lexsort((keys, -counted))])), min_count)
 
 
 def pair_layout(pairs: KeyPairCounts, index: ArcIndex, n_names: int) -> PairLayout:
@@ -127,7 +95,7 @@ class TreePartitioner(Partitioner):
         self._names: NDArray[Any] | None = None
         model.n_non_projective = model.n_skipped = 0
 
-    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         words, gold, _, kept, _ = self._read(X, y, sample_weight)
         self.model.n_skipped += int(len(kept) - kept.sum())
         self._used.add(words.take(kept))
@@ -136,7 +104,7 @@ class TreePartitioner(Partitioner):
         self.model.check_names(self._relations)
         self._bare = self._bare or not gold.relations
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None, Any, Ints]:
+    def _read(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None, Booleans, Ints]:
         words, gold, weight = self.model.given(X, y, sample_weight)
         kept, heads, crossing = self.model.projective(words, gold.heads)
         if self._names is None:
@@ -159,24 +127,26 @@ class TreePartitioner(Partitioner):
         model.arcs = ArcFeatures(self._table, ArcIndex.hashed(1))
         model.labeller = model.label_result = None
 
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables:
+    def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
         model = self.model
         assert self._names is not None
         words, gold, weight, kept, heads = self._read(X, y, sample_weight)
         chosen = np.repeat(kept, words.lengths)
         if model.features != "hashed" and kept.any():
-            self._keys.add(self._table, words.take(kept), heads[chosen] if model.features == "gold" else None)
+            tokens = words.take(kept).tokens(self._table.keys)
+            arcs = heads[chosen] if model.features == "gold" else None
+            self._keys.add(*ArcIndex.counted(self._table.compiled, tokens, arcs))
         # a tree that the structure has, in place of one that it has not: its weight is 0
-        chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()])
         columns: dict[str, Any] = {f"words/{name}": column for name, column in zip(FIELDS, words.columns, strict=True)}
-        columns["words/heads"] = np.where(chosen, heads, chain)
+        columns["words/heads"] = np.where(chosen, heads, words.chains())
         columns["sentences/kept"] = kept.astype(np.int64)
         if self._label_table is not None:
             relations = encode_flat(gold.relations or [""] * len(heads), self._names)
             if (relations < 0).any():
                 raise ChangedData
-            keys = self._label_keys.add(self._label_table, words, gold.heads)
             tokens = words.tokens(self._label_table.keys)
+            keys, counts = ArcIndex.counted(self._label_table.compiled, tokens, gold.heads)
+            self._label_keys.add(keys, counts)
             row_ptr, ids = ArcIndex(keys).attributes(self._label_table.compiled, tokens, gold.heads)
             self._pairs.add(keys[ids], np.repeat(relations, np.diff(row_ptr)))
             columns |= {"words/gold": gold.heads, "words/relations": relations}
@@ -188,10 +158,12 @@ class TreePartitioner(Partitioner):
 
     def finish(self) -> None:
         model = self.model
-        index = ArcIndex.hashed(int(model.hash_bits)) if model.features == "hashed" else None
-        model.arcs = ArcFeatures(self._table, index or self._keys.index(int(model.min_count)))
+        least = int(model.min_count)
+        hashed = model.features == "hashed"
+        index = ArcIndex.hashed(int(model.hash_bits)) if hashed else frequent_features(self._keys, least)
+        model.arcs = ArcFeatures(self._table, index)
         if self._label_table is not None and self._names is not None:
-            features = ArcFeatures(self._label_table, self._label_keys.index(int(model.min_count)))
+            features = ArcFeatures(self._label_table, frequent_features(self._label_keys, least))
             layout = pair_layout(self._pairs, features.index, len(self._names))
             model.labeller = ArcLabeller(features, layout, self._names, np.zeros(layout.core.num_weights))
 
@@ -201,23 +173,3 @@ def arc_entries(lengths: Ints, table: ArcTable) -> Ints:
     each = ARC + FEATURE * 2 * len(table.templates)
     found: Ints = np.ceil(lengths * (lengths + 1) * (each / ENTRY)).astype(np.int64)
     return found
-
-
-def words_of(encoded: EncodedTables) -> Words:
-    """The words of encoded sentences."""
-    lengths = encoded.lengths["words"]
-    columns = [encoded.columns[f"words/{name}"] for name in FIELDS]
-    return Words(lengths, columns, range(len(lengths)), [None] * len(lengths))
-
-
-def read_encoded(model: TreeModel, parts: ModelParts) -> EncodedTables:
-    """From a file, checked."""
-    kinds: dict[str, Any] = {f"words/{name}": Text() for name in FIELDS}
-    kinds |= {"words/heads": Whole(0, 1 << 15), "sentences/kept": Whole(0, 2)}
-    if model.labeller is not None:
-        kinds |= {"words/gold": Whole(0, 1 << 15), "words/relations": Whole(0, len(model.labeller.classes))}
-    found = EncodedTables.read(parts, ("words", "sentences"), kinds)
-    lengths = found.lengths["words"]
-    if not lengths.all() or (found.lengths["sentences"] != 1).any() or lengths.max(initial=0) > int(model.max_length):
-        raise ValueError("has sentences of wrong lengths")
-    return EncodedTables(found.lengths, found.columns, arc_entries(lengths, model.arcs.table), found.weight)
