@@ -130,11 +130,66 @@ class PairLayout:
         """Just these pairs."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 
+    @classmethod
+    def observed(cls, rows: Attributes, columns: Ints, n_columns: int, width: int, min_count: int) -> PairLayout:
+        """Return the pairs of a row's attribute and the row's column that occur `min_count` times."""
+        sizes = rows.num_attributes, n_columns, width
+        return cls(RowLayout.observed(*sizes, rows.row_ptr, rows.attributes, columns, min_count), all_pairs=False)
+
     def __reduce__(self) -> tuple[Any, ...]:
         shape = (self.core.num_attributes, self.core.n_columns, self.core.width)
         if self.all_pairs:
             return PairLayout.every, shape
         return PairLayout.some, (*shape, *self.core.pairs())
+
+
+class KeyCounts:
+    """How often each key, a number of 64 bits, occurs, over blocks."""
+
+    def __init__(self, dtype: type[np.int64] | type[np.uint64] = np.uint64) -> None:
+        self._keys: NDArray[Any] = np.empty(0, dtype=dtype)
+        self._counts = np.empty(0, dtype=np.int64)
+        self._new: list[tuple[NDArray[Any], Ints]] = []
+        self._n_new = 0
+
+    def add(self, keys: NDArray[Any], counts: Ints) -> None:
+        """Count the distinct keys of a block."""
+        self._new.append((keys, counts))
+        self._n_new += len(keys)
+        if self._n_new > len(self._keys):  # work in proportion to the keys, however many blocks there are
+            self._merge()
+
+    def _merge(self) -> None:
+        keys, counts = (np.concatenate(each) for each in zip((self._keys, self._counts), *self._new, strict=True))
+        order = np.argsort(keys, kind="stable")
+        keys, counts = keys[order], counts[order]
+        first = np.flatnonzero(np.diff(keys, prepend=keys[:1] ^ keys.dtype.type(1)))
+        self._keys, self._counts = keys[first], np.add.reduceat(counts, first) if len(first) else counts
+        self._new, self._n_new = [], 0
+
+    def frequent(self, min_count: int) -> tuple[NDArray[Any], Ints]:
+        """The keys that occur so often, in order, and how often they do."""
+        self._merge()
+        kept = self._counts >= min_count
+        return self._keys[kept], self._counts[kept]
+
+
+class PairCounts(KeyCounts):
+    """How often each pair (attribute, column) occurs, over blocks of rows."""
+
+    def __init__(self, n_columns: int) -> None:
+        super().__init__(np.int64)
+        self.n_columns = n_columns
+
+    def add_rows(self, rows: Attributes, columns: Ints) -> None:
+        """Count each row's attributes (-1 is none) with the row's column."""
+        keys = rows.attributes * self.n_columns + np.repeat(columns, np.diff(rows.row_ptr))
+        self.add(*np.unique(keys[rows.attributes >= 0], return_counts=True))
+
+    def pairs(self, min_count: int) -> tuple[Ints, Ints]:
+        """(attributes, columns) of the pairs that occur so often, in order."""
+        attributes, columns = np.divmod(self.frequent(min_count)[0], self.n_columns)
+        return attributes, columns
 
 
 def layout_of(n_attributes: int, n_columns: int, width: int, ids: Ints, columns: Ints) -> PairLayout:

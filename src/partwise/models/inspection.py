@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -185,3 +186,8 @@ def largest(names: Any, ids: Ints, weights: Floats, n: int) -> Named:
         some = some[np.argpartition(-np.abs(weights[some]), n - 1)[:n]]
     some = some[np.lexsort((ids[some], -np.abs(weights[some])))]
     return [(None if i < 0 else names(i), w) for i, w in zip(ids[some].tolist(), weights[some].tolist(), strict=True)]
+
+
+def by_size(transitions: dict[tuple[Hashable, ...], Named]) -> dict[tuple[Hashable, ...], Named]:
+    """Return lists of weights by transition, that with the largest weight first."""
+    return dict(sorted(transitions.items(), key=lambda item: -abs(item[1][0][1])))

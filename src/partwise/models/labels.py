@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import MOST_WEIGHT, check_choice, check_positive
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_weights, size_text
+
+LabelSequence: TypeAlias = list[Hashable]
 
 
 class Targets(Sequences):
@@ -131,7 +133,7 @@ def encode_flat(flat: list[Any], classes: NDArray[Any]) -> Ints:
     return np.fromiter(map(index.get, flat, repeat(-1)), dtype=np.int64, count=len(flat))
 
 
-def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[list[Any]]:
+def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[LabelSequence]:
     """The labels that these indices into `classes` stand for, cut into sequences."""
     labels = classes.astype(object)  # one string per label: of an array of strings it would be one per position
     return split(labels[indices].tolist(), lengths)

@@ -18,9 +18,9 @@ from partwise.models.dependencies.features import ArcFeatures, check_features, f
 from partwise.models.dependencies.inputs import FIELDS, Trees, Words
 from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables
-from partwise.models.features import PairLayout, layout_of
+from partwise.models.features import KeyCounts, PairLayout, layout_of
 from partwise.models.labels import encode_flat, label_array
-from partwise.models.partition import ChangedData, KeyCounts, KeyPairCounts, Partitioner
+from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints
 

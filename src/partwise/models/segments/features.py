@@ -21,7 +21,7 @@ from partwise.model_files.names import encode_names, read_names
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.segments.labels import Segments
-from partwise.models.sequences.features import Choice, LayoutCounts, transition_counts
+from partwise.models.sequences.features import FeatureChoice, FeatureCounts, transition_counts
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -40,9 +40,9 @@ class WordRows(Rows):
 class SegmentCounts:
     """Counts the attributes of positions inside segments and at their borders, and pairs of neighbouring segments."""
 
-    def __init__(self, choice: Choice, borders: str) -> None:
+    def __init__(self, choice: FeatureChoice, borders: str) -> None:
         names = ["inside", *(name for name in ("first", "last") if borders in ("both", name))]
-        self._choice, self._tables = choice, {name: LayoutCounts(choice) for name in names}
+        self._choice, self._tables = choice, {name: FeatureCounts(choice) for name in names}
         self.transitions: Ints = np.zeros(choice.n_labels * choice.width, dtype=np.int64)
 
     def add(self, rows: Rows, gold: Segments) -> None:

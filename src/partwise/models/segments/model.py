@@ -47,8 +47,7 @@ from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, W
 from partwise.models.segments.labels import Segments, Span, Types
 from partwise.models.segments.partition import SegmentPartitioner, segment_entries
 from partwise.models.sequences.constraints import label_masks, no_labelling
-from partwise.models.sequences.explain import contrasted, labels_of
-from partwise.models.sequences.features import Choice
+from partwise.models.sequences.features import FeatureChoice
 from partwise.models.sequences.model import SequenceModel, SequenceSource
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
@@ -195,7 +194,7 @@ class SegmentModel(SequenceModel):
 
     def new_counts(self) -> SegmentCounts:
         """What features of positions are chosen by, of no sequence yet."""
-        choice = Choice(
+        choice = FeatureChoice(
             n_attributes=self.reader.n_attributes,
             n_labels=self.n_types,
             observed=self.observed,
@@ -619,9 +618,9 @@ class SegmentModel(SequenceModel):
         return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
     def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
-        """What each feature adds to the best segmentation, less what it adds to another one (see `contrasted`)."""
-        found_two = contrasted(self, reading, position, *labels)
-        one, two = (self.classes[row].tolist() for row in labels_of(self, reading, list(found_two)))
+        """What each feature adds to the best segmentation, less what it adds to the other one of `contrast`."""
+        found_two = self.contrast(reading, position, *labels)
+        one, two = (self.classes[row].tolist() for row in self.label_rows(reading, found_two))
         counts = np.zeros((2, reading.batch.structure.num_slots(0)))
         for row, (_, slots, uses) in zip(counts, found_two, strict=True):
             row[slots] = uses

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,28 +27,29 @@ from partwise.models.encoded import EncodedRows
 from partwise.models.errors import NotAvailable
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
 from partwise.models.files import edge_layout_parts, layout_parts, padded, read_edge_layout, read_layout, unpadded
-from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, explanation, largest
+from partwise.models.inspection import Contribution, Named, choose_kept, counts_of, largest
 from partwise.models.labels import label_dicts
 from partwise.models.readers import NameReader, VocabularyReader
-from partwise.models.sequences.explain import explain_edges, explain_ends, explain_positions
-from partwise.models.sequences.features import edge_attributes, edge_layout, node_layout, transition_mask
+from partwise.models.sequences.features import FeatureChoice, choose_features, edge_attributes
 from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
-from partwise.models.sequences.partition import ChainPartitioner
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.calls import ItemRows, NamedChain
 from partwise.structures import Chain, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
 from partwise.support.checks import check_choice, check_sums
 
+if TYPE_CHECKING:
+    from partwise.models.sequences.partition import ChainPartitioner
+
 
 class ChainBase(SequenceModel):
-    """Labels with transitions between neighbours: a CRF or a max-margin chain, by its loss.
+    """Labels with transitions between neighbours, whatever positions are compared by.
 
     transitions, transition_features, ends: see `SequenceTagger`.
     """
 
     ruled: ClassVar[bool] = True
-    #: Tied transitions: which of them have a weight, (n_labels * width,); None for others.
+    #: Which tied transitions have a weight, (n_labels * width,); None if transitions depend on observations.
     transition_mask: Bytes | None = None
 
     def __init__(self, *, transitions: str, transition_features: Any, ends: bool, **shared: Any) -> None:
@@ -79,8 +81,8 @@ class ChainBase(SequenceModel):
         """Whether all edges share their transitions."""
         return self.transition_mask is not None
 
-    def structure(self, lengths: Ints) -> Chain:
-        """The labellings of sequences of these lengths (none of them 0)."""
+    def structure(self, lengths: Ints) -> Any:
+        """Return the labellings of sequences of these lengths (none of them 0)."""
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -98,30 +100,30 @@ class ChainBase(SequenceModel):
 
     @abstractmethod
     def edge_features(self) -> tuple[Ints, Ints, Floats]:
-        """(edge attributes, label * width + next label, weights) of the features of transitions."""
+        """Return (edge attributes, label * width + next label, weights) of the features of transitions."""
 
-    def edge_names(self) -> list[tuple[Any, ...]]:
-        """Name of each edge attribute: () for the one that is on every edge, else (attribute,)."""
+    def edge_names(self) -> list[tuple[Hashable, ...]]:
+        """Return the name of each edge attribute: () for the one that is on every edge, else (attribute,)."""
         return [()]
 
     def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """The runs of node, transition and end weights."""
+        """Return the runs of node, transition and end weights."""
         n_nodes, n_edges = self.run_lengths
         nodes, edges, ends = np.split(weights, [n_nodes, n_nodes + n_edges])
         return nodes, edges, ends
 
-    def transition_features(self) -> dict[tuple[Any, ...], float]:
+    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
         names, width, classes = self.edge_names(), self.width, self.classes.tolist()
         pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
         parts = (part.tolist() for part in self.edge_features())
         return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
 
-    def boundary_features(self) -> dict[tuple[str, Any], float]:
+    def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         rows = self.split(self.weights)[2].reshape(-1, self.width)
         found = zip(("begin", "end"), rows.tolist(), strict=False)
         return {(name, label): w for name, row in found for label, w in zip(self.classes.tolist(), row, strict=False)}
 
-    # model files: transitions that are tied, and ends
+    # model files: tied transitions, and ends
 
     def _tail_to_parts(self, parts: ModelParts) -> None:
         _, edges, ends = self.split(self.weights)
@@ -139,12 +141,8 @@ class ChainBase(SequenceModel):
 
     def _read_tail(self, parts: ModelParts) -> list[Floats]:
         n = self.n_labels
-        tail = []
-        if self.tied:
-            tail.append(padded(parts.floats("transition_weights", n, n)))
-        if self.ends:
-            tail.append(padded(parts.floats("end_weights", 2, n)))
-        return tail
+        tail = [padded(parts.floats("transition_weights", n, n))] if self.tied else []
+        return [*tail, padded(parts.floats("end_weights", 2, n))] if self.ends else tail
 
 
 class ChainModel(ChainBase):
@@ -168,21 +166,24 @@ class ChainModel(ChainBase):
 
     # features
 
-    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        shared: dict[str, Any] = {"min_count": int(self.min_count)}
-        observed, plain = self.observed_transitions, self.reader.plain_transitions
-        self.nodes = node_layout(
-            rows, labels, self.n_labels, observed=self.observed, edge_only=self.reader.edge_only(), **shared
+    def feature_choice(self) -> FeatureChoice:
+        """Return which features there are to be, of the attributes that the reader knows."""
+        reader = self.reader
+        return FeatureChoice(
+            n_attributes=reader.n_attributes,
+            n_labels=self.n_labels,
+            observed=self.observed,
+            observed_transitions=self.observed_transitions,
+            min_count=int(self.min_count),
+            edge_only=reader.edge_only(),
+            edge_ids=reader.edge_ids(self.chosen),
+            plain=reader.plain_transitions,
         )
-        self.edges, self.edge_ids = None, self.reader.edge_ids(self.chosen)
-        if self.edge_ids is not None:
-            self.edges = edge_layout(
-                rows, labels, self.n_labels, self.edge_ids, observed=observed, plain=plain, **shared
-            )
-        else:
-            self.transition_mask = transition_mask(rows.lengths, labels, self.n_labels, observed, int(self.min_count))
-            if not plain:
-                self.transition_mask[:] = 0
+
+    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+        choice = self.feature_choice()
+        self.nodes, self.edges, mask = choose_features(choice, rows, labels)
+        self.edge_ids, self.transition_mask = choice.edge_ids, mask if self.edges is None else None
         return self.batch(rows, once=False)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -198,7 +199,7 @@ class ChainModel(ChainBase):
         source = SequenceSource(rows.lengths, light, rule)
         return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
 
-    def feature_parameters(self) -> dict[str, Any]:
+    def feature_parameters(self) -> dict[str, object]:
         return {
             **super().feature_parameters(),
             "transitions": self.transitions,
@@ -207,6 +208,8 @@ class ChainModel(ChainBase):
         }
 
     def partitioner(self) -> ChainPartitioner:
+        from partwise.models.sequences.partition import ChainPartitioner
+
         return ChainPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedRows:
@@ -229,15 +232,31 @@ class ChainModel(ChainBase):
         )
         return Batch(structure, features)
 
-    # calls
+    # answers to items in one call of the core
 
     _named: tuple[Floats, NamedChain | None] | None = None
 
     def named_chain(self) -> NamedChain | None:
-        """The core's form of the model, for calls with named attributes; None where it has none."""
+        """Return the core's form of the model, for calls with named attributes.
+
+        None if it has none: columns, templates, transitions by observations, sequences that may have no answer.
+        """
         if self._named is None or self._named[0] is not self._weights:
-            self._named = self._weights, named_chain(self)
+            self._named = self._weights, self._name_chain()
         return self._named[1]
+
+    def _name_chain(self) -> NamedChain | None:
+        reader, rule, weights = self.reader, self.kept_rule(), self.weights
+        if type(reader) is not NameReader or self.transition_mask is None:
+            return None
+        if rule is not None and not rule.for_any_length:  # batches name the sequence without an answer
+            return None
+        if weights.dtype != "float64" or not weights.flags.c_contiguous:
+            return None
+        return NamedChain(
+            reader.known, reader.separator, self.nodes.core, tuple(self.classes.tolist()), self.transition_mask,
+            self.ends, None if rule is None else rule.as_bytes, weights,
+        )  # fmt: skip
 
     def shortcut(self, X: Any) -> ChainShortcut | None:
         chain = None if X is None else self.named_chain()
@@ -249,14 +268,82 @@ class ChainModel(ChainBase):
         other._named = None  # another rule or other weights may follow
         return other
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_named"}
 
+    # weights of other models
+
     def carried(self, old: ChainModel) -> Floats | None:
-        return carry_weights(old, self)
+        attributes = self.reader.numbers_in(old.reader)
+        if attributes is None:
+            return None
+        index = {label: i for i, label in enumerate(old.classes.tolist())}
+        labels = np.array([index.get(label, -1) for label in self.classes.tolist()], dtype=np.int64)
+        core, width, old_width = self.nodes.core, self.width, old.width
+        found, columns = expand_pairs(*core.pairs())
+        parts = [core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
+
+        # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
+        attribute, column = expand_pairs(*self.edge_pairs())
+        first, second = column // width, column % width
+        real = second < len(labels)
+        a, b = labels[first], np.where(real, labels[np.where(real, second, 0)], -1)
+        cell = np.where((a >= 0) & (b >= 0), a * old_width + b, -1)
+        values = look_up(old.edge_features(), self._edge_attributes_in(old, attributes)[attribute], cell)
+        if self.edges is None:
+            run = np.zeros(len(labels) * width)
+            run[column] = values
+            parts.append(run)
+        else:
+            parts.append(self.edges.core.pack(values))
+
+        if self.ends:
+            rows = np.zeros((2, width))
+            ends = old.split(old.weights)[2]
+            if len(ends):
+                rows[:, : len(labels)] = np.where(labels >= 0, ends.reshape(2, old_width)[:, labels], 0.0)
+            parts.append(rows.ravel())
+        return np.concatenate(parts)
+
+    def _edge_attributes_in(self, old: ChainModel, attributes: Ints) -> Ints:
+        """Return the old edge attribute of each edge attribute, -1 for none; attributes: their old numbers."""
+        if self.edge_ids is None:
+            return np.zeros(1, dtype=np.int64)
+        picked = attributes[self.edge_ids > 0]
+        if old.edge_ids is None:
+            later = np.full(len(picked), -1, dtype=np.int64)
+        else:
+            later = np.where(picked >= 0, old.edge_ids[picked], -1)
+        return np.concatenate([np.zeros(1, dtype=np.int64), later])
 
     def joined(self, old: ChainModel) -> Self:
-        return join_features(self, old)
+        """Return the model with the old one's attributes, which keep their numbers, and pairs."""
+        reader, other, numbers = self.reader, old.reader, self.reader.numbers_in(old.reader)
+        if numbers is None or not isinstance(reader, VocabularyReader) or not isinstance(other, VocabularyReader):
+            raise NotAvailable("partial_fit with grow=True: attributes need names, columns of numbers have none")
+        if self.edges is not None or old.edges is not None:
+            raise NotAvailable("partial_fit with grow=True: not available with transitions conditioned on attributes")
+        n_old, fresh = old.n_attributes, np.flatnonzero(numbers < 0)
+        own = numbers.copy()
+        own[fresh] = n_old + np.arange(len(fresh))
+        place = {label: k for k, label in enumerate(self.classes.tolist())}
+        labels = np.array([place[label] for label in old.classes.tolist()], dtype=np.int64)
+
+        joined = copy.copy(self)
+        joined.reader = other.with_names_of(reader, fresh)
+        n, width = n_old + len(fresh), self.width
+        if self.nodes.all_pairs:
+            joined.nodes = PairLayout.every(n, self.n_labels, width)
+        else:
+            ids, columns = expand_pairs(*self.nodes.core.pairs())
+            old_ids, old_columns = expand_pairs(*old.nodes.core.pairs())
+            cells = np.unique(np.concatenate([own[ids] * width + columns, old_ids * width + labels[old_columns]]))
+            joined.nodes = layout_of(n, self.n_labels, width, cells // width, cells % width)
+        assert self.transition_mask is not None
+        joined.transition_mask = self.transition_mask.copy()
+        before = old.edge_pairs()[1]
+        joined.transition_mask[labels[before // old.width] * width + labels[before % old.width]] = 1
+        return joined
 
     # weights by name
 
@@ -265,9 +352,10 @@ class ChainModel(ChainBase):
         return attributes, labels, self.nodes.core.unpack(self.split(self.weights)[0])
 
     def edge_pairs(self) -> tuple[Ints, Ints]:
-        """(indptr, columns): edge attribute e has weights for label * width + next label in columns[indptr[e]:...].
+        """Return (indptr, columns): edge attribute e has weights for the pairs columns[indptr[e]:indptr[e + 1]].
 
-        Tied transitions are edge attribute 0. A layout of all pairs has padded columns too.
+        A pair is label * width + next label. Tied transitions are edge attribute 0. A layout of all pairs has padded
+        columns too.
         """
         if self.edges is not None:
             return self.edges.core.pairs()
@@ -281,43 +369,58 @@ class ChainModel(ChainBase):
         return attributes, columns, run[columns] if self.edges is None else self.edges.core.unpack(run)
 
     def on_edges(self) -> Ints:
-        """The attribute that each edge attribute is, -1 for the one that is on every edge."""
+        """Return the attribute that each edge attribute is, -1 for the one that is on every edge."""
         chosen = np.empty(0, dtype=np.int64) if self.edge_ids is None else np.flatnonzero(self.edge_ids > 0)
         return np.concatenate([[-1], chosen])
 
-    def edge_names(self) -> list[tuple[Any, ...]]:
-        names: Any = self.reader.names() or range(self.n_attributes)
+    def edge_names(self) -> list[tuple[Hashable, ...]]:
+        names = self.reader.names() or range(self.n_attributes)
         return [(), *((names[j],) for j in self.on_edges()[1:])]
 
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every label and every transition."""
-        names, classes = self.reader.name, self.classes.tolist()
-        attributes, labels, values = self.node_features()
-        found = {}
-        for b, label in enumerate(classes):
-            own = labels == b
-            found[label] = largest(names, attributes[own], values[own], n)
+    def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
+        classes = self.classes.tolist()
         ids, cells, values = self.edge_features()
         attributes = self.on_edges()[ids]  # -1 is the pair's own weight
         order = np.argsort(cells, kind="stable")
         cells, starts = np.unique(cells[order], return_index=True)
-        pairs: dict[tuple[Any, ...], list[tuple[Any, float]]] = {}
+        pairs: dict[tuple[Hashable, ...], Named] = {}
         for cell, own in zip(cells.tolist(), np.split(order, starts[1:]), strict=True):
             first, second = divmod(cell, self.width)
-            rows = largest(names, attributes[own], values[own], n) if second < len(classes) else []
+            rows = largest(self.reader.name, attributes[own], values[own], n) if second < len(classes) else []
             if rows:
                 pairs[classes[first], classes[second]] = rows
-        return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+        return pairs
 
-    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
-        """The features that make the best labelling of a sequence better than the second-best one."""
-        (one, score), (two, other) = self.two_best(reading, position, *asked)
-        classes, rows = self.classes.tolist(), reading.source.rows
-        found = explain_positions(self, rows, one, two)
-        found += explain_edges(self, rows, one, two) if len(one) > 1 else []
-        found += explain_ends(self, one, two) if self.ends else []
-        best, second = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
-        return explanation(best, second, (score, other), found, position)
+    def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
+        found = super().contributions(reading, one, two)
+        if len(one) > 1:
+            found += self._edge_contributions(reading.source.rows, one, two)
+        if self.ends:
+            classes, rows = self.classes.tolist(), self.split(self.weights)[2].reshape(2, self.width)
+            for kind, row, t in zip(("begin", "end"), rows, (0, len(one) - 1), strict=True):
+                amount = float(row[one[t]] - row[two[t]])
+                found.append(Contribution(kind, None, t, classes[one[t]], classes[two[t]], amount))
+        return found
+
+    def _edge_contributions(self, rows: Rows, one: Ints, two: Ints) -> list[Contribution]:
+        """Return what transitions that differ add: their own weights are edge attribute 0."""
+        classes, n_edges = self.classes.tolist(), len(one) - 1
+        if self.edge_ids is None:
+            ids, owner, values = np.zeros(n_edges, dtype=np.int64), np.arange(n_edges), np.ones(n_edges)
+        else:
+            table = edge_attributes(rows, self.edge_ids)
+            ids, owner = table.attributes, np.repeat(np.arange(n_edges), np.diff(table.row_ptr))
+            values = np.ones(len(ids)) if table.values is None else table.values
+        attributes, features = self.on_edges(), self.edge_features()
+        first, second = (labels[:-1] * self.width + labels[1:] for labels in (one, two))
+        amounts = values * (look_up(features, ids, first[owner]) - look_up(features, ids, second[owner]))
+        found = []
+        for k in np.flatnonzero(first[owner] != second[owner]).tolist():
+            t, name = int(owner[k]) + 1, int(attributes[ids[k]])
+            best, other = ((classes[labels[t - 1]], classes[labels[t]]) for labels in (one, two))
+            called = None if name < 0 else self.reader.name(name)
+            found.append(Contribution("transition", called, t, best, other, float(amounts[k])))
+        return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         nodes, edges, ends = self.split(self.weights)
@@ -391,114 +494,14 @@ class ChainModel(ChainBase):
         self._weights = np.concatenate([run, others, *tail])
 
 
-Model = TypeVar("Model", bound="ChainModel")
-
-
-def carry_weights(old: ChainModel, new: ChainModel) -> Floats | None:
-    """Weights for `new`: the old ones where attribute and labels agree, 0 elsewhere. None if nothing can agree."""
-    attributes = new.reader.numbers_in(old.reader)
-    if attributes is None:
-        return None
-    index = {label: i for i, label in enumerate(old.classes.tolist())}
-    labels = np.array([index.get(label, -1) for label in new.classes.tolist()], dtype=np.int64)
-    width, old_width = new.width, old.width
-
-    core = new.nodes.core
-    found, columns = expand_pairs(*core.pairs())
-    parts = [core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
-
-    # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
-    edge_attributes = _map_edge_attributes(old, new, attributes)
-    attribute, column = expand_pairs(*new.edge_pairs())
-    first, second = column // width, column % width
-    real = second < len(labels)
-    a, b = labels[first], np.where(real, labels[np.where(real, second, 0)], -1)
-    cell = np.where((a >= 0) & (b >= 0), a * old_width + b, -1)
-    values = look_up(old.edge_features(), edge_attributes[attribute], cell)
-    if new.edges is None:
-        run = np.zeros(len(labels) * width)
-        run[column] = values
-        parts.append(run)
-    else:
-        parts.append(new.edges.core.pack(values))
-
-    if new.ends:
-        rows = np.zeros((2, width))
-        ends = old.split(old.weights)[2]
-        if len(ends):
-            rows[:, : len(labels)] = np.where(labels >= 0, ends.reshape(2, old_width)[:, labels], 0.0)
-        parts.append(rows.ravel())
-    return np.concatenate(parts)
-
-
-def join_features(new: Model, old: ChainModel) -> Model:
-    """`new` with the attributes and the pairs of `old`, whose labels it has; old attributes keep their numbers."""
-    numbers = new.reader.numbers_in(old.reader)
-    readers = (new.reader, old.reader)
-    if numbers is None or not isinstance(readers[0], VocabularyReader) or not isinstance(readers[1], VocabularyReader):
-        raise NotAvailable("partial_fit with grow=True: attributes need names, columns of numbers have none")
-    if new.edges is not None or old.edges is not None:
-        raise NotAvailable("partial_fit with grow=True: not available with transitions conditioned on attributes")
-    n_old, fresh = old.n_attributes, np.flatnonzero(numbers < 0)
-    own = numbers.copy()
-    own[fresh] = n_old + np.arange(len(fresh))
-    place = {label: k for k, label in enumerate(new.classes.tolist())}
-    labels = np.array([place[label] for label in old.classes.tolist()], dtype=np.int64)
-
-    joined = copy.copy(new)
-    joined.reader = readers[1].with_names_of(readers[0], fresh)
-    n, width = n_old + len(fresh), new.width
-    if new.nodes.all_pairs:
-        joined.nodes = PairLayout.every(n, new.n_labels, width)
-    else:
-        ids, columns = expand_pairs(*new.nodes.core.pairs())
-        old_ids, old_columns = expand_pairs(*old.nodes.core.pairs())
-        cells = np.concatenate([own[ids] * width + columns, old_ids * width + labels[old_columns]])
-        cells = np.unique(cells)
-        joined.nodes = layout_of(n, new.n_labels, width, cells // width, cells % width)
-    assert new.transition_mask is not None
-    joined.transition_mask = new.transition_mask.copy()
-    before = old.edge_pairs()[1]
-    joined.transition_mask[labels[before // old.width] * width + labels[before % old.width]] = 1
-    return joined
-
-
-def _map_edge_attributes(old: ChainModel, new: ChainModel, attributes: Ints) -> Ints:
-    """Old edge attribute of each new one, -1 for none."""
-    if new.edge_ids is None:
-        return np.zeros(1, dtype=np.int64)
-    picked = attributes[new.edge_ids > 0]
-    if old.edge_ids is None:
-        later = np.full(len(picked), -1, dtype=np.int64)
-    else:
-        later = np.where(picked >= 0, old.edge_ids[picked], -1)
-    return np.concatenate([np.zeros(1, dtype=np.int64), later])
-
-
-def named_chain(model: ChainModel) -> NamedChain | None:
-    """The core's form of a model; None if it is of another kind: columns, templates, transitions by observations."""
-    if type(model.reader) is not NameReader or model.transition_mask is None:
-        return None
-    rule = model.kept_rule()
-    if rule is not None and not rule.for_any_length:  # some sequence may be without an answer: batches name it
-        return None
-    reader, weights = model.reader, model.weights
-    if weights.dtype != "float64" or not weights.flags.c_contiguous:
-        return None
-    return NamedChain(
-        reader.known, reader.separator, model.nodes.core, tuple(model.classes.tolist()), model.transition_mask,
-        model.ends, None if rule is None else rule.as_bytes, weights,
-    )  # fmt: skip
-
-
 class ChainShortcut(Shortcut):
-    """Sequences of items."""
+    """Sequences of items: labels in one call of the core."""
 
-    def __init__(self, chain: NamedChain, labels: list[Any], rows: ItemRows) -> None:
+    def __init__(self, chain: NamedChain, labels: list[Hashable], rows: ItemRows) -> None:
         self._chain, self._labels, self._rows = chain, labels, rows
         self.unknown = rows.unknown
 
-    def best(self, n_jobs: int = 1) -> list[list[Any]]:
+    def best(self, n_jobs: int = 1) -> list[list[Hashable]]:
         return self._chain.best(self._rows, n_jobs)
 
     def marginals(self, temperature: float, n_jobs: int = 1, output: str = "dict") -> list[Any]:

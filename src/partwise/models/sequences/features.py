@@ -1,4 +1,4 @@
-"""Features of a chain: pairs (attribute, label) and pairs of labels, chosen from all rows or from counts of blocks."""
+"""Features of a chain: pairs (attribute, label) and pairs of labels, chosen by how often they occur."""
 
 from __future__ import annotations
 
@@ -6,82 +6,166 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.features import Attributes, RowLayout
-from partwise.models.features import PairLayout, Rows, layout_of
-from partwise.models.partition import PairCounts
+from partwise.features import Attributes
+from partwise.models.features import PairCounts, PairLayout, Rows, layout_of
+from partwise.models.files import padded
 from partwise.structures import padded_width
-from partwise.support.arrays import Booleans, Bytes, InputRows, Ints, pointers
+from partwise.support.arrays import Booleans, Bytes, Ints, pointers
 
 
-def node_layout(
-    rows: Rows, labels: Ints, n_labels: int, *, observed: bool, min_count: int, edge_only: Booleans | None = None
-) -> PairLayout:
-    """Features of positions; edge_only: attributes that have weights for pairs of labels and none for labels."""
-    width = padded_width(n_labels)
-    of_nodes = rows if edge_only is None else without(rows, edge_only)
-    if observed:
-        return _observed(of_nodes, labels, n_labels, width, min_count)
-    return frequent_attributes(attribute_counts(of_nodes), n_labels, min_count, some=edge_only is not None)
+@dataclass(frozen=True)
+class FeatureChoice:
+    """Which features a chain is to have.
+
+    observed, observed_transitions: those that occur `min_count` times, or all. edge_only: attributes with weights for
+    pairs of labels alone. edge_ids: attribute -> edge attribute, None for tied transitions. plain: whether pairs of
+    labels have weights of their own.
+    """
+
+    n_attributes: int
+    n_labels: int
+    observed: bool
+    observed_transitions: bool
+    min_count: int
+    edge_only: Booleans | None = None
+    edge_ids: Ints | None = None
+    plain: bool = True
+
+    @property
+    def width(self) -> int:
+        """Padded number of labels."""
+        return padded_width(self.n_labels)
+
+    def cells(self, counts: Ints, order: int = 1) -> Bytes:
+        """Return which tuples of order + 1 labels have a weight of their own, by how often each tuple occurs."""
+        if not self.plain:
+            return np.zeros(len(counts), dtype=np.uint8)
+        if self.observed_transitions:
+            return (counts >= self.min_count).astype(np.uint8)
+        return padded(np.ones((self.n_labels,) * (order + 1), dtype=np.uint8))
+
+    def node_rows(self, rows: Rows) -> Rows:
+        """Return the rows without the attributes that have weights for pairs of labels alone."""
+        if self.edge_only is None:
+            return rows
+        found = rows.attributes()
+        known = found.attributes >= 0
+        ids = np.where(known & ~self.edge_only[np.where(known, found.attributes, 0)], found.attributes, -1)
+        return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
 
 
-def edge_layout(
-    rows: Rows, labels: Ints, n_labels: int, edge_ids: Ints, *, observed: bool, min_count: int, plain: bool
-) -> PairLayout:
-    """Features of transitions conditioned on observations; plain: whether pairs of labels have weights of their own."""
-    width = padded_width(n_labels)
-    size = n_labels * width
-    found = edge_attributes(rows, edge_ids)
-    n_edge_attributes = found.num_attributes
-    if observed:
-        cells = transitions(rows.lengths, labels, width)
-        ids = found.attributes if plain else np.where(found.attributes > 0, found.attributes, -1)
-        core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, ids, cells, min_count)
-        return PairLayout(core, all_pairs=False)
-    return every_edge(n_edge_attributes, n_labels, plain)
+class FeatureCounts:
+    """Counts over blocks of rows that a chain's features are chosen by."""
+
+    def __init__(self, choice: FeatureChoice) -> None:
+        self.choice = choice
+        size = choice.n_labels * choice.width
+        self._pairs = PairCounts(choice.n_labels)
+        self._table: Ints | None = None  # of dense rows, in place of the pairs
+        self._attributes = np.zeros(choice.n_attributes, dtype=np.int64)
+        self._edges = PairCounts(size)
+        self._transitions = np.zeros(size, dtype=np.int64)
+
+    def add(self, rows: Rows, labels: Ints) -> None:
+        """Count a block's rows."""
+        self.add_nodes(self.choice.node_rows(rows), labels)
+        self.add_edges(rows, labels)
+
+    def add_nodes(self, rows: Rows, labels: Ints) -> None:
+        """Count attributes, or pairs of attribute and label, at positions."""
+        n_labels, table = self.choice.n_labels, rows.table
+        if isinstance(table, Attributes):
+            if self.choice.observed:
+                self._pairs.add_rows(table, labels)
+            else:
+                self._attributes += np.bincount(table.attributes[table.attributes >= 0], minlength=rows.n_attributes)
+        elif not self.choice.observed:
+            self._attributes += np.count_nonzero(table, axis=0)
+        else:
+            columns = [np.count_nonzero(table[labels == label], axis=0) for label in range(n_labels)]
+            found = np.stack(columns, axis=1)
+            self._table = found if self._table is None else self._table + found
+
+    def add_edges(self, rows: Rows, labels: Ints) -> None:
+        """Count transitions, with the edges' attributes where transitions depend on these."""
+        choice = self.choice
+        if not choice.observed_transitions:
+            return
+        if choice.edge_ids is None:
+            self._transitions += transition_counts(rows.lengths, labels, choice.n_labels)
+        else:
+            self._edges.add_rows(
+                edge_attributes(rows, choice.edge_ids), transitions(rows.lengths, labels, choice.width)
+            )
+
+    def nodes(self) -> PairLayout:
+        """Return the features of positions: the dense layout if that is all pairs."""
+        choice = self.choice
+        shape = choice.n_attributes, choice.n_labels
+        if choice.observed and self._table is None:
+            return layout_of(*shape, choice.width, *self._pairs.pairs(choice.min_count))
+        counts = np.broadcast_to(self._attributes[:, None], shape) if self._table is None else self._table
+        kept: Booleans = counts >= choice.min_count
+        # An attribute that did not occur has weights too where all features do.
+        every = choice.observed or choice.edge_only is None
+        if every and (kept.all() or (choice.min_count == 1 and not choice.observed)):
+            return PairLayout.every(*shape, choice.width)
+        columns = np.nonzero(kept)[1].astype(np.int64)
+        return PairLayout.some(*shape, choice.width, pointers(kept.sum(axis=1)), columns)
+
+    def edges(self) -> PairLayout:
+        """Return the features of transitions that depend on attributes."""
+        choice = self.choice
+        assert choice.edge_ids is not None
+        n, size = int(choice.edge_ids.max(initial=0)) + 1, choice.n_labels * choice.width
+        if choice.observed_transitions:
+            attributes, columns = self._edges.pairs(choice.min_count)
+            kept = attributes >= (0 if choice.plain else 1)  # attribute 0 is on every edge
+            return layout_of(n, size, size, attributes[kept], columns[kept])
+        if choice.plain:
+            return PairLayout.every(n, size, size)
+        columns = np.flatnonzero(padded(np.ones((choice.n_labels, choice.n_labels), dtype=np.uint8)))
+        counts = np.full(n, len(columns), dtype=np.int64)
+        counts[0] = 0
+        return PairLayout.some(n, size, size, pointers(counts), np.tile(columns.astype(np.int64), n - 1))
+
+    def mask(self) -> Bytes:
+        """Return which tied transitions have a weight, (n_labels * width,)."""
+        return self.choice.cells(self._transitions)
 
 
-def every_edge(n_edge_attributes: int, n_labels: int, plain: bool) -> PairLayout:
-    """All transitions for all edge attributes; plain: for the one that is on every edge too."""
-    width = padded_width(n_labels)
-    size = n_labels * width
-    if plain:
-        return PairLayout.every(n_edge_attributes, size, size)
-    columns = np.flatnonzero(np.tile(_label_columns(n_labels, width), n_labels)).astype(np.int64)
-    counts = np.full(n_edge_attributes, len(columns), dtype=np.int64)
-    counts[0] = 0  # the attribute that is on every edge
-    every = np.tile(columns, n_edge_attributes - 1)
-    return PairLayout.some(n_edge_attributes, size, size, pointers(counts), every)
+def choose_features(choice: FeatureChoice, rows: Rows, labels: Ints) -> tuple[PairLayout, PairLayout | None, Bytes]:
+    """Return features of positions, features of transitions that depend on attributes, and which tied ones there are.
 
-
-def transition_mask(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
-    """Which transitions have a weight: all of them, or those that occur `min_count` times."""
-    width = padded_width(n_labels)
-    if not observed:
-        return np.tile(_label_columns(n_labels, width), n_labels)
-    return (transition_counts(lengths, labels, n_labels) >= min_count).astype(np.uint8)
+    All rows are in memory, so that the core can count pairs, which is faster than `FeatureCounts` with its blocks.
+    """
+    counts, nodes = FeatureCounts(choice), choice.node_rows(rows)
+    if choice.observed and isinstance(nodes.table, Attributes):
+        layout = PairLayout.observed(nodes.table, labels, choice.n_labels, choice.width, choice.min_count)
+    else:
+        counts.add_nodes(nodes, labels)
+        layout = counts.nodes()
+    if choice.edge_ids is None:
+        counts.add_edges(rows, labels)
+        return layout, None, counts.mask()
+    if not choice.observed_transitions:
+        return layout, counts.edges(), counts.mask()
+    found = edge_attributes(rows, choice.edge_ids)
+    ids = found.attributes if choice.plain else np.where(found.attributes > 0, found.attributes, -1)
+    found = Attributes(found.row_ptr, ids, found.num_attributes)
+    cells, size = transitions(rows.lengths, labels, choice.width), choice.n_labels * choice.width
+    return layout, PairLayout.observed(found, cells, size, size, choice.min_count), counts.mask()
 
 
 def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
-    """How often each transition occurs, (n_labels * width,)."""
+    """Return how often each transition occurs, (n_labels * width,)."""
     width = padded_width(n_labels)
     counts: Ints = np.bincount(transitions(lengths, labels, width), minlength=n_labels * width)
     return counts
 
 
-def label_triples(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
-    """Which triples of labels have a weight: all of them, or those that occur `min_count` times."""
-    if not observed:
-        return every_triple(n_labels)
-    return (triple_counts(lengths, labels, n_labels) >= min_count).astype(np.uint8)
-
-
-def every_triple(n_labels: int) -> Bytes:
-    """All triples of labels."""
-    return np.tile(_label_columns(n_labels, padded_width(n_labels)), n_labels * n_labels)
-
-
 def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
-    """How often each triple of labels occurs, (n_labels * n_labels * width,)."""
+    """Return how often each triple of labels occurs, (n_labels * n_labels * width,)."""
     width, inner = padded_width(n_labels), has_left_neighbour(lengths)
     both = inner[2:] & inner[1:-1]
     cells = (labels[:-2] * n_labels + labels[1:-1]) * width + labels[2:]
@@ -90,69 +174,14 @@ def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
 
 
 def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
-    """label * width + next label of all edges."""
+    """Return label * width + next label of all edges."""
     inner = has_left_neighbour(lengths)[1:]
     cells: Ints = labels[:-1][inner] * width + labels[1:][inner]
     return cells
 
 
-def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: int) -> PairLayout:
-    """The pairs (attribute, label) seen together `min_count` times; the dense layout if that is all of them."""
-    if isinstance(rows.table, Attributes):
-        found = rows.table
-        core = RowLayout.observed(
-            rows.n_attributes, n_labels, width, found.row_ptr, found.attributes, labels, min_count
-        )
-        return PairLayout(core, all_pairs=False)
-    return frequent_pairs(pair_table(rows.table, labels, n_labels), min_count)
-
-
-def pair_table(table: InputRows, labels: Ints, n_labels: int) -> Ints:
-    """How often each attribute of dense rows is not 0 with each label, (n_attributes, n_labels)."""
-    counts = np.empty((table.shape[1], n_labels), dtype=np.int64)
-    for label in range(n_labels):
-        counts[:, label] = np.count_nonzero(table[labels == label], axis=0)
-    return counts
-
-
-def frequent_pairs(counts: Ints, min_count: int) -> PairLayout:
-    """The pairs of a table that occur `min_count` times; the dense layout if that is all of them."""
-    (n_attributes, n_labels), kept = counts.shape, counts >= min_count
-    width = padded_width(n_labels)
-    if kept.all():
-        return PairLayout.every(n_attributes, n_labels, width)
-    indptr = pointers(kept.sum(axis=1))
-    return PairLayout.some(n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
-
-
-def without(rows: Rows, attributes: Booleans) -> Rows:
-    """The rows without these attributes, which keep their numbers."""
-    found = rows.attributes()
-    known = found.attributes >= 0
-    ids = np.where(known & ~attributes[np.where(known, found.attributes, 0)], found.attributes, -1)
-    return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
-
-
-def attribute_counts(rows: Rows) -> Ints:
-    """How often each attribute occurs."""
-    if isinstance(rows.table, Attributes):
-        seen = rows.table.attributes
-        return np.bincount(seen[seen >= 0], minlength=rows.n_attributes)
-    counts: Ints = np.count_nonzero(rows.table, axis=0)
-    return counts
-
-
-def frequent_attributes(counts: Ints, n_labels: int, min_count: int, some: bool) -> PairLayout:
-    """All labels for the attributes seen `min_count` times; the dense layout if that is all, unless `some` are out."""
-    width, kept = padded_width(n_labels), counts >= min_count
-    if not some and (min_count == 1 or kept.all()):
-        return PairLayout.every(len(counts), n_labels, width)
-    columns = np.tile(np.arange(n_labels, dtype=np.int64), int(kept.sum()))
-    return PairLayout.some(len(counts), n_labels, width, pointers(kept * n_labels), columns)
-
-
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
-    """Rows of edges: attribute 0, then the chosen attributes of the edge's right end."""
+    """Return rows of edges: attribute 0, then the chosen attributes of the edge's right end."""
     found = rows.attributes()
     ids = np.append(edge_ids, -1)[found.attributes]  # of -1, the last: -1
     owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
@@ -171,102 +200,7 @@ def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
 
 
 def has_left_neighbour(lengths: Ints) -> Booleans:
-    """All positions but the first of each sequence."""
+    """Return which positions are not the first of their sequence."""
     inner = np.ones(int(lengths.sum()), dtype=bool)
     inner[pointers(lengths)[:-1]] = False
     return inner
-
-
-def _label_columns(n_labels: int, width: int) -> Bytes:
-    mask = np.zeros(width, dtype=np.uint8)
-    mask[:n_labels] = 1
-    return mask
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which features there are to be.
-
-    observed, observed_transitions: those that occur `min_count` times, or all. edge_only: attributes with weights for
-    pairs of labels alone. edge_ids: attribute -> edge attribute, None for tied transitions. plain: whether pairs of
-    labels have weights of their own.
-    """
-
-    n_attributes: int
-    n_labels: int
-    observed: bool
-    observed_transitions: bool
-    min_count: int
-    edge_only: Booleans | None
-    edge_ids: Ints | None
-    plain: bool
-
-    @property
-    def width(self) -> int:
-        """Padded number of labels."""
-        return padded_width(self.n_labels)
-
-
-class LayoutCounts:
-    """Counts what layouts are chosen by."""
-
-    def __init__(self, choice: Choice) -> None:
-        self.choice = choice
-        size = choice.n_labels * choice.width
-        self._pairs = PairCounts(choice.n_labels)
-        self._table: Ints | None = None  # of dense rows, in place of the pairs
-        self._attributes = np.zeros(choice.n_attributes, dtype=np.int64)
-        self._edges = PairCounts(size)
-        self._transitions = np.zeros(size, dtype=np.int64)
-
-    def add(self, rows: Rows, labels: Ints) -> None:
-        """Count a block's rows."""
-        choice = self.choice
-        of_nodes = rows if choice.edge_only is None else without(rows, choice.edge_only)
-        if not choice.observed:
-            self._attributes += attribute_counts(of_nodes)
-        elif isinstance(of_nodes.table, Attributes):
-            self._pairs.add_rows(of_nodes.table, labels)
-        else:
-            found = pair_table(of_nodes.table, labels, choice.n_labels)
-            self._table = found if self._table is None else self._table + found
-        if not choice.observed_transitions:
-            return
-        if choice.edge_ids is None:
-            self._transitions += transition_counts(rows.lengths, labels, choice.n_labels)
-        else:
-            cells = transitions(rows.lengths, labels, choice.width)
-            self._edges.add_rows(edge_attributes(rows, choice.edge_ids), cells)
-
-    def nodes(self) -> PairLayout:
-        """Features of positions."""
-        choice = self.choice
-        if not choice.observed:
-            some = choice.edge_only is not None
-            return frequent_attributes(self._attributes, choice.n_labels, choice.min_count, some)
-        if self._table is not None:
-            return frequent_pairs(self._table, choice.min_count)
-        return layout_of(choice.n_attributes, choice.n_labels, choice.width, *self._pairs.pairs(choice.min_count))
-
-    def edges(self) -> PairLayout:
-        """Features of transitions conditioned on observations."""
-        choice = self.choice
-        assert choice.edge_ids is not None
-        n_edge_attributes = int(choice.edge_ids.max(initial=0)) + 1
-        if not choice.observed_transitions:
-            return every_edge(n_edge_attributes, choice.n_labels, choice.plain)
-        attributes, columns = self._edges.pairs(choice.min_count)
-        if not choice.plain:  # without the attribute that is on every edge
-            attributes, columns = attributes[attributes > 0], columns[attributes > 0]
-        size = choice.n_labels * choice.width
-        return layout_of(n_edge_attributes, size, size, attributes, columns)
-
-    def mask(self) -> Bytes:
-        """Which tied transitions have a weight."""
-        choice = self.choice
-        if not choice.plain:
-            return np.zeros(choice.n_labels * choice.width, dtype=np.uint8)
-        if choice.observed_transitions:
-            return (self._transitions >= choice.min_count).astype(np.uint8)
-        real = np.arange(choice.width) < choice.n_labels
-        return np.tile(real.astype(np.uint8), choice.n_labels)

@@ -27,9 +27,9 @@ from partwise.models.features import Rows
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import choose_kept
 from partwise.models.sequences.chain import ChainBase
-from partwise.models.sequences.features import has_left_neighbour, transition_mask
+from partwise.models.sequences.features import FeatureChoice, has_left_neighbour, transition_counts
 from partwise.problem import Batch
-from partwise.support.arrays import Floats, InputRows, Ints, pointers
+from partwise.support.arrays import Floats, InputRows, Ints
 from partwise.support.checks import check_choice
 
 #: What `kernel_options` may hold besides the kernel's own parameters.
@@ -80,9 +80,8 @@ class KernelChainModel(ChainBase):
                 "edge_kernel": _plus_one(kernel.fitted(as_rows(rows.table))),
             }
         else:
-            self.transition_mask = transition_mask(
-                rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)
-            )
+            choice = FeatureChoice(0, self.n_labels, False, self.observed_transitions, int(self.min_count))
+            self.transition_mask = choice.cells(transition_counts(rows.lengths, labels, self.n_labels))
         others["lengths"] = rows.lengths if by_position else None
         features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
         self.training = self.support = features
@@ -169,14 +168,9 @@ def _plus_one(kernel: KernelLike) -> KernelLike:
 
 
 def _right_ends(table: Attributes | InputRows, lengths: Ints) -> Attributes | InputRows:
-    """The rows of all positions but each sequence's first."""
-    inner = has_left_neighbour(lengths)
-    if not isinstance(table, Attributes):
-        return np.ascontiguousarray(table[inner])
-    sizes = np.diff(table.row_ptr)
-    entries = np.repeat(inner, sizes)
-    values = None if table.values is None else table.values[entries]
-    return Attributes(pointers(sizes[inner]), table.attributes[entries], table.num_attributes, values)
+    """Return the rows of all positions but each sequence's first."""
+    inner = np.flatnonzero(has_left_neighbour(lengths))
+    return table.take(inner) if isinstance(table, Attributes) else np.ascontiguousarray(table[inner])
 
 
 def _like(rows: Rows, support: Attributes | Floats) -> Attributes | InputRows:

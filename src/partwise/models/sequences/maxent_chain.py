@@ -10,14 +10,14 @@ one for the two tags before it. Sequences begin after two tags "none". Whole seq
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
-from partwise.features import Attributes, RowLayout, history_chain_map
+from partwise.features import Attributes, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Learnt, Training
@@ -25,23 +25,16 @@ from partwise.models.classes.model import classifier_map
 from partwise.models.encoded import EncodedRows, Size
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.files import layout_parts, read_layout
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    TopFeatures,
-    choose_kept,
-    counts_of,
-    explanation,
-    largest,
-)
-from partwise.models.sequences.explain import explain_positions
+from partwise.models.inspection import Contribution, choose_kept, counts_of
 from partwise.models.sequences.model import SequenceModel, SequenceReading
-from partwise.models.sequences.partition import MaxentPartitioner
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
 from partwise.structures import HistoryChain, Multiclass, padded_width
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import check_choice
+
+if TYPE_CHECKING:
+    from partwise.models.sequences.partition import MaxentPartitioner
 
 
 @dataclass(frozen=True)
@@ -109,10 +102,7 @@ class MaxentChainModel(SequenceModel):
         self.n_attributes, n_labels = rows.n_attributes, self.n_labels
         width, found = padded_width(n_labels), self.with_history(rows, labels)
         if self.observed:
-            core = RowLayout.observed(
-                found.num_attributes, n_labels, width, found.row_ptr, found.attributes, labels, int(self.min_count)
-            )
-            self.nodes = PairLayout(core, all_pairs=False)
+            self.nodes = PairLayout.observed(found, labels, n_labels, width, int(self.min_count))
         else:
             self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
         examples = self._positions(found, rows.lengths, labels, weight, training.by_features)
@@ -135,10 +125,12 @@ class MaxentChainModel(SequenceModel):
         batch = Batch(structure, classifier_map(structure, found, by_features, self.nodes.core))
         return self._examples(batch, labels, None if weight is None else np.repeat(weight, lengths))
 
-    def feature_parameters(self) -> dict[str, Any]:
+    def feature_parameters(self) -> dict[str, object]:
         return {**super().feature_parameters(), "history": int(self.history)}
 
     def partitioner(self) -> MaxentPartitioner:
+        from partwise.models.sequences.partition import MaxentPartitioner
+
         return MaxentPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedRows:
@@ -188,44 +180,32 @@ class MaxentChainModel(SequenceModel):
         kept = attributes < self.n_attributes
         return attributes[kept], labels[kept], values[kept]
 
-    def transition_features(self) -> dict[tuple[Any, ...], float]:
+    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
         """Weights of (tag before, label) and of (tag two before, tag before, label)."""
         classes = self.classes.tolist()
         tags = [*classes, None]
         attributes, labels, values = self._weights_of_pairs()
         kept = attributes >= self.n_attributes
         places = (attributes[kept] - self.n_attributes).tolist()
-        found: dict[tuple[Any, ...], float] = {}
+        found: dict[tuple[Hashable, ...], float] = {}
         for place, label, weight in zip(places, labels[kept].tolist(), values[kept].tolist(), strict=True):
             pair, one = divmod(place - len(tags), len(tags))
             before = (tags[place],) if place < len(tags) else (tags[pair], tags[one])
             found[*before, classes[label]] = weight
         return found
 
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every label, and those of histories."""
-        attributes, labels, values = self.node_features()
-        found = {
-            label: largest(self.reader.name, attributes[labels == b], values[labels == b], n)
-            for b, label in enumerate(self.classes.tolist())
-        }
-        pairs = {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
-        return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
-
-    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
-        """The features that make the best labelling of a sequence likelier than the second-best one.
+    def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
+        """Return what features, and the labels that could stand at each position instead, add to log p(one / two).
 
         log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
         y's tags: where the tags before differ, so does Z.
         """
-        (one, score), (two, other) = self.two_best(reading, position, *asked)
-        rows, classes = reading.source.rows, self.classes.tolist()
-        found = explain_positions(self, rows, one, two)
-        none, names = self.n_labels, [*classes, None]
+        found, lengths = super().contributions(reading, one, two), reading.source.rows.lengths
+        none, names = self.n_labels, [*self.classes.tolist(), None]
         scores, after = self._position_scores(reading), self.history_scores()
         sides = []
         for labels in (one, two):
-            back = tags_before(rows.lengths, labels, none)[: self.history]
+            back = tags_before(lengths, labels, none)[: self.history]
             tables = [after.of_last(back[0])]  # weights of one tag before, and of two
             if self.history == 2:
                 tables.append(after.of_pairs(back[1] * (none + 1) + back[0]))
@@ -241,8 +221,7 @@ class MaxentChainModel(SequenceModel):
             if best[:-1] != second[:-1]:
                 amount = float(other_log_partition[t] - log_partition[t])
                 found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
-        first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
-        return explanation(first, last, (score, other), found, position)
+        return found
 
     def _position_scores(self, reading: SequenceReading) -> Floats:
         """Scores of labels from the positions' own features: (positions, n_labels)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
@@ -17,8 +18,11 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.features import Rows
+from partwise.models.errors import ConstraintError
+from partwise.models.features import Rows, look_up
+from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, by_size, explanation, largest
 from partwise.models.labels import (
+    LabelSequence,
     Targets,
     all_labels,
     label_dicts,
@@ -29,10 +33,14 @@ from partwise.models.labels import (
 )
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
 from partwise.models.sequences.constraints import label_masks, no_labelling, transition_rule
-from partwise.models.sequences.explain import contrasted, labels_of
-from partwise.models.sequences.partition import lists_digest
 from partwise.models.sequences.schemes import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
-from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template, warn_of_columns
+from partwise.models.sequences.template_reader import (
+    TemplateReader,
+    TextSequences,
+    get_template,
+    lists_digest,
+    warn_of_columns,
+)
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Chain, HistoryChain
@@ -53,6 +61,8 @@ class SequenceSource:
 
 
 SequenceReading: TypeAlias = Reading[SequenceSource]
+#: Score, slots and counts of a labelling.
+Found: TypeAlias = tuple[float, Ints, Floats]
 
 #: A model of more attributes is read by two threads.
 MANY_NAMES = 10_000
@@ -144,7 +154,7 @@ class SequenceModel(Model[SequenceSource]):
 
     def cost_labels(self) -> list[Any]:
         """What costs are given for."""
-        labels: list[Any] = self.classes.tolist()
+        labels: list[Hashable] = self.classes.tolist()
         return labels
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
@@ -236,7 +246,7 @@ class SequenceModel(Model[SequenceSource]):
             return None
         return row_costs(structure.slot_offsets(), structure.lengths, structure.width, structure.decode(*gold), table)
 
-    def feature_parameters(self) -> dict[str, Any]:
+    def feature_parameters(self) -> dict[str, object]:
         template = self.template
         return {
             "template": self.preset if template is None or self.preset is not None else template.text,
@@ -295,7 +305,9 @@ class SequenceModel(Model[SequenceSource]):
     def label_numbers(self, reading: SequenceReading, labellings: Labellings) -> Ints | None:
         return self.labels_of(reading, np.arange(reading.batch.n_examples), labellings)
 
-    def decode(self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+    def decode(
+        self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1
+    ) -> list[LabelSequence]:
         labels = self.labels_of(reading, which, labellings)
         return label_lists(labels, self.classes, reading.source.rows.lengths[which])
 
@@ -361,12 +373,94 @@ class SequenceModel(Model[SequenceSource]):
 
     # inspection
 
-    def two_best(self, reading: SequenceReading, *place: Any) -> list[tuple[Ints, float]]:
-        """Two labellings to tell apart (see `contrasted`): labels and scores."""
-        found = contrasted(self, reading, *place)
-        return list(zip(labels_of(self, reading, list(found)), [each[0] for each in found], strict=True))
+    def contrast(
+        self, reading: SequenceReading, position: Any = None, label: Any = None, against: Any = None
+    ) -> tuple[Found, Found]:
+        """Return two labellings of a reading's only sequence to tell apart.
 
-    def state_features(self) -> dict[tuple[Any, Any], float]:
+        Without a position the two best. Else the best that has the label there (None: the best of all), and the best
+        that has the other one there (None: any other label).
+        """
+        length = int(reading.source.lengths[0])
+        if not length:
+            raise ValueError("a sequence without positions has nothing to explain")
+        structure: Any = reading.batch.structure
+        scores = reading.batch.features.scores(0, self.weights)
+        if position is None:
+            if label is not None or against is not None:
+                raise ValueError("explain: label and against are for one position, which is missing")
+            both = structure.k_best(0, scores, 2)
+            if len(both) < 2:
+                raise ValueError("the sequence has one labelling: there is nothing to compare it with")
+            return both[0], both[1]
+        if isinstance(position, bool) or not isinstance(position, (int, np.integer)) or not 0 <= position < length:
+            raise ValueError(f"explain: position must be between 0 and {length - 1}, got {position!r}")
+        classes = self.classes.tolist()
+        for name, given in (("label", label), ("against", against)):
+            if given is not None and given not in classes:
+                raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
+
+        def best(labels: list[Hashable]) -> Found:
+            allowed: list[list[Hashable] | None] = [None] * length
+            allowed[int(position)] = labels
+            try:
+                self.constrain(reading, allowed=[allowed])
+            except ConstraintError:
+                what = repr(labels[0]) if len(labels) == 1 else "another label"
+                message = f"explain: no labelling that is allowed has {what} at position {position}"
+                raise ConstraintError(message, 0) from None
+            found: Found = structure.k_best(0, scores, 1)[0]
+            return found
+
+        one: Found = structure.k_best(0, scores, 1)[0] if label is None else best([label])
+        chosen = classes[self.label_rows(reading, [one])[0, position]]
+        if against is not None and chosen == against:
+            raise ValueError(
+                f"explain: position {position} has the label {against!r} itself; give another one, or a label"
+            )
+        return one, best([each for each in classes if each != chosen] if against is None else [against])
+
+    def label_rows(self, reading: SequenceReading, found: Sequence[Found]) -> Ints:
+        """Return the labels of labellings of a reading's only sequence, a row for each of them."""
+        labellings = Labellings.of([(slots, counts) for _, slots, counts in found])
+        return self.labels_of(reading, np.zeros(len(found), dtype=np.int64), labellings).reshape(len(found), -1)
+
+    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
+        """Return the features that make the best labelling of a sequence better than the second-best one."""
+        found = self.contrast(reading, position, *asked)
+        one, two = self.label_rows(reading, found)
+        best, second = (self.classes[labels].tolist() for labels in (one, two))
+        scores = found[0][0], found[1][0]
+        return explanation(best, second, scores, self.contributions(reading, one, two), position)
+
+    def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
+        """Return what features add to the first of two labellings: here, attributes where the labels differ."""
+        classes, table = self.classes.tolist(), reading.source.rows.attributes()
+        owner = np.repeat(np.arange(len(one)), np.diff(table.row_ptr))
+        differ = np.flatnonzero((one != two)[owner] & (table.attributes >= 0))
+        ids, place = table.attributes[differ], owner[differ]
+        values = 1.0 if table.values is None else table.values[differ]
+        features = self.node_features()
+        amounts = values * (look_up(features, ids, one[place]) - look_up(features, ids, two[place]))
+        return [
+            Contribution("attribute", self.reader.name(i), t, classes[one[t]], classes[two[t]], amount)
+            for i, t, amount in zip(ids.tolist(), place.tolist(), amounts.tolist(), strict=True)
+        ]
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """Return the largest weights of every label, and of every transition."""
+        attributes, labels, values = self.node_features()
+        found = {
+            label: largest(self.reader.name, attributes[labels == b], values[labels == b], n)
+            for b, label in enumerate(self.classes.tolist())
+        }
+        return TopFeatures(found, by_size(self.top_transitions(n)))
+
+    def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
+        """Return the n largest weights of each transition, of those that have any."""
+        return {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
+
+    def state_features(self) -> dict[tuple[Hashable, Hashable], float]:
         """Weights of (attribute, label) pairs."""
         names, classes = self.reader.names() or range(self.reader.n_attributes), self.classes.tolist()
         parts = (part.tolist() for part in self.node_features())
@@ -377,22 +471,22 @@ class SequenceModel(Model[SequenceSource]):
         """(attributes, labels, weights) of the features of positions."""
 
     @abstractmethod
-    def transition_features(self) -> dict[tuple[Any, ...], float]:
+    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
         """Weights of pairs of labels by name, and what else a label has of those before it."""
 
-    def boundary_features(self) -> dict[tuple[str, Any], float]:
+    def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         """Weights of ("begin", label) and ("end", label)."""
         return {}
 
-    def attributes(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"classes_": self.classes}
+    def attributes(self) -> dict[str, object]:
+        found: dict[str, object] = {"classes_": self.classes}
         if not self.reader.named:
             found["n_features_in_"] = self.reader.n_attributes
         return found
 
     # model files
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {"template": self.template}
 
     def to_parts(self, parts: ModelParts) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.features.template import Template
 from partwise.models.encoded import Encoded, EncodedRows
-from partwise.models.features import PairLayout, Rows, layout_of
+from partwise.models.features import PairCounts, PairLayout, Rows, layout_of
 from partwise.models.labels import check_distinct, sorted_labels
-from partwise.models.partition import AttributeCounts, ChangedData, PairCounts, Partitioner
+from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.models.readers import Sequences
-from partwise.models.sequences.features import Choice, LayoutCounts, every_triple, triple_counts
+from partwise.models.sequences.features import FeatureCounts, triple_counts
 from partwise.models.sequences.schemes import kept_scheme, scheme_of
 from partwise.structures import Multiclass, padded_width
-from partwise.support.arrays import Bytes, Floats, Ints
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.sequences.chain import ChainModel
@@ -85,37 +83,16 @@ class SequencePartitioner(Partitioner):
         """Count what features are chosen by in a block."""
 
 
-def lists_digest(template: Template) -> str | None:
-    """A short name of what a template looks words up in, None if there is nothing."""
-    clusters, gazetteers = template.clusters, template.gazetteers
-    if not clusters and not gazetteers:
-        return None
-    content = sorted(clusters.items()), sorted((name, sorted(found.phrases)) for name, found in gazetteers.items())
-    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 class ChainPartitioner(SequencePartitioner):
     """Learns a `ChainModel`."""
 
     model: ChainModel
-    _counts: LayoutCounts
+    _counts: FeatureCounts
 
     def begin(self) -> None:
-        model, reader = self.model, self.model.reader
-        self._counts = LayoutCounts(
-            Choice(
-                n_attributes=reader.n_attributes,
-                n_labels=model.n_labels,
-                observed=model.observed,
-                observed_transitions=model.observed_transitions,
-                min_count=int(model.min_count),
-                edge_only=reader.edge_only(),
-                edge_ids=reader.edge_ids(model.chosen),
-                plain=reader.plain_transitions,
-            )
-        )
-        model.edges, model.edge_ids = None, self._counts.choice.edge_ids
-        model.transition_mask = self._counts.mask() if model.edge_ids is None else None
+        self._counts = FeatureCounts(self.model.feature_choice())
+        self.model.edges, self.model.edge_ids = None, self._counts.choice.edge_ids
+        self.model.transition_mask = self._counts.mask() if self.model.edge_ids is None else None
 
     def count(self, rows: Rows, labels: Ints) -> None:
         self._counts.add(rows, labels)
@@ -148,14 +125,7 @@ class SecondOrderPartitioner(ChainPartitioner):
 
     def finish(self) -> None:
         super().finish()
-        self.model.triple_mask = self._mask()
-
-    def _mask(self) -> Bytes:
-        if not self.model.reader.plain_transitions:
-            return np.zeros(len(self._triples), dtype=np.uint8)
-        if not self.model.observed_transitions:
-            return every_triple(self.model.n_labels)
-        return (self._triples >= int(self.model.min_count)).astype(np.uint8)
+        self.model.triple_mask = self._counts.choice.cells(self._triples, order=2)
 
 
 class MaxentPartitioner(SequencePartitioner):

@@ -5,8 +5,8 @@ After the weights of nodes and transitions come those of triples, n_labels * n_l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,24 +15,23 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability
 from partwise.models.features import Rows
 from partwise.models.files import padded, unpadded
-from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_kept, counts_of, explanation
-from partwise.models.sequences.chain import ChainModel, carry_weights
-from partwise.models.sequences.explain import explain_edges, explain_positions
-from partwise.models.sequences.features import label_triples
+from partwise.models.inspection import Contribution, Named, choose_kept, counts_of
+from partwise.models.sequences.chain import ChainModel
+from partwise.models.sequences.features import triple_counts
 from partwise.models.sequences.model import SequenceReading
-from partwise.models.sequences.partition import SecondOrderPartitioner
 from partwise.problem import Batch
 from partwise.structures import SecondOrderChain
 from partwise.support.arrays import Bytes, Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.models.sequences.partition import SecondOrderPartitioner
 
 
 class SecondOrderModel(ChainModel):
     """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
 
     kind = "second-order chain"
-    lacks: Mapping[Ability, str] = {
-        Ability.GROWING: "partial_fit with grow=True: not available with order=2",
-    }
+    lacks: Mapping[Ability, str] = {Ability.GROWING: "partial_fit with grow=True: not available with order=2"}
 
     #: Which triples have a weight, (n_labels * n_labels * width,).
     triple_mask: Bytes
@@ -49,14 +48,13 @@ class SecondOrderModel(ChainModel):
         return
 
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        self.triple_mask = label_triples(
-            rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)
-        )
-        if not self.reader.plain_transitions:
-            self.triple_mask[:] = 0
+        triples = triple_counts(rows.lengths, labels, self.n_labels)
+        self.triple_mask = self.feature_choice().cells(triples, order=2)
         return super()._training_batch(rows, labels)
 
     def partitioner(self) -> SecondOrderPartitioner:
+        from partwise.models.sequences.partition import SecondOrderPartitioner
+
         return SecondOrderPartitioner(self)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
@@ -80,38 +78,30 @@ class SecondOrderModel(ChainModel):
         named = zip((rows // n).tolist(), (rows % n).tolist(), last.tolist(), run[cells].tolist(), strict=True)
         return {(a, b, c): weight for a, b, c, weight in named}
 
-    def transition_features(self) -> dict[tuple[Any, ...], float]:
+    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
         classes = self.classes.tolist()
         named = {tuple(classes[k] for k in labels): weight for labels, weight in self.triples().items()}
         return super().transition_features() | named
 
-    def boundary_features(self) -> dict[tuple[str, Any], float]:
+    def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         return {}
 
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every label, pair and triple of labels."""
-        found, classes = super().top_features(n), self.classes.tolist()
-        named: dict[tuple[Any, ...], list[tuple[Any, float]]] = dict(found.transitions)
+    def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
+        classes, found = self.classes.tolist(), super().top_transitions(n)
         for labels, weight in self.triples().items():
             if weight:
-                named[tuple(classes[k] for k in labels)] = [(None, weight)]
-        return TopFeatures(found.labels, dict(sorted(named.items(), key=lambda item: -abs(item[1][0][1]))))
+                found[tuple(classes[k] for k in labels)] = [(None, weight)]
+        return found
 
-    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
-        """The features that make the best labelling of a sequence better than the second-best one."""
-        (one, score), (two, other) = self.two_best(reading, position, *asked)
-        classes, rows = self.classes.tolist(), reading.source.rows
-        found = explain_positions(self, rows, one, two)
-        found += explain_edges(self, rows, one, two) if len(one) > 1 else []
-        triples = self.triples()
+    def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
+        found, triples, classes = super().contributions(reading, one, two), self.triples(), self.classes.tolist()
         for t in range(2, len(one)):
             first, second = (tuple(labels[t - 2 : t + 1].tolist()) for labels in (one, two))
             amount = triples.get(first, 0.0) - triples.get(second, 0.0)
             best, rival = (tuple(classes[k] for k in labels) for labels in (first, second))
             if first != second:
                 found.append(Contribution("transition", None, t, best, rival, amount))
-        best_labels, second_labels = ([classes[label] for label in labels.tolist()] for labels in (one, two))
-        return explanation(best_labels, second_labels, (score, other), found, position)
+        return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         nodes, _, run = self.split(self.weights)
@@ -127,22 +117,16 @@ class SecondOrderModel(ChainModel):
         return pruned.with_weights(weights), (counts[0], int(np.count_nonzero(np.abs(values) > least)), least)
 
     def carried(self, old: ChainModel) -> Floats | None:
-        start = carry_weights(old, self)
+        start = super().carried(old)
         if start is None or not isinstance(old, SecondOrderModel):
             return None
         index = {label: k for k, label in enumerate(old.classes.tolist())}
         places = [index.get(label, -1) for label in self.classes.tolist()]
-        before, run = old.triples(), np.zeros(len(self.triple_mask))
-        for a, b, c in self.triples_with_weights():
-            labels = places[a], places[b], places[c]
-            run[(a * self.n_labels + b) * self.width + c] = before.get(labels, 0.0)
+        n, before, run = self.n_labels, old.triples(), np.zeros(len(self.triple_mask))
+        for cell in np.flatnonzero(self.triple_mask).tolist():
+            pair, c = divmod(cell, self.width)
+            run[cell] = before.get((places[pair // n], places[pair % n], places[c]), 0.0)
         return np.concatenate([start, run])
-
-    def triples_with_weights(self) -> list[tuple[int, int, int]]:
-        """Which triples have a weight."""
-        rows, last = np.divmod(np.flatnonzero(self.triple_mask), self.width)
-        n = self.n_labels
-        return list(zip((rows // n).tolist(), (rows % n).tolist(), last.tolist(), strict=True))
 
     # model files
 

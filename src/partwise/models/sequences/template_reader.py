@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import Any, ClassVar, Self, cast
 
@@ -81,6 +82,15 @@ def warn_of_columns(name: str, template: Template, n_columns: int) -> None:
         UserWarning,
         stacklevel=3,
     )
+
+
+def lists_digest(template: Template) -> str | None:
+    """Return a short name of the lists that a template looks words up in, None if it has none."""
+    clusters, gazetteers = template.clusters, template.gazetteers
+    if not clusters and not gazetteers:
+        return None
+    content = sorted(clusters.items()), sorted((name, sorted(found.phrases)) for name, found in gazetteers.items())
+    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class TemplateReader(VocabularyReader):
