@@ -36,7 +36,7 @@ def write_model(path: Path, n_attributes: int) -> None:
     """A tagger with this many attributes, not trained."""
     from partwise import SequenceTagger
     from partwise.features import Vocabulary
-    from partwise.model_files.names import encode_names
+    from partwise.model_files.parts import encode_names
     from partwise.models.features import PairLayout
     from partwise.models.readers import NameReader
     from partwise.structures import padded_width

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from partwise.cli import main
 from partwise.cli.tasks import TASKS, Task, register_task
 from partwise.cli.tasks.tag import TagTask
-from partwise.model_files import _GIVEN, KINDS
+from partwise.model_files.files import _GIVEN, KINDS
 
 PLUGIN = '''
 from pathlib import Path

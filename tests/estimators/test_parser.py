@@ -404,7 +404,7 @@ def test_save_load_pickle(tmp_path, options):
 
 def test_damaged_model_parts(parser):
     from partwise.model_files import ModelFormatError
-    from partwise.model_files.estimators import from_parts, to_parts
+    from partwise.model_files.files import from_parts, to_parts
 
     def broken(change) -> None:
         parts = to_parts(parser, "dep")

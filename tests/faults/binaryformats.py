@@ -24,7 +24,7 @@ from partwise import ModelFormatError, SequenceTagger
 from partwise.datasets.images import read_idx
 from partwise.features.patterns import Patterns
 from partwise.io import FormatError, read_text
-from partwise.model_files import container, source
+from partwise.model_files import container
 from partwise.model_files.errors import PartitionError
 from partwise.out_of_core import partitions
 from partwise.out_of_core.block_files import Block, read_block, write_block
@@ -127,7 +127,7 @@ def _partition() -> tuple[dict[str, bytes], Any, Any]:
 
 def _parts(data: bytes, format: str) -> tuple[dict[str, str], dict[str, Any]]:
     kind = container.Kind(format, 1, "file", PartitionError)
-    metadata, arrays = container.parse(source.of_bytes(data), kind)
+    metadata, arrays = container.parse(container.of_bytes(data), kind)
     return {k: v for k, v in metadata.items() if k != "sha256"}, {k: v.copy() for k, v in arrays.items()}
 
 

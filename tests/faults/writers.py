@@ -19,7 +19,7 @@ from partwise import SequenceTagger, io
 from partwise.cli.output import json_line
 from partwise.compat import pycrfsuite
 from partwise.datasets.treebank import make_treebank
-from partwise.model_files import crfsuite
+from partwise.model_files.foreign import crfsuite
 from partwise.out_of_core import partitions
 from partwise.report import write_report
 from partwise.solvers import BlockDual

@@ -19,7 +19,7 @@ from helpers.model_cases import (
 )
 from partwise import SequenceTagger
 from partwise.features import Template
-from partwise.model_files import container, source
+from partwise.model_files import container
 
 CASES = ["classifier", *TAGGERS, *PARSERS, "graphs"]
 ODD_NUMBERS = [0, 1, -1, 2, 3, 255, 65535, 2**31, -(2**31), 2**40, 2**62, 1e308, -1e308, 1e-308, float("nan")]
@@ -47,7 +47,7 @@ ODD_KINDS = ["", "x", "faulty_module", "faulty_module.call", "tagger", "maxent",
 
 
 def parsed(data: bytes):
-    metadata, arrays = container.parse(source.of_bytes(data))
+    metadata, arrays = container.parse(container.of_bytes(data))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     return metadata, json.loads(metadata["settings"]), {name: array.copy() for name, array in arrays.items()}
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import partwise
 from partwise import ModelFormatError, SequenceTagger
 from partwise.cli import main
-from partwise.model_files.crfsuite import hash_names
-from partwise.model_files.linear_chain import names_of
+from partwise.model_files.foreign.crfsuite import hash_names
+from partwise.model_files.foreign.linear_chain import names_of
 from partwise.problem.losses import get_loss
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
@@ -187,7 +187,7 @@ def test_many_labels_in_a_small_file_are_refused(tmp_path):
     tagger = SequenceTagger().fit([[["a"], ["b"]]], [["x", "y"]])
     from dataclasses import replace
 
-    from partwise.model_files import crfsuite
+    from partwise.model_files.foreign import crfsuite
 
     chain = replace(crfsuite.of_tagger(tagger), labels=[str(k) for k in range(60_000)])
     path = tmp_path / "many.crfsuite"

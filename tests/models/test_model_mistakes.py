@@ -105,7 +105,7 @@ def test_other_mistakes_are_named():
 
 def test_mistakes_in_model_files_are_named(tmp_path, monkeypatch):
     for name in ("KINDS", "_GIVEN"):
-        monkeypatch.setattr(model_files, name, dict(getattr(model_files, name)))
+        monkeypatch.setattr(model_files.files, name, dict(getattr(model_files.files, name)))
     with pytest.raises(TypeError, match="register takes the estimator's class"):
         model_files.register("mine", Matcher())
     mistakes = {
@@ -125,7 +125,7 @@ def test_mistakes_in_model_files_are_named(tmp_path, monkeypatch):
     model.save(tmp_path / "model.pw")
     with pytest.raises(ValueError, match=r"OwnModel.from_parts must return the model, got NoneType"):
         partwise.load(tmp_path / "model.pw")
-    del model_files.KINDS["own"]
+    del model_files.files.KINDS["own"]
     with pytest.raises(ValueError, match="unknown kind 'own': import the module that registers it"):
         partwise.load(tmp_path / "model.pw")
 

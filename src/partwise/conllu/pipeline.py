@@ -189,7 +189,7 @@ class ConlluPipeline:
     def to_parts(self) -> ModelParts:
         """Return the models as parts of a model file."""
         from partwise.model_files import kind_of
-        from partwise.model_files.estimators import to_parts
+        from partwise.model_files.files import to_parts
 
         found = [to_parts(step.model, kind_of(step.model)) for step in self.steps]
         names = [step.name for step in self.steps]
@@ -202,7 +202,7 @@ class ConlluPipeline:
     def from_parts(cls, parts: ModelParts) -> ConlluPipeline:
         """Return the pipeline of these parts, the inverse of `to_parts`."""
         from partwise.model_files import class_of
-        from partwise.model_files.estimators import from_parts
+        from partwise.model_files.files import from_parts
 
         names = parts.settings.get("names")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):

@@ -11,19 +11,26 @@ A large file is mapped, not read; the core copies, or looks at again, whatever a
 that writes to the file meanwhile does no harm beyond wrong weights.
 """
 
+from __future__ import annotations
+
 import hashlib
+import io
 import json
 import math
+import mmap
 import os
+import stat
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.io.files import standard_input
 from partwise.model_files.errors import ContainerError, ModelFormatError
-from partwise.model_files.source import Source, opened
+from partwise.support.memory import check_room
 
 Array = NDArray[Any]
 
@@ -56,9 +63,82 @@ _DIGEST = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
 #: Headers hold labels and settings, no more; safetensors draws the line there too.
 MAX_HEADER = 100_000_000
 _CHUNK = 1 << 24
+#: What runs short of memory, in the words of its error.
+READING = "reading this model file"
+_PIPE_CHUNK = 1 << 20
+#: Bytes from which a file is mapped into memory.
+_LARGE = 1 << 26
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+
+
+class Source:
+    """An open model file.
+
+    Attributes
+    ----------
+    length : the bytes of a regular file; None for a pipe or a device, which may be endless
+    """
+
+    def __init__(self, file: BinaryIO, length: int | None) -> None:
+        self.length = length
+        self._file = file
+        self._read: list[bytes] = []
+
+    def first(self, size: int) -> bytes:
+        """Return the first bytes; fewer if there are no more. Memory is taken as the bytes come."""
+        missing = size - sum(map(len, self._read))
+        while missing > 0 and (part := self._file.read(min(missing, _PIPE_CHUNK))):
+            self._read.append(part)
+            missing -= len(part)
+        self._read = [b"".join(self._read)]
+        return self._read[0][:size]
+
+    def whole(self, limit: int) -> NDArray[np.uint8]:
+        """Return all bytes, of which there may be `limit`.
+
+        Raises
+        ------
+        ContainerError
+            If there are more: known before they are read, but for a pipe, which is read up to the limit.
+        TooLarge
+            If there are fewer than `limit`, and less memory than for them.
+        """
+        length = limit if self.length is None else self.length
+        if length > limit:
+            raise ContainerError(f"is damaged: {length} bytes long, its header allows {limit}")
+        if length > _LARGE and self.length is not None and not isinstance(self._file, io.BytesIO):
+            # The page cache is read in place: a copy would take as long as the digest, most of it for new pages.
+            return np.frombuffer(mmap.mmap(self._file.fileno(), length, access=mmap.ACCESS_READ), dtype=np.uint8)
+        check_room(length, READING)
+        data = self.first(length)
+        if self._file.read(1):
+            raise ContainerError(
+                f"is damaged, or no model for a pipe: it does not end after the {limit} bytes that its header allows; "
+                "give the file itself"
+            )
+        return np.frombuffer(data, dtype=np.uint8)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], noun: str = "model file") -> Iterator[Source]:
+    """Open a file, a pipe or standard input ("-")."""
+    if os.fspath(path) == "-":
+        yield Source(standard_input(), None)
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115 (closed below)
+    except IsADirectoryError:
+        raise ContainerError(f"is a directory, not a {noun}") from None
+    with file:
+        status = os.fstat(file.fileno())
+        yield Source(file, status.st_size if stat.S_ISREG(status.st_mode) else None)
+
+
+def of_bytes(data: bytes) -> Source:
+    """Return the bytes of a file as a source."""
+    return Source(io.BytesIO(data), len(data))
 
 
 def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.features import Vocabulary
 from partwise.model_files.container import FORMAT_VERSION
 from partwise.model_files.errors import ModelFormatError
-from partwise.support.arrays import Bytes, Floats, InputRows, Ints
+from partwise.support.arrays import Bytes, Floats, InputRows, Ints, pointers
 from partwise.support.lazy import cached_property
 
 Array = NDArray[Any]
@@ -150,6 +153,25 @@ class ModelParts:
             raise ModelFormatError(f"has values in {name!r} that are neither 0 nor 1")
         return found.astype(bool)
 
+    def vocabulary(self) -> Vocabulary:
+        """Return the strings of `encode_names` as a vocabulary; ModelFormatError unless they are UTF-8 and differ."""
+        data = self.bytes("bytes", None)
+        offsets = self.pointers("offsets", None, len(data))
+        try:
+            return Vocabulary(np.ascontiguousarray(data), np.ascontiguousarray(offsets))
+        except ValueError as error:
+            raise ModelFormatError(f"has a wrong name: {error}") from None
+
+    def names(self) -> list[str]:
+        """Return the strings of `encode_names`, of which some may be equal; ModelFormatError unless they are UTF-8."""
+        data = self.bytes("bytes", None)
+        offsets = self.pointers("offsets", None, len(data)).tolist()
+        raw = data.tobytes()
+        try:
+            return [raw[a:b].decode() for a, b in pairwise(offsets)]
+        except UnicodeDecodeError as error:
+            raise ModelFormatError(f"has names that are not UTF-8 ({error.reason})") from None
+
     def _array(self, name: str, kinds: str, shape: tuple[int | None, ...]) -> Array:
         found = self.arrays.get(name)
         if found is None:
@@ -164,6 +186,17 @@ class ModelParts:
                 f"has {name!r} of type {found.dtype} and shape {found.shape}, expected shape {wanted}"
             )
         return found
+
+
+def encode_names(names: Sequence[str]) -> dict[str, Array]:
+    """Return strings as arrays `bytes` and `offsets`; ValueError for one that is not text (a lone surrogate)."""
+    try:
+        coded = [name.encode() for name in names]
+    except UnicodeEncodeError:
+        wrong = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
+        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is not text") from None
+    offsets = pointers(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)))
+    return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
 
 
 def _short(value: Any) -> str:

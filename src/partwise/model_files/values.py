@@ -1,4 +1,4 @@
-"""Labels and settings as JSON, with nothing lost and nothing executed.
+"""Labels, settings and certificates as JSON, with nothing lost and nothing executed.
 
 None, strings, bools and finite floats and ints are themselves; a list is a list. Everything else is an object with
 one entry that says what it is: {"tuple": [...]}, {"dict": [[key, value], ...]}, {"float": "inf"}, {"loss": {...}},
@@ -7,12 +7,15 @@ one entry that says what it is: {"tuple": [...]}, {"dict": [[key, value], ...]},
 
 import math
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.problem.result import HISTORY, Result, Status
+from partwise.support.arrays import Floats
 
 #: NumPy types that labels may have, besides strings and objects.
 _NUMBERS = (
@@ -21,6 +24,10 @@ _NUMBERS = (
 
 #: What every loss in a model file has.
 _LOSS = {"name", "temperature", "cost_scale"}
+
+#: The numbers of a certificate, and those that earlier files do not have: 0 there.
+_CERTIFICATE = ("primal", "dual", "gap", "passes", "seconds", "l2")
+_LATER = ("l1",)
 
 #: Characters of a label up to which labels are an array of NumPy's strings, which all take as much memory as the
 #: longest; and so do predictions.
@@ -167,3 +174,44 @@ def _text(value: str, what: str) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{what} {value!r} holds a lone surrogate, which is not text") from None
     return value
+
+
+def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:
+    """A certificate and the history of its run."""
+    certificate = {column: encode(float(getattr(result, column)), column) for column in (*_CERTIFICATE, *_LATER)}
+    certificate |= {column: str(getattr(result, column)) for column in ("status", "solver", "message")}
+    columns = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
+    parts.settings |= {name: certificate, history: columns}
+
+
+def read_result(parts: ModelParts, weights: Floats, name: str = "result", history: str = "history") -> Result:
+    """The inverse of `add_result`, with these weights."""
+    settings = parts.settings.get(name)
+    if not isinstance(settings, dict):
+        raise ModelFormatError("has no certificate of its training")
+    found = ModelParts("result", settings)
+    numbers: dict[str, Any] = {name: found.number(name) for name in _CERTIFICATE}
+    numbers |= {name: found.number(name) for name in _LATER if name in settings}
+    status = found.text("status")
+    if status not in get_args(Status):
+        raise ModelFormatError(f"has the unknown status {status[:40]!r}")
+    return Result(
+        weights=weights,
+        status=status,  # type: ignore[arg-type]
+        solver=found.text("solver"),
+        message=found.text("message"),
+        history=_read_history(parts.settings.get(history)),
+        **numbers,
+    )
+
+
+def _read_history(found: Any) -> dict[str, Floats]:
+    if not isinstance(found, dict) or set(found) != set(HISTORY):
+        raise ModelFormatError("has no history of its training")
+    columns = {name: decode(found[name]) for name in HISTORY}
+    for values in columns.values():
+        if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+            raise ModelFormatError("has a history of its training that is not of numbers")
+    if len({len(values) for values in columns.values()}) != 1:
+        raise ModelFormatError("has a history of its training in columns of unlike lengths")
+    return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}

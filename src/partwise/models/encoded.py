@@ -17,8 +17,7 @@ import numpy as np
 
 from partwise.features import Attributes
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.names import encode_names, read_names
-from partwise.model_files.parts import Array, ModelParts
+from partwise.model_files.parts import Array, ModelParts, encode_names
 from partwise.models.features import Rows
 from partwise.support.arrays import Floats, Ints, pointers
 
@@ -275,7 +274,7 @@ class EncodedTables(Encoded):
             if isinstance(kind, Text):
                 keys = [key for key in ("bytes", "offsets") if f"{name}/{key}" in parts.arrays]
                 own = {key: parts.arrays[f"{name}/{key}"] for key in keys}
-                names = np.array([*read_names(ModelParts("names", {}, own)), None], dtype=object)
+                names = np.array([*ModelParts("names", {}, own).names(), None], dtype=object)
                 found[name] = names[parts.ints(name, rows, low=0, high=len(names) - 1)].tolist()
                 continue
             shape = (rows,) if kind.width is None else (rows, kind.width)

@@ -20,7 +20,6 @@ from partwise.features import Attributes, Vocabulary
 from partwise.features.sparse_inputs import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
-from partwise.model_files.names import read_vocabulary
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
@@ -317,7 +316,7 @@ class NameReader(VocabularyReader):
     @classmethod
     def from_parts(cls, parts: ModelParts) -> NameReader:
         separator = parts.text("separator") if parts.has("separator") else "="
-        return cls(read_vocabulary(parts), separator, parts.has("joined") and parts.flag("joined"))
+        return cls(parts.vocabulary(), separator, parts.has("joined") and parts.flag("joined"))
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """All positions end to end; names that are not in the vocabulary have the id -1, which the core ignores."""

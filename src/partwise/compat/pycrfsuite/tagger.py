@@ -14,11 +14,13 @@ import numpy as np
 
 from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
 from partwise.io import atomic_write
-from partwise.model_files import crfsuite, foreign
+from partwise.model_files import foreign
+from partwise.model_files.container import opened
 from partwise.model_files.errors import ContainerError, ModelFormatError
-from partwise.model_files.linear_chain import LinearChain
-from partwise.model_files.source import opened
+from partwise.model_files.foreign import crfsuite
+from partwise.model_files.foreign.linear_chain import LinearChain
 from partwise.models.labels import label_dicts
+from partwise.models.sequences.chain import ChainModel
 from partwise.problem.calls import NamedChain
 from partwise.support.arrays import Floats, Ints
 
@@ -95,7 +97,7 @@ class Tagger:
         """Open a model file; OSError if it cannot be read, ValueError if it is not one."""
         try:
             with opened(name) as source:
-                data = foreign.read(source, crfsuite)
+                data = foreign.read(source, crfsuite.TOOL)
         except ContainerError as error:
             raise ModelFormatError(error.message, name) from None
         return self._use(data, name)
@@ -111,7 +113,9 @@ class Tagger:
             self._labels = {label: number for number, label in enumerate(sorted(chain.labels))}
             self._calls = _OneLabel(chain.labels)
             if len(chain.labels) > 1:
-                self._calls = crfsuite.to_tagger(chain, len(data))._fitted().named_chain()
+                model = chain.to_tagger(len(data), crfsuite.TOOL)._fitted()
+                assert isinstance(model, ChainModel)
+                self._calls = model.named_chain()
         except ModelFormatError as error:
             raise ModelFormatError(error.message, name) from None
         self._chain, self._size = chain, len(data)

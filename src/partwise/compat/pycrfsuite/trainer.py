@@ -16,8 +16,8 @@ from partwise.callbacks import Session, TrainingCallback
 from partwise.compat.pycrfsuite._logparser import TrainLogParser
 from partwise.compat.pycrfsuite.items import sequence_of, text_of, token_of
 from partwise.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, TITLES, Parameter, estimator_parameters
-from partwise.model_files import crfsuite
-from partwise.model_files.linear_chain import LinearChain, names_of
+from partwise.model_files.foreign import crfsuite
+from partwise.model_files.foreign.linear_chain import LinearChain, names_of
 from partwise.solvers import Progress
 
 

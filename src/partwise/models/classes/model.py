@@ -20,8 +20,7 @@ from scipy import sparse
 from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.names import decode_names, encode_names
-from partwise.model_files.parts import ModelParts
+from partwise.model_files.parts import ModelParts, encode_names
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.classes.features import ClassRows, item_rows, n_rows, set_allowed, take_rows
@@ -422,7 +421,7 @@ class ClassesModel(Model[ClassRows]):
         self.use_columns(self.coef.shape[1])
         for part, name in (("features", "names"), ("given_names", "given_names")):
             if parts.has(part):
-                names = decode_names(parts.part(part))
+                names = parts.part(part).vocabulary().names()
                 if len(names) != self.coef.shape[1]:
                     raise ModelFormatError(f"names {len(names)} features and has weights for {self.coef.shape[1]}")
                 setattr(self, name, names)

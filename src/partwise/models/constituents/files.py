@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.names import decode_names, encode_names
-from partwise.model_files.parts import ModelParts
+from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.constituents.features import TABLES, TEMPLATES
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.tables import Table, Tables
@@ -71,7 +70,7 @@ def read(model: ConstituencyModel, parts: ModelParts) -> None:
         raise ModelFormatError("has a root that is not text")
     model.transform = model.make_transform(root)
     model.grammar = ParsingGrammar(_read_grammar(parts))
-    values = {prop: tuple(decode_names(parts.part(f"values_{prop}"))) for prop in (*PROPERTIES, MARKS)}
+    values = {prop: tuple(parts.part(f"values_{prop}").vocabulary().names()) for prop in (*PROPERTIES, MARKS)}
     codes = WordCodes(values, _read_classes(parts))
     own = model.grammar
     tables, pairs = {}, {}
@@ -98,11 +97,11 @@ def read(model: ConstituencyModel, parts: ModelParts) -> None:
 
 
 def _read_classes(parts: ModelParts) -> WordClasses:
-    return WordClasses(frozenset(decode_names(parts.part("suffixes"))))
+    return WordClasses(frozenset(parts.part("suffixes").vocabulary().names()))
 
 
 def _read_grammar(parts: ModelParts) -> TreebankGrammar:
-    symbols, words, classes = (tuple(decode_names(parts.part(name))) for name in ("symbols", "words", "classes"))
+    symbols, words, classes = (tuple(parts.part(name).vocabulary().names()) for name in ("symbols", "words", "classes"))
     n = len(symbols)
     rules = np.ascontiguousarray(parts.ints("rules", None, 3, low=0, high=n))
     lexical = np.ascontiguousarray(parts.ints("lexical", None, 2, low=0, high=max(n, len(words) + len(classes))))

@@ -14,9 +14,8 @@ from partwise.features import ArcIndex, ArcTokens
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, parse_templates
 from partwise.metrics import attachment_scores
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.estimators import add_result, read_result
 from partwise.model_files.parts import ModelParts
-from partwise.model_files.values import decode_labels, encode, encode_labels
+from partwise.model_files.values import add_result, decode_labels, encode, encode_labels, read_result
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import check_entries
 from partwise.models.costs import LabelCost, head_costs

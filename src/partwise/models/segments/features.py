@@ -17,8 +17,7 @@ from partwise.features import Attributes
 from partwise.features.macros import Gazetteer, short_shape
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.names import encode_names, read_names
-from partwise.model_files.parts import ModelParts
+from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.segments.labels import Segments
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, transition_counts
@@ -215,7 +214,7 @@ class WholeFeatures:
         if not isinstance(lists, list) or not all(isinstance(name, str) for name in lists):
             raise ModelFormatError("has no list of its lists")
         try:
-            found = {name: Gazetteer(read_names(parts.part(f"list{k}"))) for k, name in enumerate(lists)}
+            found = {name: Gazetteer(parts.part(f"list{k}").names()) for k, name in enumerate(lists)}
         except ModelFormatError:
             raise
         except ValueError as error:
@@ -226,7 +225,7 @@ class WholeFeatures:
         for family in families:
             part = parts.part(family)
             keys = part.ints("keys", None, low=-(1 << 63), high=1 << 63).view(np.uint64)
-            names = read_names(part)
+            names = part.names()
             if len(names) != len(keys) or (len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all())):
                 raise ModelFormatError("has keys of segments that are not in order")
             whole.known[family] = Known(keys, names, part.integer("longest"))

@@ -14,8 +14,7 @@ from partwise.features.patterns import Patterns
 from partwise.features.template import Template
 from partwise.io import Sentences
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.names import encode_names, read_names, read_vocabulary
-from partwise.model_files.parts import ModelParts
+from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.features import Rows
 from partwise.models.readers import Sequences, VocabularyReader
 from partwise.support.arrays import Booleans, Ints
@@ -153,17 +152,17 @@ class TemplateReader(VocabularyReader):
         if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
             raise ModelFormatError("has no list of its gazetteers")
         if parts.has("cluster_words"):
-            words, paths = (read_names(parts.part(name)) for name in ("cluster_words", "cluster_paths"))
+            words, paths = (parts.part(name).names() for name in ("cluster_words", "cluster_paths"))
             if len(words) != len(paths) or len(set(words)) != len(words):
                 raise ModelFormatError("has words without clusters")
             resources["clusters"] = dict(zip(words, paths, strict=True))
         try:
             resources["gazetteers"] = {
-                name: Gazetteer(read_names(parts.part(f"gazetteer{k}"))) for k, name in enumerate(listed)
+                name: Gazetteer(parts.part(f"gazetteer{k}").names()) for k, name in enumerate(listed)
             }
             template = DIALECTS[_dialect(parts)](parts.text("text"), **resources)
         except ModelFormatError:
             raise
         except ValueError as error:
             raise ModelFormatError(f"has a wrong template: {error}") from None
-        return cls(template, read_vocabulary(parts))
+        return cls(template, parts.vocabulary())

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from partwise.model_files import crfpp, crfsuite, wapiti
+from partwise.model_files.container import READING, Source
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.source import READING, START, Source
+from partwise.model_files.foreign import crfpp, crfsuite, wapiti
 from partwise.support.memory import check_room
 
+if TYPE_CHECKING:
+    from partwise.model_files.foreign.linear_chain import Tool
+
+#: In so many first bytes every format says what it is, and how long.
+START = 256
+TOOLS = (crfsuite.TOOL, wapiti.TOOL, crfpp.TOOL)
 #: What others' files begin with, and what to say of them.
 _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"d\0\0\0\0\0\0\0", "is a binary model of CRF++: give its text form, MODEL.txt of crf_learn -t"),
@@ -27,11 +33,8 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
 _PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
 
 
-def _known(data: bytes) -> Any:
-    for tool in (crfsuite, wapiti, crfpp):
-        if data.startswith(tool.MAGIC):
-            return tool
-    return None
+def _known(data: bytes) -> Tool | None:
+    return next((tool for tool in TOOLS if data.startswith(tool.magic)), None)
 
 
 def _other(data: bytes) -> str | None:
@@ -41,16 +44,16 @@ def _other(data: bytes) -> str | None:
 
 
 def is_foreign(data: bytes) -> bool:
-    """Whether a file that begins like this is another tool's."""
+    """Return whether a file that begins like this is another tool's."""
     if data[8:10] == b'{"':  # after a length, the header of ours: its length may be anything
         return False
     return _known(data) is not None or _other(data) is not None
 
 
-def read(source: Source, tool: Any) -> bytes:
+def read(source: Source, tool: Tool) -> bytes:
     """Return all bytes of another tool's file, of which there may be as many as its header allows."""
     start = source.first(START)
-    if not start.startswith(tool.MAGIC):
+    if not start.startswith(tool.magic):
         return start  # the parser refuses it
     data = source.whole(tool.limit(start, source.length))
     check_room(len(data), READING)
@@ -63,4 +66,5 @@ def load(source: Source) -> Any:
     tool = _known(start)
     if tool is None:
         raise ModelFormatError(_other(start) or "is not a model file")
-    return tool.parse_tagger(read(source, tool))
+    data = read(source, tool)
+    return tool.parse(data).to_tagger(len(data), tool)

@@ -24,9 +24,8 @@ import numpy as np
 
 from partwise.features.template import Template
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.linear_chain import LinearChain, names_of, to_tagger
-from partwise.model_files.source import text_limit
-from partwise.support.arrays import Ints
+from partwise.model_files.foreign.linear_chain import LinearChain, Tool, text_limit
+from partwise.support.arrays import Floats, Ints
 
 MAGIC = b"version: "
 _VERSION = "100"
@@ -41,14 +40,14 @@ def limit(start: bytes, length: int | None) -> int:
     return text_limit(int(head[1]) if head else 0, length)
 
 
-def parse_tagger(data: bytes) -> Any:
-    """The `SequenceTagger` of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
+def parse(data: bytes) -> LinearChain:
+    """Return the chain of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
     try:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ModelFormatError(f"line {line}: is not UTF-8: convert the file first (iconv)") from None
-    return _Reader(lines).tagger(len(data))
+    return _Reader(lines).chain()
 
 
 class _Reader:
@@ -56,7 +55,7 @@ class _Reader:
         self.lines = lines
         self.at = 0
 
-    def tagger(self, size: int) -> Any:
+    def chain(self) -> LinearChain:
         header = self._header()
         labels, label_line = self._part("labels")
         if len(labels) < 2 or len(set(labels)) != len(labels):
@@ -74,7 +73,15 @@ class _Reader:
         if wrong.any():
             k = int(order[np.flatnonzero(wrong)[0]])
             raise self._error(f"{names[k][:60]!r} has weights that are others' or none", name_line + k)
-        return _chain(labels, names, starts, edge, weights, template, size)
+        # Weights of 0 are left out, and those that are no name's.
+        used = np.flatnonzero(weights) if names else np.empty(0, dtype=np.int64)
+        owner = order[np.searchsorted(starts[order], used, side="right") - 1]
+        within = used - starts[owner]
+        some = (within >= 0) & (within < sizes[owner])
+        used, owner, within = used[some], owner[some], within[some]
+        # The first B line without macros is on every edge.
+        plain = next((line for line in template.text.split("\n") if line[:1] == "B" and "%" not in line), None)
+        return LinearChain.of_names(labels, names, ~edge[owner], owner, within, weights[used], template, plain)
 
     def _error(self, message: str, line: int) -> ModelFormatError:
         return ModelFormatError(f"line {line}: {message}")
@@ -134,7 +141,7 @@ class _Reader:
             raise self._error("a name occurs twice", first)
         return names, starts, first
 
-    def _weights(self, expected: int) -> Any:
+    def _weights(self, expected: int) -> Floats:
         lines = self.lines[self.at :]
         while lines and not lines[-1].strip():
             lines.pop()
@@ -159,39 +166,4 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _chain(
-    labels: list[str], names: list[str], starts: Ints, edge: Any, weights: Any, template: Template, size: int
-) -> Any:
-    n = len(labels)
-    # The first B line without macros is on every edge.
-    plain = next((line for line in template.text.split("\n") if line[:1] == "B" and "%" not in line), None)
-    number = {name: k for k, name in enumerate(names)}
-    everywhere = -1 if plain is None else number.get(plain, -1)
-    kept = np.array([k for k in range(len(names)) if k != everywhere], dtype=np.int64)
-    place = np.full(len(names), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    nodes, edges = np.flatnonzero(~edge), np.flatnonzero(edge & (place >= 0))
-    states = np.stack([np.repeat(place[nodes], n), np.tile(np.arange(n), len(nodes))])
-    pairs = np.stack(np.divmod(np.arange(n * n), n))
-    table = np.zeros(n * n) if everywhere < 0 else weights[starts[everywhere] + np.arange(n * n)]
-    return to_tagger(
-        LinearChain(
-            labels,
-            *names_of([names[k] for k in kept.tolist()]),
-            *_used(states, weights[(starts[nodes][:, None] + np.arange(n)).ravel()]),
-            *_used(pairs, table),
-            *_used(
-                np.concatenate([np.repeat(place[edges], n * n)[None], np.tile(pairs, len(edges))]),
-                weights[(starts[edges][:, None] + np.arange(n * n)).ravel()],
-            ),
-            template,
-        ),
-        size,
-        "CRF++",
-    )
-
-
-def _used(places: Ints, weights: Any) -> tuple[Ints, Any]:
-    """Without weights of 0."""
-    some = weights != 0
-    return places[:, some], weights[some]
+TOOL = Tool("CRF++", MAGIC, "=", limit, parse)

@@ -24,35 +24,34 @@ are not those of its features: CRFsuite goes by the lists. It does not look at h
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.io.files import atomic_write
-from partwise.model_files import linear_chain
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.linear_chain import LinearChain, names_of
+from partwise.model_files.foreign import linear_chain
+from partwise.model_files.foreign.linear_chain import LinearChain, Tool, names_of
 from partwise.model_files.parts import Array
-from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.arrays import Bytes, Floats, Ints, pointers
+
+if TYPE_CHECKING:
+    from partwise.estimators import SequenceTagger
 
 MAGIC = b"lCRF"
-_TOOL, _SEPARATOR = "CRFsuite", ":"
 _TYPE, _VERSION, _BYTE_ORDER = b"FOMC", 100, 0x62445371
 _HEADER, _CHUNK, _TABLES = 48, 12, 256
 _STRINGS = 24 + 8 * _TABLES  # where the records of a table of strings begin
 _FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1
 
-Bytes = NDArray[np.uint8]
-
 
 # reading
 
 
 def parse(data: bytes) -> LinearChain:
-    """The chain in the bytes of a file; ModelFormatError if anything in it contradicts anything else."""
+    """Return the chain in the bytes of a file; ModelFormatError if anything in it contradicts anything else."""
     return _Reader(np.frombuffer(data, dtype=np.uint8)).chain()
 
 
@@ -166,22 +165,16 @@ def limit(start: bytes, length: int | None) -> int:
     return max(int.from_bytes(start[4:8], "little"), len(start))
 
 
-def parse_tagger(data: bytes) -> Any:
-    """The `SequenceTagger` of a file's bytes."""
-    return to_tagger(parse(data), len(data))
-
-
-def to_tagger(chain: LinearChain, size: int) -> Any:
-    """A `SequenceTagger` with the chain of a file of this size, which reads dicts as sklearn-crfsuite does."""
-    return linear_chain.to_tagger(chain, size, _TOOL, _SEPARATOR)
-
-
-def of_tagger(tagger: Any) -> LinearChain:
-    """The chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it."""
-    return linear_chain.of_tagger(tagger, _TOOL, _SEPARATOR)
+#: CRFsuite's files; dicts are read as sklearn-crfsuite does.
+TOOL = Tool("CRFsuite", MAGIC, ":", limit, parse)
 
 
 # writing
+
+
+def of_tagger(tagger: SequenceTagger) -> LinearChain:
+    """Return the chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it."""
+    return linear_chain.of_tagger(tagger, TOOL.name, TOOL.separator)
 
 
 def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:
@@ -220,12 +213,7 @@ def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"the model takes {size} bytes, and CRFsuite's files have at most {(1 << 32) - 1}")
     blocks[0] = MAGIC + _ints_of(size) + _TYPE + _ints_of(_VERSION, 0, n_labels, n, *places)
     with atomic_write(path) as file:
-        _write_all(file, blocks)
-
-
-def _write_all(file: BinaryIO, blocks: Sequence[bytes]) -> None:
-    for block in blocks:
-        file.write(block)
+        file.writelines(blocks)
 
 
 def _lists(name: bytes, source: Ints, first: int, count: int, spare: int, place: int) -> bytes:

@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import numpy as np
 
 from partwise.features.patterns import Patterns, text_of
 from partwise.io.errors import FormatError
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.linear_chain import LinearChain, names_of, to_tagger
-from partwise.model_files.source import text_limit
+from partwise.model_files.foreign.linear_chain import LinearChain, Tool, text_limit
+from partwise.support.arrays import Floats, Ints
 
 MAGIC = b"#mdl#"
 _HEAD = re.compile(rb"#mdl#(?:([0-9]{1,3})#)?([0-9]{1,15})\n")
@@ -41,9 +40,9 @@ def limit(start: bytes, length: int | None) -> int:
     return text_limit(int(head[2]) if head else 0, length)
 
 
-def parse_tagger(data: bytes) -> Any:
-    """The `SequenceTagger` of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
-    return _Reader(data).tagger()
+def parse(data: bytes) -> LinearChain:
+    """Return the chain of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
+    return _Reader(data).chain()
 
 
 class _Reader:
@@ -51,7 +50,7 @@ class _Reader:
         self.data = data
         self.at = 0
 
-    def tagger(self) -> Any:
+    def chain(self) -> LinearChain:
         kind, n_weights = self._head(_HEAD, "a header #mdl#TYPE#N")
         if kind is not None and int(kind) == _MEMM:
             raise self._error("is a MEMM, whose labels are normalised one after another: train a CRF (-T crf)")
@@ -76,7 +75,7 @@ class _Reader:
     def _error(self, message: str) -> ModelFormatError:
         return ModelFormatError(f"line {self.data.count(10, 0, self.at) + 1}: {message}")
 
-    def _head(self, expected: re.Pattern[bytes], what: str) -> tuple[Any, ...]:
+    def _head(self, expected: re.Pattern[bytes], what: str) -> tuple[bytes, ...]:
         found = expected.match(self.data, self.at)
         if found is None:
             raise self._error(f"expected {what}")
@@ -104,7 +103,7 @@ class _Reader:
             raise self._error(f"has one of its {what} twice")
         return found
 
-    def _chain(self, labels: list[str], names: list[str], template: Patterns | None, n_weights: int) -> Any:
+    def _chain(self, labels: list[str], names: list[str], template: Patterns | None, n_weights: int) -> LinearChain:
         n, known = len(labels), {"u": 1, "b": 2, "*": 3}
         kinds = np.array([known.get(name[:1], 0) for name in names], dtype=np.int64)
         if not kinds.all():
@@ -116,28 +115,12 @@ class _Reader:
         within = numbers - starts[owner]
         node = (on_nodes[owner] > 0) & (within < n)
         cells = within - np.where(on_nodes[owner] > 0, n, 0)
-        # The first pattern b... without macros is on every edge.
         plain = None
-        if template is not None and template.transitions:
+        if template is not None and template.transitions:  # the first pattern b... without macros is on every edge
             plain = next(line for line in template.text.split("\n") if line[:1] == "b" and "%" not in line)
-        everywhere = np.array([name == plain for name in names], dtype=bool)
-        place = np.cumsum(~everywhere) - 1
-        pair, other = ~node & everywhere[owner], ~node & ~everywhere[owner]
-        kept = [name for name, gone in zip(names, everywhere.tolist(), strict=True) if not gone]
-        chain = LinearChain(
-            labels,
-            *names_of(kept),
-            np.stack([place[owner[node]], within[node]]),
-            weights[node],
-            np.stack([cells[pair] // n, cells[pair] % n]),
-            weights[pair],
-            np.stack([place[owner[other]], cells[other] // n, cells[other] % n]),
-            weights[other],
-            template,
-        )
-        return to_tagger(chain, len(self.data), "Wapiti")
+        return LinearChain.of_names(labels, names, node, owner, np.where(node, within, cells), weights, template, plain)
 
-    def _weights(self, count: int, size: int) -> tuple[Any, Any]:
+    def _weights(self, count: int, size: int) -> tuple[Ints, Floats]:
         numbers: list[int] = []
         values: list[float] = []
         for _ in range(count):
@@ -160,3 +143,6 @@ class _Reader:
         if len(np.unique(found)) != len(found):
             raise self._error("has a weight twice")
         return found, np.array(values, dtype=np.float64)
+
+
+TOOL = Tool("Wapiti", MAGIC, "=", limit, parse)
