@@ -23,10 +23,10 @@ class Watch:
 @contextmanager
 def watched() -> Iterator[Watch]:
     """Watch the solver that an estimator's `fit` runs; a Result's history has wall seconds only."""
-    from partwise.estimators import training
+    from partwise.estimators import base
 
     watch = Watch()
-    solve = training.solve
+    solve = base.solve
 
     def watching(*arguments: Any, callback: Any = None, **options: Any) -> Any:
         begin = time.process_time()
@@ -40,11 +40,11 @@ def watched() -> Iterator[Watch]:
         watch.total = time.process_time() - begin
         return result
 
-    training.solve = watching
+    base.solve = watching
     try:
         yield watch
     finally:
-        training.solve = solve
+        base.solve = solve
 
 
 def history_of(result: Any, watch: Watch) -> Record:

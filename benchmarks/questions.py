@@ -17,6 +17,7 @@ QUESTIONS = {
     "dep": "benchmarks.dep",
     "structures": "benchmarks.structures",
     "graph": "benchmarks.graph",
+    "front-page": "benchmarks.front_page",
     "grammar": "benchmarks.grammar",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",

@@ -151,10 +151,10 @@ def fit_partwise(
 @contextmanager
 def _under(l1: float, l2: float, tol: float, target: float | None) -> Iterator[None]:
     """The next fit has this elastic net, and stops at the tolerance and at an objective no higher than the target."""
-    from partwise.estimators import training
+    from partwise.estimators import base
     from partwise.problem.penalties import L2, ElasticNet
 
-    solve = training.solve
+    solve = base.solve
 
     def sparse(problem: Any, *arguments: Any, callback: Any = None, **options: Any) -> Any:
         def done(progress: Any) -> bool:
@@ -165,11 +165,11 @@ def _under(l1: float, l2: float, tol: float, target: float | None) -> Iterator[N
         penalty = ElasticNet(l1, l2) if l1 else L2(l2)
         return solve(problem.with_penalty(penalty), *arguments, **{**options, "callback": done})
 
-    training.solve = sparse
+    base.solve = sparse
     try:
         yield
     finally:
-        training.solve = solve
+        base.solve = solve
 
 
 def _judged(dataset: Any, state: Any, transitions: Any, predicted: Any, c1: float, c2: float) -> Record:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
+from benchmarks.front_page import fastest
 from benchmarks.measure import SystemFailed, first_within, peak_mb, run_apart
 from benchmarks.questions import QUESTIONS, choose
 from benchmarks.report import comparison, conclude, finish, medians, save, write_json
@@ -138,3 +139,32 @@ def test_ratios_of_whole_jobs():
     runs = [{**run, "seconds": run["cpu_seconds"] + k} for run in (ours, theirs) for k in range(3)]
     assert ratios(runs) == pytest.approx({"seconds": 31 / 3, "cpu_seconds": 15, "predict_cpu_seconds": 10})
     assert ratios([runs[0]]) == {}
+
+
+class TestFrontPage:
+    RECORDS = (
+        {"system": "partwise-eg", "l2": 2.0, "cpu_seconds_to_target": 3.0},
+        {"system": "partwise-lbfgs", "l2": 2.0, "cpu_seconds_to_target": 9.0},
+        {"system": "crfsuite-lbfgs", "l2": 2.0, "cpu_seconds_to_target": 45.0},
+        {"system": "partwise-auto", "dataset": "mnist", "l2": 1.0, "cpu_seconds_to_target": 5.0},
+        {"system": "sklearn-sag", "dataset": "mnist", "l2": 1.0, "more_than_cpu_seconds": 60.0},
+        {"system": "sklearn-saga", "dataset": "mnist", "l2": 1.0, "cpu_seconds_to_target": 70.0},
+        {"system": "partwise-auto", "dataset": "a9a", "l2": 1.0, "cpu_seconds_to_target": 0.1},
+    )
+
+    def test_the_fastest_run_of_each_library_counts(self):
+        assert fastest(self.RECORDS) == {
+            "CRF, CoNLL-2000 chunks, l2 = 2": [("partwise", 3.0, True), ("crfsuite", 45.0, True)],
+            "multinomial, MNIST, l2 = 1": [("partwise", 5.0, True), ("sklearn", 70.0, True)],
+        }
+
+    def test_a_stopped_run_counts_where_no_other_arrived(self):
+        ((_, runs),) = fastest(self.RECORDS[3:5]).items()
+        assert runs[1] == ("sklearn", 60.0, False)
+
+    def test_the_picture_is_drawn(self, tmp_path):
+        records = tmp_path / "records.json"
+        write_json(records, self.RECORDS)
+        answer = CliRunner().invoke(main, ["front-page", str(records), "-o", str(tmp_path / "rivals.png")])
+        assert answer.exit_code == 0, answer.output
+        assert (tmp_path / "rivals.png").read_bytes().startswith(b"\x89PNG")

@@ -1,9 +1,10 @@
 """Training on a Dask cluster (extra ``dask``).
 
     from dask.distributed import Client
-    from partwise import SequenceTagger, distributed
+    from partwise import SequenceTagger
+    from partwise.out_of_core import cluster
 
-    found = distributed.open("chunks.parts", Client("scheduler:8786"))
+    found = cluster.open("chunks.parts", Client("scheduler:8786"))
     tagger = found.estimator(C=0.5).fit(found)
 
 The folder is one that `partwise.out_of_core.partitions.write` or ``partwise partition`` wrote, in a place that all
