@@ -14,10 +14,9 @@ from helpers.report_cases import fitted, read, texts_of
 from partwise.metrics import calibration
 from partwise.problem.result import Result
 from partwise.report import convergence_plots, draw_arcs, draw_curve, draw_reliability, draw_tree, write_report
-from partwise.report.axes import linear_ticks
-from partwise.report.parts import confusion, contrast
+from partwise.report.parts import confusion, contrast, in_words
+from partwise.report.plots import linear_ticks
 from partwise.report.svg import colour_of
-from partwise.report.words import in_words
 
 WORDS = [f"w{k}-{'x' * (k % 9)}" for k in range(60)]
 NUMBER = re.compile(r"-?\d+\.?\d*")
@@ -208,7 +207,7 @@ def test_texts_can_be_read():
         assert contrast(rgb(light), rgb(strong)) >= 4.5, name
     for share in np.linspace(0, 1, 41):
         matrix = [[share, 1 - share], [1 - share, share]]
-        for row in confusion((["a", "b"], matrix))["rows"]:
+        for row in confusion(["a", "b"], matrix)["rows"]:
             for cell in row["cells"]:
                 assert contrast(rgb(cell["colour"]), rgb(cell["ink"])) >= 4.5, share
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)

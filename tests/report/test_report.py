@@ -21,7 +21,7 @@ from partwise.report import (
     draw_tree,
     write_report,
 )
-from partwise.report.axes import log_ticks
+from partwise.report.plots import log_ticks
 
 SECTIONS = ["scores", "summary", "convergence", "confusion", "calibration", "examples", "weights", "settings"]
 TAGS = frozenset(

@@ -186,7 +186,7 @@ def _report(
     """
     from partwise.cli import reporting
     from partwise.report import draw_curve
-    from partwise.report.words import titled
+    from partwise.report.parts import titled
 
     columns = ("score", "relative_gap", "passes", "seconds", "n_nonzero")
     rows = {f"{point[over]:.4g}": {name: _said(name, point[name]) for name in columns} for point in points}

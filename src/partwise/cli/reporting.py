@@ -97,7 +97,7 @@ def dev_curve(name: str, score: float, callbacks: Sequence[Any], passes: float) 
     They are those of --early-stopping, or those seen on the way (`DevScore`) and the last one.
     """
     from partwise.report import draw_curve
-    from partwise.report.words import titled
+    from partwise.report.parts import titled
 
     scores: list[tuple[float, float]] = []
     for each in callbacks:

@@ -8,12 +8,11 @@ Pictures are SVG made from plain lists; notebooks show them, reports take them. 
 
 from partwise.report.arcs import draw_arcs
 from partwise.report.comparison import Comparison, compare
-from partwise.report.constituents import draw_tree
-from partwise.report.drawings import draw_tags
 from partwise.report.page import write_report
 from partwise.report.plots import convergence_plots, draw_curve, draw_reliability
-from partwise.report.spans import draw_spans
 from partwise.report.svg import Drawing
+from partwise.report.tags import draw_spans, draw_tags
+from partwise.report.trees import draw_tree
 
 __all__ = [
     "Comparison",

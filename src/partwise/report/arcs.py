@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from partwise.report.drawings import INK, LONGEST, SIZE, STYLE, WRONG, check_lengths
-from partwise.report.svg import Drawing, clean, picture, shorten, text, text_width
+from partwise.report.svg import (
+    INK,
+    SIZE,
+    STYLE,
+    WRONG,
+    Drawing,
+    check_lengths,
+    picture,
+    shape,
+    shorten,
+    text,
+    text_width,
+)
 
 _BLUE, _GREY = "#3e6fb0", "#6b7785"
-_MARGIN = 12.0  # at both ends of a line, where arcs come in from another one
-_BELOW = 22.0  # from one level of dashed arcs to the next
+#: The margin at both ends of a line, where arcs come in from another line.
+_MARGIN = 12.0
+#: From one level of dashed arcs to the next.
+_BELOW = 22.0
 
 
 @dataclass(frozen=True)
 class _Arc:
+    """An arc from a head to its word; below: the gold arc of a wrong one, dashed under the words."""
+
     head: int
     word: int
     name: str
     colour: str
-    below: bool = False  # the gold one of a wrong arc: dashed, under the words
+    below: bool = False
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -28,14 +42,14 @@ class _Arc:
 
 
 def draw_arcs(
-    tokens: Sequence[Any],
+    tokens: Sequence[object],
     heads: Sequence[int],
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[object] | None = None,
     gold_heads: Sequence[int] | None = None,
     *,
     max_width: float = 860.0,
 ) -> Drawing:
-    """A dependency tree: arcs from heads to their words, above the sentence.
+    """Draw a dependency tree: arcs from heads to their words, above the sentence.
 
     Arcs that differ from `gold_heads` are red, with the gold ones below the sentence, dashed. Where a sentence is
     broken into lines, an arc between two lines leaves the one at its end and comes in at the beginning of the other.
@@ -56,8 +70,8 @@ def draw_arcs(
         bad = [int(head) for head in given if not 0 <= int(head) <= n]
         if bad:
             raise ValueError(f"{name}: {bad[0]} is not one of the words 1 to {n}, nor 0 for the root")
-    words = [shorten(clean(token), LONGEST) for token in tokens]
-    names = [""] * n if labels is None else [shorten(clean(label), 16) for label in labels]
+    words = list(map(shorten, tokens))
+    names = [""] * n if labels is None else [shorten(label, 16) for label in labels]
     widths = [max(text_width(word, SIZE) + 22, 46.0) for word in words]
     arcs: list[_Arc] = []
     for k, head in enumerate(int(head) for head in heads):
@@ -80,7 +94,7 @@ def draw_arcs(
 
 
 def _lines(widths: Sequence[float], most: float) -> list[tuple[int, int]]:
-    """Ranges of words that fit into a line; all lines but the last are about as long."""
+    """Return ranges of words that fit into a line; all lines but the last are about as long."""
     n_lines = max(1, -(-int(sum(widths)) // int(max(most - 2 * _MARGIN, 1))))
     goal = max(sum(widths) / n_lines, 1.0)
     found: list[tuple[int, int]] = []
@@ -126,7 +140,7 @@ class _Line:
         return body
 
     def _levels(self, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
-        """How high each arc goes: one more than the highest it spans or crosses in this line."""
+        """Return the level of each arc: one more than the highest that it spans or crosses in this line."""
         levels: dict[_Arc, int] = {}
         placed: list[tuple[tuple[int, int], int]] = []
         cut = [(self._cut(arc), arc) for arc in arcs if arc.head != arc.word]
@@ -141,33 +155,33 @@ class _Line:
         return levels
 
     def _cut(self, arc: _Arc) -> tuple[int, int]:
-        """The part of an arc in this line; one word beyond it where it goes on."""
+        """Return the part of an arc in this line, and one word beyond the line where the arc continues."""
         low, high = arc.ends
         return max(low, self.begin - 1), min(high, self.end)
 
     def _root(self, arc: _Arc) -> list[str]:
         x, top = self.middles[arc.word - self.begin], self.top + 10.0
         return [
-            f'<path d="M{x:.1f} {top:.1f}V{self.base - 5:.1f}" stroke="{arc.colour}" fill="none"/>',
+            shape("path", d=f"M{x:.1f} {top:.1f}V{self.base - 5:.1f}", stroke=arc.colour, fill="none"),
             _tip(x, self.base - 4, arc.colour, down=True),
             text(x + 4, top + 4, arc.name or "root", anchor="start", cls="pw-small", fill=arc.colour),
         ]
 
     def _shapes(self, arc: _Arc, base: float, top: float) -> list[str]:
-        """The arc from its head's place at `base` over `top` to its word's; to the edge, where these are elsewhere."""
+        """Return an arc from `base` over `top`; to the line's edge where the head or the word is in another line."""
         low, high = arc.ends
-        left = self._place(low, 6) if low >= self.begin else None
-        right = self._place(high, -6) if high < self.end else None
+        # An arc meets a word a little to the side where its other end is.
+        left = self.middles[low - self.begin] + 6 if low >= self.begin else None
+        right = self.middles[high - self.begin] - 6 if high < self.end else None
         turn = 10.0 if top < base else -10.0
-        path = f"M{left:.1f} {base:.1f}V{top + turn:.1f}Q{left:.1f} {top:.1f} {left + 10:.1f} {top:.1f}" if left else ""
-        path = path or f"M2 {top:.1f}"
-        path += (
-            f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
-            if right
-            else f"H{self.right - 2:.1f}"
-        )
-        dash = ' stroke-dasharray="4 3"' if arc.below else ""
-        body = [f'<path d="{path}" stroke="{arc.colour}" stroke-width="1.4" fill="none"{dash}/>']
+        path, end = f"M2 {top:.1f}", f"H{self.right - 2:.1f}"
+        if left:
+            path = f"M{left:.1f} {base:.1f}V{top + turn:.1f}Q{left:.1f} {top:.1f} {left + 10:.1f} {top:.1f}"
+        if right:
+            end = f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
+        dashes = "4 3" if arc.below else None
+        line = shape("path", d=path + end, stroke=arc.colour, stroke_width=1.4, fill="none", stroke_dasharray=dashes)
+        body = [line]
         tip = right if arc.word == high else left
         if tip is not None:
             body.append(_tip(tip, base, arc.colour, down=not arc.below))
@@ -178,11 +192,7 @@ class _Line:
                 body.append(text(place, top - 4, arc.name, cls="pw-small", fill=arc.colour))
         return body
 
-    def _place(self, word: int, aside: float) -> float:
-        """Where an arc meets a word: a little to the side its other end is on."""
-        return self.middles[word - self.begin] + aside
-
 
 def _tip(x: float, y: float, colour: str, down: bool) -> str:
     back = -7 if down else 7
-    return f'<path d="M{x:.1f} {y:.1f}l-3.5 {back}h7z" fill="{colour}"/>'
+    return shape("path", d=f"M{x:.1f} {y:.1f}l-3.5 {back}h7z", fill=colour)

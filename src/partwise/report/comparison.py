@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from partwise.problem.result import Result, relative
 from partwise.support.arrays import Floats
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 #: Relative gaps whose times the table has.
 LEVELS = (1e-1, 1e-2, 1e-3)
-#: Colours that can be told apart by most eyes (Okabe and Ito's, black last), and lines for more runs than that.
+#: Colours that most people can tell apart (Okabe and Ito's, black last), and lines for more runs than colours.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 _LINES = ("-", "--", ":", "-.")
 _MARKERS = "osD^vPX*"
 
 
-def compare(results: Mapping[str, Any] | Iterable[Any]) -> Comparison:
+def compare(results: Mapping[str, object] | Iterable[object]) -> Comparison:
     """Set runs on the same problem side by side.
 
     Parameters
@@ -58,11 +63,8 @@ class Comparison:
         self.runs = runs
         self._best = min(runs, key=lambda name: runs[name].primal)
         self._lowest = max(runs, key=lambda name: runs[name].dual)
-        self.primal, self.dual = runs[self._best].primal, runs[self._lowest].dual
-        self._check()
-
-    def _check(self) -> None:
-        above, below = self.runs[self._lowest], self.runs[self._best]
+        above, below = runs[self._lowest], runs[self._best]
+        self.primal, self.dual = below.primal, above.dual
         if above.dual - above.rounding > below.primal + below.rounding:
             raise ValueError(
                 f"the lower bound of {self._lowest!r}, {above.dual:.6g}, is above the value of {self._best!r}, "
@@ -70,17 +72,17 @@ class Comparison:
             )
 
     def above_best(self, name: str) -> Floats:
-        """How far the values of a run are above the largest lower bound, over the smallest value."""
+        """Return how far the values of a run are above the largest lower bound, over the smallest value."""
         bound = self.dual if math.isfinite(self.dual) else self.primal
         return (self.runs[name].history["primal"] - bound) / (abs(self.primal) or 1.0)
 
     def relative_gaps(self, name: str) -> Floats:
-        """The relative gaps of a run's history."""
+        """Return the relative gaps of a run's history."""
         history = self.runs[name].history
         return np.array([relative(gap, primal) for gap, primal in zip(history["gap"], history["primal"], strict=True)])
 
     def first(self, name: str, level: float) -> tuple[float, float] | None:
-        """(passes, seconds) at a run's first certificate with a relative gap of at most `level`; None if none has."""
+        """Return (passes, seconds) of a run's first certificate with a relative gap of at most `level`, or None."""
         reached = np.flatnonzero(self.relative_gaps(name) <= level)
         if not reached.size:
             return None
@@ -91,24 +93,14 @@ class Comparison:
         heads = ["run", "status", "passes", "seconds", "primal", "gap", "rel. gap"]
         rows = [[*heads, *(f"s to {level:g}" for level in LEVELS)]]
         for name, run in sorted(self.runs.items(), key=lambda item: (item[1].relative_gap, item[1].seconds)):
-            found = [self.first(name, level) for level in LEVELS]
-            rows.append(
-                [
-                    name,
-                    run.status,
-                    f"{run.passes:.4g}",
-                    f"{run.seconds:.3g}",
-                    f"{run.primal:.8g}",
-                    f"{run.gap:.2g}",
-                    f"{run.relative_gap:.1e}",
-                    *("-" if each is None else f"{each[1]:.3g}" for each in found),
-                ]
-            )
+            numbers = f"{run.passes:.4g} {run.seconds:.3g} {run.primal:.8g} {run.gap:.2g} {run.relative_gap:.1e}"
+            reached = [self.first(name, level) for level in LEVELS]
+            times = ["-" if each is None else f"{each[1]:.3g}" for each in reached]
+            rows.append([name, run.status, *numbers.split(), *times])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = []
         for row in rows:
-            left, right = row[:2], row[2:]
-            cells = [*map(str.ljust, left, widths), *map(str.rjust, right, widths[2:])]
+            cells = [*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])]
             lines.append("  ".join(cells).rstrip())
         known = f"the optimum is between {self.dual:.8g} ({self._lowest}) and {self.primal:.8g} ({self._best})"
         if not math.isfinite(self.dual):
@@ -117,7 +109,7 @@ class Comparison:
 
     __repr__ = __str__
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Figure:
         """Draw gaps, and primal values above the best bound, against passes and seconds (extra "plot").
 
         Axes are logarithmic. A ring at the end of a curve: the run did not reach its tolerance. The grey area is below
@@ -171,7 +163,7 @@ class Comparison:
             panels[0].legend()
         return figure
 
-    def _draw(self, panel: Any, number: int, name: str, axis: str, values: Floats) -> None:
+    def _draw(self, panel: Axes, number: int, name: str, axis: str, values: Floats) -> None:
         x = self.runs[name].history[axis]
         # Logarithmic axes have no place for what is not positive, such as the start before the first pass.
         shown = np.isfinite(values) & (values > 0) & (x > 0)
@@ -184,7 +176,7 @@ class Comparison:
             face = colour if self.runs[name].converged else "white"
             panel.plot(x[shown][-1], values[shown][-1], "o", markersize=7, color=colour, markerfacecolor=face, zorder=3)
 
-    def savefig(self, path: Any, **options: Any) -> None:
+    def savefig(self, path: str | os.PathLike[str] | BinaryIO, **options: object) -> None:
         """Draw, and write the figure to a file; options are those of matplotlib's `savefig`."""
         from matplotlib import pyplot
 
@@ -193,7 +185,7 @@ class Comparison:
         pyplot.close(figure)
 
     def _repr_png_(self) -> bytes | None:
-        """What notebooks show; nothing without matplotlib, where they show the table."""
+        """Return what notebooks show; None without matplotlib, where they show the table."""
         try:
             import matplotlib  # noqa: F401
         except ImportError:
@@ -203,7 +195,7 @@ class Comparison:
         return file.getvalue()
 
 
-def _named(results: Mapping[str, Any] | Iterable[Any]) -> dict[str, Result]:
+def _named(results: Mapping[str, object] | Iterable[object]) -> dict[str, Result]:
     if isinstance(results, Mapping):
         return {str(name): _result(run, repr(str(name))) for name, run in results.items()}
     if isinstance(results, Result) or hasattr(results, "result_"):
@@ -217,7 +209,7 @@ def _named(results: Mapping[str, Any] | Iterable[Any]) -> dict[str, Result]:
     return found
 
 
-def _result(run: Any, where: str) -> Result:
+def _result(run: object, where: str) -> Result:
     found = getattr(run, "result_", run)
     if not isinstance(found, Result):
         raise TypeError(f"compare: run {where} is no Result and has none, it is of type {type(run).__name__}")

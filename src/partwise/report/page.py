@@ -7,18 +7,23 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
+from numpy.typing import ArrayLike
 
 from partwise.io.files import atomic_write
 from partwise.problem.result import HISTORY, Result
 from partwise.report import parts as shown
-from partwise.report.parts import number
+from partwise.report.parts import STATUS, Scores, SupportsGroups, number
 from partwise.report.plots import convergence_plots
-from partwise.report.svg import Drawing, clean, safe
-from partwise.report.words import STATUS
+from partwise.report.svg import Drawing, clean
 from partwise.solvers.engine.registry import has_certificates
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+    from partwise.metrics import Calibration
 
 #: Certificates that a plot is worth; fewer are a table.
 _ENOUGH = 6
@@ -30,14 +35,14 @@ def write_report(
     *,
     title: str = "Training report",
     subtitle: str = "",
-    scores: Mapping[str, Any] | None = None,
-    plots: Iterable[Any] = (),
-    calibration: Any = None,
-    confusion: tuple[Sequence[Any], Any] | None = None,
-    top_features: Any = None,
-    examples: Iterable[Any] = (),
-    sections: Iterable[tuple[str, Mapping[str, Any], Iterable[Any]]] = (),
-    settings: Mapping[str, Any] | None = None,
+    scores: Scores | None = None,
+    plots: Iterable[object] = (),
+    calibration: Calibration | None = None,
+    confusion: tuple[Sequence[object], ArrayLike] | None = None,
+    top_features: shown.Groups | SupportsGroups | None = None,
+    examples: Iterable[object] = (),
+    sections: Iterable[tuple[str, Scores, Iterable[object]]] = (),
+    settings: Mapping[str, object] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> None:
     """Write a report to an HTML file; every part is optional, and all text is escaped.
@@ -72,70 +77,45 @@ def write_report(
     notes : mapping, optional
         More to say about "confusion" and "weights": a sentence each.
     """
-    with atomic_write(path, "w") as file:
-        file.write(
-            render(
-                result,
-                title=title,
-                subtitle=subtitle,
-                scores=scores,
-                plots=plots,
-                calibration=calibration,
-                confusion=confusion,
-                top_features=top_features,
-                examples=examples,
-                sections=sections,
-                settings=settings,
-                notes=notes,
-            )
-        )
-
-
-def render(result: Result | Mapping[str, Result] | None = None, **parts: Any) -> str:
-    """The report as text; see `write_report`."""
     import partwise
 
-    cards, tables = shown.scores(parts.get("scores") or {})
+    cards, tables = shown.scores(scores or {})
     results = result if isinstance(result, Mapping) else {} if result is None else {"": result}
-    examples = [_example(example) for example in parts.get("examples") or ()]
-    page: str = _template().render(
+    drawings = list(map(_example, examples))
+    page = _template().render(
         version=partwise.__version__,
-        title=parts.get("title", "Training report"),
-        subtitle=parts.get("subtitle", ""),
-        results=[{"of": of, **summary(each)} for of, each in results.items()],
+        title=title,
+        subtitle=subtitle,
+        results=[{"of": of, **_summary(each)} for of, each in results.items()],
         score_cards=cards,
         score_tables=tables,
-        plots=[plot if isinstance(plot, Drawing) else clean(plot) for plot in parts.get("plots") or ()],
-        calibration=shown.calibration(parts.get("calibration")),
-        confusion=shown.confusion(parts.get("confusion")),
-        weights=shown.weights(parts.get("top_features")),
-        examples=examples,
-        drawn=any(isinstance(each["drawing"], Drawing) for each in examples),
-        sections=[_section(*section) for section in parts.get("sections") or ()],
-        settings=shown.settings(parts.get("settings") or {}),
-        notes=parts.get("notes") or {},
+        plots=[plot if isinstance(plot, Drawing) else clean(plot) for plot in plots],
+        calibration=None if calibration is None else shown.calibration(calibration),
+        confusion=None if confusion is None else shown.confusion(*confusion),
+        weights=shown.weights(top_features),
+        examples=drawings,
+        drawn=any(isinstance(each["drawing"], Drawing) for each in drawings),
+        sections=[_section(*section) for section in sections],
+        settings=shown.settings(settings or {}),
+        notes=notes or {},
     )
-    return page
+    with atomic_write(path, "w") as file:
+        file.write(page)
 
 
-def summary(result: Result) -> dict[str, Any]:
-    """What a report says of a result."""
-    certified = math.isfinite(result.gap)
-    status = STATUS.get(result.status, result.status)
-    cards: list[dict[str, str]] = [
-        {"name": "status", "value": status, "mood": "good" if result.status == "converged" else "open"},
-        {"name": "solver", "value": result.solver},
-        {"name": "primal", "value": number(result.primal)},
-    ]
-    if certified:
-        cards += [
-            {"name": "dual", "value": number(result.dual)},
-            {"name": "relative gap", "value": f"{result.relative_gap:.1e}"},
-        ]
+def _summary(result: Result) -> dict[str, object]:
+    """Return what a report says of a result."""
+    cards = {
+        "status": STATUS.get(result.status, result.status),
+        "solver": result.solver,
+        "primal": number(result.primal),
+    }
+    if math.isfinite(result.gap):
+        cards |= {"dual": number(result.dual), "relative gap": f"{result.relative_gap:.1e}"}
         dual, primal = _apart(result)
-        where = (
-            f"lies between {dual} and {primal}" if dual != primal else f"is {result.primal:.10g} in double precision"
-        )
+        where = f"lies between {dual} and {primal}"
+        if dual == primal:
+            where = f"is {result.primal:.10g} in double precision"
         sentence = (
             f"The best objective that any weights can reach {where}: "
             f"these weights are at most {_percent(result.relative_gap)} of their objective away from it."
@@ -152,16 +132,13 @@ def summary(result: Result) -> dict[str, Any]:
             sentence += f"{result.solver} has none."
         else:
             sentence += "the dual value is beyond double precision."
-    # Of how many is not said: some weights only pad the core's registers and belong to no feature.
-    weights = f"{result.n_nonzero:,}"
-    cards += [
-        {"name": "passes", "value": f"{result.passes:.4g}"},
-        {"name": "seconds", "value": f"{result.seconds:.3g}"},
-        {"name": "weights not zero", "value": weights},
-    ]
+    cards |= {"passes": f"{result.passes:.4g}", "seconds": f"{result.seconds:.3g}"}
+    # The number of all weights is left out: some only pad the core's registers and belong to no feature.
+    cards["weights not zero"] = f"{result.n_nonzero:,}"
     n_points = len(result.history.get("passes", ()))
+    moods = {"status": "good" if result.status == "converged" else "open"}
     return {
-        "cards": cards,
+        "cards": [{"name": name, "value": value, "mood": moods.get(name)} for name, value in cards.items()],
         "sentence": sentence,
         "message": _unsaid(result),
         "plots": convergence_plots(result.history) if n_points >= _ENOUGH else [],
@@ -170,7 +147,7 @@ def summary(result: Result) -> dict[str, Any]:
 
 
 def _unsaid(result: Result) -> str:
-    """The remarks of a result's message: the cards and the sentence say the rest."""
+    """Return the remarks of a result's message that the cards and the sentence do not say."""
     said = f"{result.solver}: {result.status} after "
     remarks = []
     for remark in result.message.split("; "):
@@ -181,36 +158,27 @@ def _unsaid(result: Result) -> str:
     return "; ".join(remarks)
 
 
-def _history(result: Result) -> dict[str, Any]:
-    """The certificates as a table."""
-    columns = [[float(value) for value in result.history[name]] for name in HISTORY]
-    rows = [
-        (
-            f"{passes:.4g}",
-            [f"{seconds:.3g}", number(primal), number(dual), f"{gap:.2e}" if math.isfinite(gap) else "–"],
-        )
-        for passes, seconds, primal, dual, gap in zip(*columns, strict=True)
-    ]
+def _history(result: Result) -> dict[str, object]:
+    """Return the certificates as a table."""
+    rows = []
+    for passes, seconds, primal, dual, gap in zip(*(map(float, result.history[name]) for name in HISTORY), strict=True):
+        shown_gap = f"{gap:.2e}" if math.isfinite(gap) else "–"
+        rows.append((f"{passes:.4g}", [f"{seconds:.3g}", number(primal), number(dual), shown_gap]))
     return {"title": "", "corner": HISTORY[0], "columns": HISTORY[1:], "parts": [rows]}
 
 
 def notebook_view(result: Result) -> str:
-    """The summary and the plots as a piece of HTML."""
-    found = summary(result)
-    left = 'style="text-align:left;padding:2px 14px 2px 0"'
-    rows = [
-        f"<tr><td {left}>{safe(card['name'])}</td><td {left}><b>{safe(card['value'])}</b></td></tr>"
-        for card in found["cards"]
-    ]
-    plots = "".join(found["plots"])
-    return (
-        f"<div><table><tbody>{''.join(rows)}</tbody></table><p>{safe(found['sentence'])}</p>"
-        f'<div style="display:flex;flex-wrap:wrap;gap:8px">{plots}</div></div>'
-    )
+    """Return the summary and the plots of a result as a piece of HTML."""
+    source = """<div><table><tbody>{% for card in cards %}
+<tr><td style="{{ style }}">{{ card.name }}</td><td style="{{ style }}"><b>{{ card.value }}</b></td></tr>
+{% endfor %}</tbody></table><p>{{ sentence }}</p>
+<div style="display:flex;flex-wrap:wrap;gap:8px">{% for plot in plots %}{{ plot }}{% endfor %}</div></div>"""
+    view = _environment().from_string(source)
+    return view.render(**_summary(result), style="text-align:left;padding:2px 14px 2px 0")
 
 
 def _apart(result: Result) -> tuple[str, str]:
-    """Dual and primal with as many digits as it takes to tell them apart, as far as there are any."""
+    """Return dual and primal with as many digits as it takes to tell them apart, at most those of a float."""
     for digits in range(6, 17):
         dual, primal = f"{result.dual:.{digits}g}", f"{result.primal:.{digits}g}"
         if dual != primal:
@@ -223,23 +191,28 @@ def _percent(share: float) -> str:
 
 
 @cache
-def _template() -> Any:
+def _environment() -> Environment:
+    """Return what makes pages of templates: everything but finished drawings is escaped."""
     from jinja2 import Environment
 
+    def finalize(value: object) -> object:
+        return value if isinstance(value, Markup) else clean(value)
+
+    return Environment(autoescape=True, finalize=finalize, trim_blocks=True)
+
+
+@cache
+def _template() -> Template:
     source = resources.files("partwise.report").joinpath("page.html").read_text(encoding="utf-8")
-    return Environment(autoescape=True, finalize=_finalize, trim_blocks=True).from_string(source)
+    return _environment().from_string(source)
 
 
-def _finalize(value: Any) -> Any:
-    return value if isinstance(value, Markup) else clean(value)
-
-
-def _example(given: Any) -> dict[str, Any]:
+def _example(given: object) -> dict[str, object]:
     if isinstance(given, tuple) and len(given) == 2:
         return {"title": given[0], "drawing": given[1]}
     return {"title": "", "drawing": given if isinstance(given, Drawing) else clean(given)}
 
 
-def _section(title: str, scores: Mapping[str, Any], examples: Iterable[Any]) -> dict[str, Any]:
+def _section(title: str, scores: Scores, examples: Iterable[object]) -> dict[str, object]:
     cards, tables = shown.scores(scores)
-    return {"title": title, "cards": cards, "tables": tables, "examples": [_example(each) for each in examples]}
+    return {"title": title, "cards": cards, "tables": tables, "examples": list(map(_example, examples))}

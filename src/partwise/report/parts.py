@@ -1,31 +1,89 @@
-"""What the page shows of scores, confusions, weights and settings: texts and colours for the template."""
+"""Parts of a report: scores, confusions, weights and settings as texts and colours for the template."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from partwise.report.svg import clean, shorten
-from partwise.report.words import in_words
+import numpy as np
+from numpy.typing import ArrayLike
 
-#: Labels of a confusion matrix and groups of weights that are shown at most, and of these without being asked.
+from partwise.report.plots import draw_reliability
+from partwise.report.svg import shorten
+
+if TYPE_CHECKING:
+    from partwise.metrics import Calibration
+
+#: Labels of a confusion matrix and groups of weights that are shown at most, and groups that are shown unfolded.
 MOST_LABELS, MOST_GROUPS, OPEN_GROUPS = 30, 60, 12
-_LONGEST = 60  # letters of a label in the table of confusions, where it stands many times
-#: Rows above which a table goes on in another column.
-_LONG = 14
+#: Letters of a label in the table of confusions; rows of a table in one column.
+_LONGEST, _LONG = 60, 14
+
+#: Numbers by name, and tables of numbers.
+Scores = Mapping[str, Any]
+#: Weights by the title of a group: (name, weight) of each.
+Groups = Mapping[str, Sequence[tuple[str, float]]]
+Part = dict[str, object]
+Colour = tuple[int, int, int]
+
+
+class SupportsGroups(Protocol):
+    """Top features of a model."""
+
+    def groups(self) -> Groups: ...
+
+
+_WHOLE = {
+    "tol": "tolerance",
+    "n_jobs": "threads",
+    "random_state": "seed",
+    "n_nonzero": "weights not zero",
+    "max_passes": "most passes",
+    "max_seconds": "most seconds",
+    "max_length": "most words",
+    "min_count": "least count",
+    "dev": "development data",
+}
+_PARTS = {"f1": "F1", "uas": "UAS", "las": "LAS", "clas": "CLAS", "n": ""}
+_NAME = re.compile(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)+")
+_SHORT = re.compile(r"\b(f1|uas|las|clas)\b")
+
+#: How a run ended, by `Result.status`.
+STATUS = {
+    "max_passes": "limit of passes",
+    "max_seconds": "limit of time",
+    "no certificate": "ended",
+}
+
+
+def in_words(name: object) -> str:
+    """Return `relative_gap` as "relative gap", `n_features` as "features", `uas` as "UAS"; other texts as they are."""
+    text = str(name)
+    if text in _WHOLE:
+        return _WHOLE[text]
+    if _NAME.fullmatch(text):
+        text = " ".join(filter(None, (_PARTS.get(part, part) for part in text.split("_"))))
+    return _SHORT.sub(lambda found: _PARTS[found[0]], text)
+
+
+def titled(name: object) -> str:
+    """Return a name in words, as the beginning of a title."""
+    text = in_words(name)
+    return text[:1].upper() + text[1:]
 
 
 def number(value: float) -> str:
-    """Seven digits at most."""
+    """Return a number as text, with at most seven digits."""
     if not math.isfinite(value):
         return "–"
     return f"{value:,.2f}" if 1e3 <= abs(value) < 1e9 else f"{value:.6g}"
 
 
-def cell(value: Any) -> str:
-    """A number of a table as text: four decimals for shares."""
+def cell(value: object) -> str:
+    """Return a value of a table as text: four decimals for shares."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return str(value)
     if isinstance(value, numbers.Integral):
@@ -34,8 +92,8 @@ def cell(value: Any) -> str:
     return f"{plain:.4f}" if abs(plain) <= 1 else number(plain)
 
 
-def scores(given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    """Cards and tables."""
+def scores(given: Scores) -> tuple[list[tuple[str, str]], list[Part]]:
+    """Return cards and tables of scores."""
     if given and all(isinstance(value, Mapping) for value in given.values()):
         flat = all(not isinstance(each, Mapping) for row in given.values() for each in row.values())
         if flat:
@@ -44,29 +102,25 @@ def scores(given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[dict[s
     return cards, [table(in_words(name), value) for name, value in given.items() if isinstance(value, Mapping)]
 
 
-def table(title: str, rows: Mapping[str, Any]) -> dict[str, Any]:
-    """Rows by name; names of rows may be labels, and stay as they are."""
+def table(title: str, rows: Scores) -> Part:
+    """Return a table of rows by name; names of rows may be labels, and stay as they are."""
     if not all(isinstance(row, Mapping) for row in rows.values()):
         rows = {name: {"value": row} for name, row in rows.items()}
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     cells = [(name, [cell(row[c]) if c in row else "" for c in columns]) for name, row in rows.items()]
-    return {"title": title, "columns": list(map(in_words, columns)), "parts": in_columns(cells)}
+    return {"title": title, "columns": list(map(in_words, columns)), "parts": _in_columns(cells)}
 
 
-def in_columns(rows: Sequence[Any]) -> list[Sequence[Any]]:
-    """A long list of rows in two or three parts of about the same length."""
+def _in_columns(rows: list[tuple[str, list[str]]]) -> list[list[tuple[str, list[str]]]]:
+    """Cut a long list of rows into two or three parts of about the same length."""
     n_parts = 1 if len(rows) <= _LONG else 2 if len(rows) <= 2 * _LONG else 3
     size = max(1, -(-len(rows) // n_parts))
     return [rows[k : k + size] for k in range(0, len(rows), size)] or [rows]
 
 
-def confusion(given: tuple[Sequence[Any], Any] | None) -> dict[str, Any] | None:
-    """Rows of counts with their colours."""
-    if given is None:
-        return None
-    import numpy as np
-
-    labels, matrix = [shorten(clean(label), _LONGEST) for label in given[0]], np.asarray(given[1], dtype=np.float64)
+def confusion(names: Sequence[object], counts: ArrayLike) -> Part:
+    """Return rows of counts with their colours."""
+    labels, matrix = [shorten(name, _LONGEST) for name in names], np.asarray(counts, dtype=np.float64)
     if matrix.shape != (len(labels), len(labels)):
         raise ValueError(f"confusion: {len(labels)} labels and a matrix of shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
@@ -97,25 +151,18 @@ def confusion(given: tuple[Sequence[Any], Any] | None) -> dict[str, Any] | None:
     return {"labels": [labels[j] for j in chosen.tolist()], "rows": rows, "left_out": len(labels) - len(chosen)}
 
 
-Colour = tuple[int, int, int]
-
-
 def _blend(a: Colour, b: Colour, share: float) -> Colour:
     red, green, blue = (round(p + (q - p) * share) for p, q in zip(a, b, strict=True))
     return red, green, blue
 
 
 def _ink(paper: Colour) -> str:
-    """Black or white, whichever is easier to read: one of them has a contrast of 4.5 with any colour."""
-    return max("#000000", "#ffffff", key=lambda ink: contrast(paper, _rgb(ink)))
-
-
-def _rgb(text: str) -> Colour:
-    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+    """Return black or white, whichever is easier to read: one of them has a contrast of 4.5 with any colour."""
+    return "#000000" if contrast(paper, (0, 0, 0)) >= contrast(paper, (255, 255, 255)) else "#ffffff"
 
 
 def contrast(a: Colour, b: Colour) -> float:
-    """The ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
+    """Return the ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
     low, high = sorted(map(_luminance, (a, b)))
     return (high + 0.05) / (low + 0.05)
 
@@ -128,9 +175,9 @@ def _luminance(colour: Colour) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def weights(given: Any) -> dict[str, Any]:
-    """Groups of bars: those with the largest weights, and the others, in the order given."""
-    groups = {} if given is None else given.groups() if hasattr(given, "groups") else given
+def weights(given: Groups | SupportsGroups | None) -> Part:
+    """Return groups of bars: those with the largest weights, and the others, in the order given."""
+    groups = given if isinstance(given, Mapping) else {} if given is None else given.groups()
     listed = [(title, [(name, float(weight)) for name, weight in rows]) for title, rows in groups.items() if rows]
     sizes = [max(abs(weight) for _, weight in rows) for _, rows in listed]
     largest = max(sizes, default=0.0) or 1.0
@@ -143,7 +190,7 @@ def weights(given: Any) -> dict[str, Any]:
     }
 
 
-def _group(title: str, rows: Sequence[tuple[str, float]], largest: float) -> dict[str, Any]:
+def _group(title: str, rows: Sequence[tuple[str, float]], largest: float) -> Part:
     bars = [
         {
             "name": name,
@@ -156,12 +203,8 @@ def _group(title: str, rows: Sequence[tuple[str, float]], largest: float) -> dic
     return {"title": title, "bars": bars}
 
 
-def calibration(given: Any) -> dict[str, Any] | None:
-    """The two numbers, the diagram and its table."""
-    if given is None:
-        return None
-    from partwise.report.plots import draw_reliability
-
+def calibration(given: Calibration) -> Part:
+    """Return the two numbers of a calibration, the diagram and its table."""
     rows = {
         f"{given.edges[b]:g} to {given.edges[b + 1]:g}": {
             "answers": int(given.count[b]),
@@ -177,17 +220,14 @@ def calibration(given: Any) -> dict[str, Any] | None:
     }
 
 
-def settings(given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values in words."""
-    texts = {name: _bytes(value) if name == "memory_limit" else _setting(value) for name, value in given.items()}
-    return [(in_words(name), text) for name, text in texts.items()]
+def settings(given: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return names and values in words."""
+    return [(in_words(name), _setting(name, value)) for name, value in given.items()]
 
 
-def _bytes(value: Any) -> str:
-    return f"{value / 1e9:g} GB" if isinstance(value, numbers.Real) else _setting(value)
-
-
-def _setting(value: Any) -> str:
+def _setting(name: str, value: object) -> str:
+    if name == "memory_limit" and isinstance(value, (int, float)):
+        return f"{value / 1e9:g} GB"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
-from partwise.models.constituents.treebank.nodes import is_parsed
-from partwise.report.drawings import INK, LONGEST, SIZE, STYLE, WRONG
-from partwise.report.svg import Drawing, clean, colour_of, picture, shorten, text, text_width
+from partwise.models.constituents.treebank.nodes import Tree, is_parsed
+from partwise.report.svg import INK, SIZE, STYLE, WRONG, Drawing, colour_of, picture, shape, shorten, text, text_width
 
-_STEP = 40.0  # from one level to the next
-_GAP = 48.0  # between two trees
-_CAPTION = 22.0
+#: From one level to the next, between two trees, and the height of a caption.
+_STEP, _GAP, _CAPTION = 40.0, 48.0, 22.0
+#: The share of a line that is filled before the line may be broken.
+_FILLED = 0.6
 
-_FILLED = 0.6  # of a line, at least: after that it may be broken where few phrases are
-
+#: A phrase's label and words: from begin up to, not including, end.
 Phrase = tuple[str, int, int]
 
 
-def draw_tree(tree: Any, gold: Any = None, *, max_width: float = 890.0) -> Drawing:
-    """A tree of nested tuples (label, child, ...); whatever is not a tuple or a list is a word.
+def draw_tree(tree: Tree, gold: Tree | None = None, *, max_width: float = 890.0) -> Drawing:
+    """Draw a tree of nested tuples (label, child, ...); whatever is not a tuple or a list is a word.
 
-    With `gold`, the right tree of the same words, both are drawn where they differ: phrases and tags that the other
+    Where the tree differs from `gold`, the gold tree of the same words, both are drawn: phrases and tags that the other
     tree does not have are red. They stand side by side if there is room, else one above the other.
 
-    A tree that is wider than `max_width` is broken into lines, as its sentence is. Each line has the phrases of its
-    words; one that goes on in another line has a dashed edge, and above are the names of those that all of its words
-    are in.
+    A tree that is wider than `max_width` is broken into lines. Each line has the phrases of its words; a phrase that
+    continues in another line has a dashed edge. Above a line are the names of the phrases that have all of its words.
 
     Raises
     ------
@@ -50,33 +47,33 @@ def draw_tree(tree: Any, gold: Any = None, *, max_width: float = 890.0) -> Drawi
 
 @dataclass
 class _Node:
+    """A phrase, a tag or a word, with the words that it has: from `begin` up to, not including, `end`."""
+
     name: str
     depth: int
     parent: int | None
     inner: bool
-    begin: int = 0  # the words it has: [begin, end)
+    begin: int = 0
     end: int = 0
 
 
 class _Nodes:
     """The nodes of a tree in pre-order."""
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: object) -> None:
         self.nodes: list[_Node] = []
         # An explicit stack: a tree may be deeper than Python's own allows.
-        stack: list[tuple[Any, int, int | None]] = [(tree, 0, None)]
+        stack: list[tuple[object, int, int | None]] = [(tree, 0, None)]
         n_words = 0
         while stack:
             node, depth, parent = stack.pop()
-            inner = isinstance(node, (tuple, list))
-            if inner and not node:
+            if node in ((), []):
                 raise ValueError("a node of a tree needs a label")
+            label, *children = node if isinstance(node, (tuple, list)) else (node,)
             number = len(self.nodes)
-            name = shorten(clean(node[0] if inner else node), LONGEST)
-            has_children = inner and len(node) > 1
-            self.nodes.append(_Node(name, depth, parent, has_children, n_words, n_words))
-            if has_children:
-                stack.extend((child, depth + 1, number) for child in reversed(node[1:]))
+            self.nodes.append(_Node(shorten(label), depth, parent, bool(children), n_words, n_words))
+            if children:
+                stack.extend((child, depth + 1, number) for child in reversed(children))
             else:
                 n_words += 1
                 self.nodes[-1].end = n_words
@@ -92,7 +89,7 @@ class _Nodes:
         return Counter((one.name, one.begin, one.end) for one in self.nodes if one.inner)
 
     def without(self, other: _Nodes) -> set[int]:
-        """The numbers of the phrases and tags that the other tree does not have, or not so often."""
+        """Return the numbers of the phrases and tags that the other tree does not have, or not as often."""
         extra = self.phrases() - other.phrases()
         found = set()
         for k, one in enumerate(self.nodes):
@@ -102,7 +99,7 @@ class _Nodes:
         return found
 
     def widths(self) -> list[float]:
-        """The room that each word needs; the box of its tag too."""
+        """Return the width that each word needs, with the box of its tag."""
         n_children = Counter(one.parent for one in self.nodes)
         found = []
         for one in self.nodes:
@@ -114,7 +111,7 @@ class _Nodes:
         return found
 
     def lines(self, most: float) -> list[_Line]:
-        """The tree in lines of at most this width, broken where few phrases are."""
+        """Return the tree in lines of at most this width, broken where few phrases are."""
         widths = self.widths()
         whole = _Line(self, 0, len(widths), widths)
         if whole.width <= most:
@@ -145,7 +142,7 @@ class _Line:
     def __init__(self, tree: _Nodes, begin: int, end: int, widths: list[float]) -> None:
         self.nodes, self.begin, self.end = tree.nodes, begin, end
         mine = [k for k, one in enumerate(tree.nodes) if one.begin < end and one.end > begin]
-        # The first of those with all of the line's words that go on beyond it are named, not drawn, but for the last.
+        # Phrases that have all of the line's words and more are named, not drawn, but for the last one.
         self.path: list[str] = []
         while len(mine) > 1 and self._passes(mine[0]) and self._covers(mine[1]):
             self.path.append(tree.nodes[mine.pop(0)].name)
@@ -161,11 +158,11 @@ class _Line:
         return self.nodes[k].begin <= self.begin and self.nodes[k].end >= self.end and self.nodes[k].inner
 
     def _passes(self, k: int) -> bool:
-        """Whether a node goes on in another line."""
+        """Return whether a node continues in another line."""
         return self.nodes[k].begin < self.begin or self.nodes[k].end > self.end
 
     def _place(self, widths: list[float]) -> float:
-        """Words from left to right, a phrase in the middle of its first and its last child; returns the right end."""
+        """Place words from left to right, a phrase in the middle of its first and last child; return the right end."""
         right = 6.0
         for k in self.mine:
             one = self.nodes[k]
@@ -201,29 +198,25 @@ class _Line:
             x, y = left + self.x[k], top + 8 + _STEP * (one.depth - self.top if one.inner else self.deepest)
             if one.parent in drawn:
                 above = top + 28 + _STEP * (self.nodes[one.parent].depth - self.top)
-                dash = "" if one.inner else ' stroke-dasharray="3 3"'
-                body.append(
-                    f'<path d="M{left + self.x[one.parent]:.1f} {above:.1f}L{x:.1f} {y - 1:.1f}" '
-                    f'stroke="{WRONG if k in red else "#9aa5b1"}" fill="none"{dash}/>'
-                )
+                path = f"M{left + self.x[one.parent]:.1f} {above:.1f}L{x:.1f} {y - 1:.1f}"
+                edge, dashes = WRONG if k in red else "#9aa5b1", None if one.inner else "3 3"
+                body.append(shape("path", d=path, stroke=edge, fill="none", stroke_dasharray=dashes))
             if not one.inner:
                 body.append(text(x, y + 14, one.name, cls="pw-word", fill=INK))
                 continue
             light, strong = ("#fdecea", WRONG) if k in red else colour_of(one.name)
-            edge = f' stroke="{WRONG}" stroke-width="1.5"' if k in red else ""
-            if self._passes(k):
-                edge = (edge or f' stroke="{strong}"') + ' stroke-dasharray="4 3"'
-            width = text_width(one.name, 12) + 12
-            body.append(
-                f'<rect x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="19" rx="5" '
-                f'fill="{light}"{edge}/>'
-            )
+            passes, width = self._passes(k), text_width(one.name, 12) + 12
+            stroke, dashes = strong if passes or k in red else None, "4 3" if passes else None
+            place = {"x": x - width / 2, "y": y, "width": width, "height": 19, "rx": 5}
+            thick = 1.5 if k in red else None
+            box = shape("rect", **place, fill=light, stroke=stroke, stroke_width=thick, stroke_dasharray=dashes)
+            body.append(box)
             body.append(text(x, y + 14, one.name, cls="pw-tag", fill=strong))
         return body
 
 
 def _picture(trees: list[tuple[_Nodes, set[int], str]], most: float) -> Drawing:
-    """Trees with their red nodes and captions."""
+    """Draw trees with their red nodes and captions."""
     parts = [nodes.lines(most) for nodes, _, _ in trees]
     together = sum(lines[0].width for lines in parts) + _GAP * (len(trees) - 1)
     beside = together <= most and all(len(lines) == 1 for lines in parts)
