@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -154,7 +154,7 @@ class Comparison:
             for panel in panels[2:]:
                 panel.set_ylim(bottom=open_below / 3)
                 panel.axhspan(open_below / 3, open_below, color="#808080", alpha=0.15, linewidth=0)
-        figure = panels[0].figure
+        figure: Figure = panels[0].figure
         if own and len(self.runs) > 1:
             handles, names = panels[0].get_legend_handles_labels()
             across = min(len(names), 5)
@@ -176,7 +176,7 @@ class Comparison:
             face = colour if self.runs[name].converged else "white"
             panel.plot(x[shown][-1], values[shown][-1], "o", markersize=7, color=colour, markerfacecolor=face, zorder=3)
 
-    def savefig(self, path: str | os.PathLike[str] | BinaryIO, **options: object) -> None:
+    def savefig(self, path: str | os.PathLike[str] | BinaryIO, **options: Any) -> None:
         """Draw, and write the figure to a file; options are those of matplotlib's `savefig`."""
         from matplotlib import pyplot
 
