@@ -40,7 +40,7 @@ from partwise.support.lazy import cached_property
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from partwise.models.encoded import Encoded, Size
+    from partwise.models.encoded import EncodedTables, Size
     from partwise.models.inspection import Explanation
     from partwise.models.partition import Partitioner
 
@@ -412,7 +412,7 @@ class Model(ABC, Generic[SourceT]):
         """Return what learns this model from blocks of data."""
         raise NotImplementedError
 
-    def encoded(self, parts: ModelParts) -> Encoded:
+    def encoded(self, parts: ModelParts) -> EncodedTables:
         """Return the examples that its partitioner encoded, from a file; ModelFormatError for invalid arrays."""
         raise NotImplementedError
 

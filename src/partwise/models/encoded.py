@@ -1,17 +1,16 @@
 """Training examples as numbers alone: what a file of a partition holds.
 
-Which features have weights is decided when all examples were seen, and is not part of the file. `EncodedRows` has rows
-of attributes, a label per row and a weight per example. In `EncodedTables` each example has some rows of each of
-several tables, whose columns hold whole numbers, real numbers, or strings.
+Which features have weights is decided when all examples were seen, and is not part of the file. Each example has some
+rows of each of several tables, whose columns hold whole numbers, real numbers, or strings (as numbers of a list of
+names in the file). A column may have several numbers per row.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -20,6 +19,9 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import Array, ModelParts, encode_names
 from partwise.models.features import Rows
 from partwise.support.arrays import Floats, Ints, pointers
+
+#: An array with a row per row of its table, or a list of strings.
+Column: TypeAlias = Any
 
 
 class Size(NamedTuple):
@@ -30,146 +32,8 @@ class Size(NamedTuple):
     n_entries: int
 
 
-class Encoded(ABC):
-    """Examples as numbers."""
-
-    @abstractmethod
-    def ends(self) -> tuple[Ints, Ints]:
-        """(rows, entries) of the first k examples, at place k. An entry is what an attribute of a row takes in memory
-        (`partitions.sizes.ENTRY` bytes).
-        """
-
-    @property
-    def size(self) -> Size:
-        rows, entries = self.ends()
-        return Size(len(rows) - 1, int(rows[-1]), int(entries[-1]))
-
-    @property
-    def valued(self) -> bool:
-        """Whether entries have values, which take more."""
-        return False
-
-    @abstractmethod
-    def cut(self, start: int, stop: int) -> Self:
-        """Some of the examples."""
-
-    @classmethod
-    @abstractmethod
-    def joined(cls, parts: Sequence[Any]) -> Self:
-        """All examples of these parts, which are of one kind."""
-
-    @abstractmethod
-    def to_arrays(self) -> dict[str, Array]:
-        """For a file; whole numbers in the width that they need."""
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedRows(Encoded):
-    """Examples of `rows.lengths` rows each; weight: None where all are 1."""
-
-    rows: Rows
-    labels: Ints
-    weight: Floats | None = None
-
-    def ends(self) -> tuple[Ints, Ints]:
-        ends, table = pointers(self.rows.lengths), self.rows.table
-        return ends, table.row_ptr[ends] if isinstance(table, Attributes) else ends * self.rows.n_attributes
-
-    @property
-    def valued(self) -> bool:
-        table = self.rows.table
-        return not isinstance(table, Attributes) or table.values is not None
-
-    def cut(self, start: int, stop: int) -> EncodedRows:
-        rows = self.rows
-        ends = pointers(rows.lengths)
-        first, last = int(ends[start]), int(ends[stop])
-        if isinstance(rows.table, Attributes):
-            row_ptr = rows.table.row_ptr
-            a, b = int(row_ptr[first]), int(row_ptr[last])
-            values = None if rows.table.values is None else rows.table.values[a:b]
-            table: Any = Attributes(
-                row_ptr[first : last + 1] - a, rows.table.attributes[a:b], rows.table.num_attributes, values
-            )
-        else:
-            table = rows.table[first:last]
-        weight = None if self.weight is None else self.weight[start:stop]
-        return EncodedRows(Rows(rows.lengths[start:stop], rows.n_attributes, table), self.labels[first:last], weight)
-
-    @classmethod
-    def joined(cls, parts: Sequence[EncodedRows]) -> EncodedRows:
-        if len(parts) == 1:
-            return parts[0]
-        tables: list[Any] = [part.rows.table for part in parts]
-        n_attributes = parts[0].rows.n_attributes
-        table: Any
-        if isinstance(tables[0], Attributes):
-            row_ptr = pointers(np.concatenate([np.diff(each.row_ptr) for each in tables]))
-            values = None
-            if any(each.values is not None for each in tables):
-                ones = (np.ones(len(each.attributes)) if each.values is None else each.values for each in tables)
-                values = np.concatenate(list(ones))
-            table = Attributes(row_ptr, np.concatenate([each.attributes for each in tables]), n_attributes, values)
-        else:
-            table = np.concatenate(tables)
-        weight = None
-        if any(part.weight is not None for part in parts):
-            each = [np.ones(part.size.n_examples) if part.weight is None else part.weight for part in parts]
-            weight = np.concatenate(each)
-        lengths = np.concatenate([part.rows.lengths for part in parts])
-        return cls(Rows(lengths, n_attributes, table), np.concatenate([part.labels for part in parts]), weight)
-
-    # files
-
-    def to_arrays(self) -> dict[str, Array]:
-        found: dict[str, Array] = {"lengths": narrow(self.rows.lengths), "labels": narrow(self.labels)}
-        table = self.rows.table
-        if isinstance(table, Attributes):
-            found["counts"] = narrow(np.diff(table.row_ptr))
-            found["attributes"] = narrow(table.attributes)
-            if table.values is not None:
-                found["values"] = table.values
-        else:
-            found["table"] = table
-        if self.weight is not None:
-            found["weight"] = self.weight
-        return found
-
-    @classmethod
-    def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> EncodedRows:
-        """The inverse of `to_arrays`, checked; ModelFormatError for anything else."""
-        lengths = parts.ints("lengths", None, low=1, high=1 << 40)
-        n_rows = int(lengths.sum())
-        labels = parts.ints("labels", n_rows, low=0, high=n_labels)
-        table: Any
-        if "table" in parts.arrays:
-            table = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
-        else:
-            attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
-            counts = parts.ints("counts", n_rows, low=0, high=len(attributes) + 1)
-            row_ptr = pointers(counts)
-            if row_ptr[-1] != len(attributes):
-                raise ModelFormatError(f"has {len(attributes)} attributes, its rows have {row_ptr[-1]}")
-            values = parts.floats("values", len(attributes)) if "values" in parts.arrays else None
-            table = Attributes(row_ptr, attributes, n_attributes, values)
-        weight = parts.floats("weight", len(lengths)) if "weight" in parts.arrays else None
-        return cls(Rows(lengths, n_attributes, table), labels, weight)
-
-
-def narrow(numbers: Ints) -> Array:
-    """Whole numbers in 8, 16 or 32 bits, if they fit."""
-    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    for dtype in (np.uint8, np.uint16, np.int32):
-        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
-            return numbers.astype(dtype)
-    return numbers
-
-
-Column = Any  # an array with a row per row of its table, or a list of strings
-
-
 class Whole(NamedTuple):
-    """Whole numbers from `low` up to, not including, `high`; width: numbers per row, None for one."""
+    """A column of whole numbers from `low` up to, not including, `high`; width: numbers per row, None for one."""
 
     low: int
     high: int
@@ -177,23 +41,24 @@ class Whole(NamedTuple):
 
 
 class Real(NamedTuple):
-    """Numbers; width: so many per row, None for one."""
+    """A column of real numbers; width: so many per row, None for one."""
 
     width: int | None = None
 
 
 class Text(NamedTuple):
-    """Strings."""
+    """A column of strings."""
 
 
-Kind = Whole | Real | Text
+Kind: TypeAlias = Whole | Real | Text
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedTables(Encoded):
+class EncodedTables:
     """Examples of lengths[table][i] rows of each table; columns are called "table/column".
 
-    entries: what the examples take in memory once they are open (`Encoded.ends`). weight: None where all are 1.
+    entries: what each example takes in memory once it is open, in units of an attribute of a row
+    (`partitions.sizes.ENTRY` bytes). weight: None where all are 1.
     """
 
     lengths: Mapping[str, Ints]
@@ -203,32 +68,40 @@ class EncodedTables(Encoded):
     _ends: dict[str, Ints] = field(default_factory=dict, repr=False)
 
     def starts(self, table: str) -> Ints:
-        """Where the rows of each example begin, and the last end."""
+        """Return where the rows of each example begin, and the last end."""
         if table not in self._ends:
             self._ends[table] = pointers(self.lengths[table])
         return self._ends[table]
 
     def ends(self) -> tuple[Ints, Ints]:
+        """Return how many (rows, entries) the first k examples have, at place k."""
         return self.starts(next(iter(self.lengths))), pointers(self.entries)
 
     @property
+    def size(self) -> Size:
+        rows, entries = self.ends()
+        return Size(len(rows) - 1, int(rows[-1]), int(entries[-1]))
+
+    @property
     def valued(self) -> bool:
+        """Whether entries have values, which take more memory."""
         return any(name.endswith(("/table", "/values")) for name in self.columns)
 
-    def cut(self, start: int, stop: int) -> EncodedTables:
+    def cut(self, start: int, stop: int) -> Self:
+        """Return some of the examples."""
         columns = {}
         for name, column in self.columns.items():
             ends = self.starts(name.partition("/")[0])
             columns[name] = column[int(ends[start]) : int(ends[stop])]
         lengths = {name: own[start:stop] for name, own in self.lengths.items()}
         weight = None if self.weight is None else self.weight[start:stop]
-        return EncodedTables(lengths, columns, self.entries[start:stop], weight)
+        return self._with(lengths, columns, self.entries[start:stop], weight)
 
     @classmethod
-    def joined(cls, parts: Sequence[EncodedTables]) -> EncodedTables:
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return all examples of these parts, which are of one kind."""
         if len(parts) == 1:
             return parts[0]
-        first = parts[0]
         columns: dict[str, Column] = {}
         for name in dict.fromkeys(name for part in parts for name in part.columns):
             # values that are missing are all 1
@@ -238,8 +111,13 @@ class EncodedTables(Encoded):
         if any(part.weight is not None for part in parts):
             each = [np.ones(len(part.entries)) if part.weight is None else part.weight for part in parts]
             weight = np.concatenate(each)
-        lengths = {name: np.concatenate([part.lengths[name] for part in parts]) for name in first.lengths}
-        return cls(lengths, columns, np.concatenate([part.entries for part in parts]), weight)
+        lengths = {name: np.concatenate([part.lengths[name] for part in parts]) for name in parts[0].lengths}
+        return parts[0]._with(lengths, columns, np.concatenate([part.entries for part in parts]), weight)
+
+    def _with(
+        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
+    ) -> Self:
+        return type(self)(lengths, columns, entries, weight)
 
     def _ones(self, name: str) -> Floats:
         return np.ones(int(self.lengths[name.partition("/")[0]].sum()))
@@ -247,6 +125,7 @@ class EncodedTables(Encoded):
     # files
 
     def to_arrays(self) -> dict[str, Array]:
+        """Return arrays for a file; whole numbers in the width that they need."""
         found: dict[str, Array] = {f"{name}/lengths": narrow(own) for name, own in self.lengths.items()}
         for name, column in self.columns.items():
             if isinstance(column, list):
@@ -260,10 +139,8 @@ class EncodedTables(Encoded):
         return found
 
     @classmethod
-    def read(
-        cls, parts: ModelParts, tables: Sequence[str], columns: Mapping[str, Whole | Real | Text]
-    ) -> EncodedTables:
-        """The inverse of `to_arrays` but for `entries`, checked; ModelFormatError for anything else."""
+    def read(cls, parts: ModelParts, tables: Sequence[str], columns: Mapping[str, Kind]) -> EncodedTables:
+        """Return what `to_arrays` wrote, but for `entries`; ModelFormatError for anything else."""
         lengths = {name: parts.ints(f"{name}/lengths", None, low=0, high=1 << 40) for name in tables}
         n = len(lengths[tables[0]])
         if any(len(own) != n for own in lengths.values()):
@@ -283,23 +160,87 @@ class EncodedTables(Encoded):
             else:
                 found[name] = parts.ints(name, *shape, low=kind.low, high=kind.high)
         weight = parts.floats("weight", n) if "weight" in parts.arrays else None
-        return cls(lengths, found, np.zeros(n, dtype=np.int64), weight)
+        return EncodedTables(lengths, found, np.zeros(n, dtype=np.int64), weight)
+
+
+#: What files call the columns of `EncodedRows`.
+_FILE_NAMES = {
+    "rows/lengths": "lengths",
+    "rows/labels": "labels",
+    "rows/counts": "counts",
+    "rows-entries/attributes": "attributes",
+    "rows-entries/values": "values",
+    "rows/table": "table",
+    "weight": "weight",
+}
+
+
+class EncodedRows(EncodedTables):
+    """Examples of `rows.lengths` rows of attributes each, with a label per row; weight: None where all are 1."""
+
+    rows: Rows
+    labels: Ints
+
+    def __init__(self, rows: Rows, labels: Ints, weight: Floats | None = None) -> None:
+        lengths, columns = row_columns("rows", rows)
+        entries = lengths.get("rows-entries", rows.lengths * rows.n_attributes)
+        super().__init__(lengths, {"rows/labels": labels, **columns}, entries, weight)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "labels", labels)
+
+    def _with(
+        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
+    ) -> Self:
+        tables = EncodedTables(lengths, columns, entries, weight)
+        return type(self)(rows_of("rows", tables, self.rows.n_attributes), tables.columns["rows/labels"], weight)
+
+    def to_arrays(self) -> dict[str, Array]:
+        return {_FILE_NAMES[name]: array for name, array in super().to_arrays().items() if name in _FILE_NAMES}
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> EncodedRows:
+        """Return what `to_arrays` wrote, checked; ModelFormatError for anything else."""
+        lengths = parts.ints("lengths", None, low=1, high=1 << 40)
+        n_rows = int(lengths.sum())
+        labels = parts.ints("labels", n_rows, low=0, high=n_labels)
+        weight = parts.floats("weight", len(lengths)) if "weight" in parts.arrays else None
+        if "table" in parts.arrays:
+            table = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
+            return cls(Rows(lengths, n_attributes, table), labels, weight)
+        attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
+        row_ptr = pointers(parts.ints("counts", n_rows, low=0, high=len(attributes) + 1))
+        if row_ptr[-1] != len(attributes):
+            raise ModelFormatError(f"has {len(attributes)} attributes, its rows have {row_ptr[-1]}")
+        values = parts.floats("values", len(attributes)) if "values" in parts.arrays else None
+        return cls(Rows(lengths, n_attributes, Attributes(row_ptr, attributes, n_attributes, values)), labels, weight)
+
+
+def narrow(numbers: Ints) -> Array:
+    """Return whole numbers in 8, 16 or 32 bits, if they fit."""
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    for dtype in (np.uint8, np.uint16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return numbers.astype(dtype)
+    return numbers
 
 
 def row_columns(name: str, rows: Rows) -> tuple[dict[str, Ints], dict[str, Column]]:
-    """(lengths, columns) of rows of attributes: their tables are `name` and, where they are sparse, `name`-entries."""
+    """Return (lengths, columns) of rows of attributes: their tables are `name` and, if sparse, `name`-entries."""
     table = rows.table
     if not isinstance(table, Attributes):
         return {name: rows.lengths}, {f"{name}/table": np.ascontiguousarray(table)}
     ends = table.row_ptr[pointers(rows.lengths)]
-    columns = {f"{name}/counts": np.diff(table.row_ptr), f"{name}-entries/attributes": table.attributes}
+    columns: dict[str, Column] = {
+        f"{name}/counts": np.diff(table.row_ptr),
+        f"{name}-entries/attributes": table.attributes,
+    }
     if table.values is not None:
         columns[f"{name}-entries/values"] = table.values
     return {name: rows.lengths, f"{name}-entries": np.diff(ends)}, columns
 
 
 def row_kinds(name: str, parts: ModelParts, n_attributes: int) -> tuple[list[str], dict[str, Kind]]:
-    """(tables, columns) of rows of attributes in a file, for `EncodedTables.read`."""
+    """Return (tables, columns) of rows of attributes in a file, for `EncodedTables.read`."""
     if f"{name}/table" in parts.arrays:
         return [name], {f"{name}/table": Real(n_attributes)}
     kinds: dict[str, Kind] = {
@@ -312,12 +253,13 @@ def row_kinds(name: str, parts: ModelParts, n_attributes: int) -> tuple[list[str
 
 
 def rows_of(name: str, tables: EncodedTables, n_attributes: int) -> Rows:
-    """The rows of `row_columns`; ModelFormatError if rows have other numbers of attributes than they say."""
-    lengths, columns = tables.lengths[name], tables.columns
-    if f"{name}/table" in columns:
-        return Rows(lengths, n_attributes, columns[f"{name}/table"])
-    row_ptr = pointers(columns[f"{name}/counts"])
+    """Return the rows of `row_columns`; ModelFormatError if rows have other numbers of attributes than they say."""
+    lengths = tables.lengths[name]
+    if f"{name}/table" in tables.columns:
+        return Rows(lengths, n_attributes, tables.columns[f"{name}/table"])
+    row_ptr = pointers(tables.columns[f"{name}/counts"])
     if not np.array_equal(row_ptr[pointers(lengths)], pointers(tables.lengths[f"{name}-entries"])):
         raise ModelFormatError("has rows of other numbers of attributes than it says")
-    values = columns.get(f"{name}-entries/values")
-    return Rows(lengths, n_attributes, Attributes(row_ptr, columns[f"{name}-entries/attributes"], n_attributes, values))
+    values = tables.columns.get(f"{name}-entries/values")
+    table = Attributes(row_ptr, tables.columns[f"{name}-entries/attributes"], n_attributes, values)
+    return Rows(lengths, n_attributes, table)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features import NameCounts
-from partwise.models.encoded import Encoded
+from partwise.models.encoded import EncodedTables
 from partwise.models.features import Density, Rows
 from partwise.models.readers import ColumnReader, NameReader, Reader, VocabularyReader
 from partwise.support.arrays import Ints
@@ -35,7 +35,7 @@ class Partitioner(ABC):
         """Labels and vocabulary are known."""
 
     @abstractmethod
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> Encoded | None:
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables | None:
         """The second pass: the block's examples of positive weight, if it has any."""
 
     @abstractmethod

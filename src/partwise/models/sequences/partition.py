@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.models.encoded import Encoded, EncodedRows
+from partwise.models.encoded import EncodedRows, EncodedTables
 from partwise.models.features import PairCounts, PairLayout, Rows, layout_of
 from partwise.models.labels import check_distinct, sorted_labels
 from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
@@ -51,7 +51,7 @@ class SequencePartitioner(Partitioner):
         model.check_attributes()
         self.begin()
 
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> Encoded:
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables:
         model = self.model
         _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
         if model.label_scheme is not None:

@@ -18,7 +18,7 @@ from partwise.model_files import kind_of
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models.base import Ability, Model
-from partwise.models.encoded import Encoded
+from partwise.models.encoded import EncodedTables
 from partwise.models.partition import ChangedData, Partitioner
 from partwise.out_of_core.partitions.files import (
     BATCH_NAME,
@@ -135,7 +135,7 @@ class _Writer:
         self.n_jobs = count_jobs(estimator.n_jobs)
         self.sizes: list[BatchSize] = []
         self.digests: list[str] = []
-        self.first: Encoded | None = None
+        self.first: EncodedTables | None = None
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Blocks as the model takes them; those without examples, or without one of weight above 0, left out."""
@@ -172,7 +172,7 @@ class _Writer:
         write_manifest(self.folder, Manifest(kind, settings, self.sizes, self.digests, parts))
 
     def _write_batches(self, partitioner: Partitioner, n_blocks: int) -> None:
-        held: list[Encoded] = []
+        held: list[EncodedTables] = []
         room = float(self.batch_size)
         n_seen = 0
         for block in self.blocks():
@@ -199,7 +199,7 @@ class _Writer:
         if held:
             self._write_batch(partitioner, held)
 
-    def _write_batch(self, partitioner: Partitioner, held: list[Encoded]) -> None:
+    def _write_batch(self, partitioner: Partitioner, held: list[EncodedTables]) -> None:
         encoded = type(held[0]).joined(held)
         path = os.path.join(self.folder, batch_name(len(self.sizes)))
         self.digests.append(write_batch(path, encoded.to_arrays()))
@@ -209,7 +209,7 @@ class _Writer:
             self.first = encoded
 
 
-def _costs(encoded: Encoded) -> Any:
+def _costs(encoded: EncodedTables) -> Any:
     """Bytes of the opened examples, added up: `opened_bytes` of the first k at place k."""
     rows, entries = encoded.ends()
     return EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
