@@ -26,7 +26,7 @@ def run(contexts: Contexts, solver: str, l2: float, cap: float) -> list[Any]:
     from partwise import ConvergenceWarning, Problem, solve
     from partwise._core import padded_width
     from partwise.features import Attributes, RowLayout
-    from partwise.models.classes.model import classifier_map
+    from partwise.models.classes.features import classifier_map
     from partwise.structures import Multiclass
 
     n_attributes, n_labels = contexts.sizes.tolist()

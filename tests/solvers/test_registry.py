@@ -23,8 +23,8 @@ from partwise import ConvergenceWarning, Problem, Structure, available_solvers, 
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
 from partwise.features.kernels import kernel_map
-from partwise.models.classes import model as classes
-from partwise.models.classes.model import classifier_map
+from partwise.models.classes import features as classes
+from partwise.models.classes.features import classifier_map
 from partwise.models.features import csr_attributes
 from partwise.problem.capabilities import Capability, capabilities
 from partwise.problem.losses import Loss

@@ -1,4 +1,4 @@
-"""Labels as users give them: their numbers, their limits, their weights."""
+"""Labels as users give them: their numbers, how many there may be, and weights of examples by their labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,18 @@ from partwise.support.checks import MOST_WEIGHT, check_choice, check_positive
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_weights, size_text
 
+#: Labels of examples, or distinct labels.
+LabelArray: TypeAlias = NDArray[Any]
 LabelSequence: TypeAlias = list[Hashable]
+
+#: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
+MOST_LABELS = 50_000
+#: Up to so many labels there is no warning; pairs of labels times positions from which on a pass takes minutes.
+FEW_LABELS, SLOW_PASS = 100, 1e11
+#: Segments with their types that a pass goes through, from which on it takes many seconds.
+SLOW_SEGMENTS = 1e9
+#: Rows from which on labels are counted before anything else is done, and rows of items that are looked at.
+MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 
 class Targets(Sequences):
@@ -26,14 +37,18 @@ class Targets(Sequences):
 
     @classmethod
     def of(cls, X: Any, name: str = "y") -> Targets:
-        """All of `X`: `CodedSequences`, or a list of label sequences."""
+        """Return all of `X`: `CodedSequences`, or a list of label sequences."""
         if isinstance(X, CodedSequences):
             return CodedTargets(cast(Any, X), range(len(X)))
         plain = Sequences.of(X, name)
         return cls(plain.items, plain.numbers)
 
+    def take(self, indices: Ints) -> Self:
+        some = super().take(indices)
+        return type(self)(some.items, some.numbers)
+
     def check(self, lengths: Ints) -> Self:
-        """Itself; ValueError unless they fit sequences of these lengths."""
+        """Return itself; ValueError unless the labels fit sequences of these lengths."""
         if len(self.items) != len(lengths):
             raise ValueError(f"X has {len(lengths)} {self.one}s but y has {len(self.items)}")
         own = self.lengths("y")
@@ -45,25 +60,25 @@ class Targets(Sequences):
 
     @cached_property
     def flat(self) -> list[Any]:
-        """All labels end to end."""
+        """All labels, the sequences concatenated."""
         return list(chain.from_iterable(self.items))
 
     def check_count(self) -> None:
-        """ValueError for more distinct labels than there may be, before they are put in order and have numbers."""
+        """Raise ValueError for more distinct labels than there may be, before they are sorted and numbered."""
         check_distinct(chain.from_iterable(self.items))
 
-    def classes(self) -> NDArray[Any]:
-        """The distinct labels, sorted; labels of unlike types are sorted by type first."""
+    def classes(self) -> LabelArray:
+        """Return the distinct labels, sorted; labels of unlike types are sorted by type first."""
         try:
             distinct = set(self.flat)
         except TypeError:
-            self._refuse(lambda label: not _hashable(label), "label {!r} is not hashable")
+            self._refuse(_unhashable, "label {!r} is not hashable")
         if any(map(_missing, distinct)):
             self._refuse(_missing, "label missing ({!r})")
         return sorted_labels(label.item() if isinstance(label, np.generic) else label for label in distinct)
 
-    def encode(self, classes: NDArray[Any]) -> Ints:
-        """Indices into `classes`, all labels end to end; -1 for a label that is not among them."""
+    def encode(self, classes: LabelArray) -> Ints:
+        """Return indices into `classes` of all labels; -1 for a label that is not among them."""
         return encode_flat(self.flat, classes)
 
     def _refuse(self, bad: Callable[[Any], bool], message: str) -> NoReturn:
@@ -76,7 +91,7 @@ class CodedTargets(Targets):
 
     @property
     def coded(self) -> CodedSequences:
-        """The labels."""
+        """The labels with their numbers."""
         return cast(CodedSequences, self.items)
 
     def take(self, indices: Ints) -> Self:
@@ -88,15 +103,15 @@ class CodedTargets(Targets):
     def check_count(self) -> None:
         check_distinct(self.coded.distinct())
 
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> LabelArray:
         return sorted_labels(self.coded.distinct())
 
-    def encode(self, classes: NDArray[Any]) -> Ints:
+    def encode(self, classes: LabelArray) -> Ints:
         return self.coded.numbers_in(classes.tolist())
 
 
-def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:
-    """Distinct labels in order; those of unlike types by type first."""
+def sorted_labels(distinct: Iterable[Any]) -> LabelArray:
+    """Return distinct labels in order; those of unlike types by type first."""
     plain = list(distinct)
     try:
         plain.sort()
@@ -105,8 +120,8 @@ def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:
     return label_array(plain)
 
 
-def all_labels(found: NDArray[Any], given: Any) -> NDArray[Any]:
-    """The labels found, or those given, which must have them among them."""
+def all_labels(found: LabelArray, given: Any) -> LabelArray:
+    """Return the labels found, or those given, which must include them."""
     if given is None:
         return found
     known = set(given.tolist() if isinstance(given, np.ndarray) else given)
@@ -116,8 +131,8 @@ def all_labels(found: NDArray[Any], given: Any) -> NDArray[Any]:
     return sorted_labels(known)
 
 
-def label_array(plain: list[Any]) -> NDArray[Any]:
-    """One-dimensional array of labels; of objects where NumPy's own types would change a label or take much memory."""
+def label_array(plain: list[Any]) -> LabelArray:
+    """Return labels as an array; of objects where NumPy's own types would change a label or take much memory."""
     if all(isinstance(label, str) for label in plain):
         return string_array(plain)
     if all(type(label) is int for label in plain):
@@ -127,20 +142,20 @@ def label_array(plain: list[Any]) -> NDArray[Any]:
     return object_array(plain)
 
 
-def encode_flat(flat: list[Any], classes: NDArray[Any]) -> Ints:
-    """Indices into `classes`; -1 for a label that is not among them."""
+def encode_flat(flat: list[Any], classes: LabelArray) -> Ints:
+    """Return indices into `classes`; -1 for a label that is not among them."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     return np.fromiter(map(index.get, flat, repeat(-1)), dtype=np.int64, count=len(flat))
 
 
-def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[LabelSequence]:
-    """The labels that these indices into `classes` stand for, cut into sequences."""
+def label_lists(indices: Ints, classes: LabelArray, lengths: Ints) -> list[LabelSequence]:
+    """Return the labels that these indices into `classes` stand for, cut into sequences."""
     labels = classes.astype(object)  # one string per label: of an array of strings it would be one per position
     return split(labels[indices].tolist(), lengths)
 
 
-def label_dicts(arrays: list[Floats], labels: list[Any], output: str = "dict") -> list[Any]:
-    """Probabilities of labels, (length, n_labels) per sequence, as they are, or as a dict for each position."""
+def label_dicts(arrays: list[Floats], labels: LabelSequence, output: str = "dict") -> list[Any]:
+    """Return probabilities of labels, (length, n_labels) per sequence, as they are or as a dict for each position."""
     check_choice("output", output, ("dict", "array"))
     if output == "array":
         return arrays
@@ -157,34 +172,27 @@ def _missing(label: Any) -> bool:
     return label is None or bool(label != label)  # NaN alone differs from itself
 
 
-def _hashable(label: Any) -> bool:
+def _unhashable(label: Any) -> bool:
     try:
         hash(label)
     except TypeError:
-        return False
-    return True
+        return True
+    return False
 
 
-#: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
-MOST_LABELS = 50_000
-#: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
-FEW_LABELS, SLOW_PASS = 100, 1e11
-#: Segments with their types that a pass goes through, from which on it takes many seconds.
-SLOW_SEGMENTS = 1e9
-#: Rows from which on labels are counted before anything else is done, and rows of items that are looked at.
-MANY_ROWS, FIRST_ROWS = 100_000, 1000
+# how many labels there may be
 
 
-def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
-    """ValueError as soon as more than `MOST_LABELS` different ones have come; what is no label is left to others."""
-    found: set[Any] = set()
+def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
+    """Raise ValueError as soon as more than `MOST_LABELS` distinct labels have come; invalid labels are ignored."""
+    found: set[Hashable] = set()
     left = iter(labels)
     try:
         while some := list(islice(left, MOST_LABELS)):
             found.update(some)
             if len(found) > MOST_LABELS:
                 break
-    except TypeError:  # said where they are read
+    except TypeError:  # the reader of the labels reports those that cannot be hashed
         return
     if len(found) > MOST_LABELS:
         size = size_text(8.0 * len(found) ** 2)
@@ -195,7 +203,7 @@ def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
 
 
 def check_table(X: Any, y: Any) -> None:
-    """TooLarge at once for more weights of (column, label) than fit: very many labels take seconds to be sorted.
+    """Raise TooLarge at once for more weights of (column, label) than fit: sorting very many labels takes seconds.
 
     X: a matrix, or a list of items, whose different names are counted in the first rows alone.
     """
@@ -206,13 +214,13 @@ def check_table(X: Any, y: Any) -> None:
         n_labels = len(set(y if isinstance(y, list) else y.tolist()))
         rows = X[:FIRST_ROWS] if isinstance(X, list) else ()
         n_columns = shape[1] if len(shape) == 2 else len({name for row in rows for name in row})
-    except TypeError:  # what is wrong with them is said where they are read
+    except TypeError:  # the readers of rows and labels report what is wrong with them
         return
     check_weights(n_labels * n_columns, f"{n_columns:,} features or more, {n_labels:,} classes")
 
 
 def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
-    """First entries of all tuples within tuples."""
+    """Yield the first entries of all tuples within tuples."""
     left = [iter(trees)]
     while left:
         for node in left[-1]:
@@ -225,7 +233,7 @@ def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
 
 
 def given_labels(X: Any, y: Any) -> Iterator[str]:
-    """Labels of the nodes of trees as they are given, in y or in X."""
+    """Yield labels of the nodes of trees as they are given, in y or in X."""
     given = X if y is None else y
     return (label for label in node_labels(given if isinstance(given, list) else ()) if isinstance(label, str))
 
@@ -233,10 +241,8 @@ def given_labels(X: Any, y: Any) -> Iterator[str]:
 def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
     """Warn where labels may be something else by mistake, or a pass over the data takes minutes.
 
-    Parameters
-    ----------
-    counts : how often each label occurs
-    label_table : numbers in a table of what labels go with each other, which each position looks at
+    counts: how often each label occurs. label_table: numbers in a table of what labels go with each other, all of which
+    each position looks at.
     """
     n_labels, n_places = len(counts), int(counts.sum())
     once = int(np.count_nonzero(counts == 1))
@@ -259,25 +265,79 @@ def warn_of_long_segments(lengths: Ints, max_length: int, n_types: int) -> None:
         warnings.warn(text, UserWarning, stacklevel=3)
 
 
+# weights of examples by their labels
+
+
 def with_class_weight(
-    class_weight: Any, y: NDArray[Any], weight: Floats | None, classes: NDArray[Any] | None = None
+    class_weight: Any, y: LabelArray, weight: Floats | None, classes: LabelArray | None = None
 ) -> Floats | None:
-    """Row weights times the weights of their labels; classes: all labels, where y may have some of them only."""
+    """Return row weights times the weights of their labels; classes: all labels, if y may have only some of them."""
     if class_weight is None:
         return weight
-    if classes is not None and isinstance(class_weight, str):
-        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
     seen, labels = np.unique(y, return_inverse=True)
     if classes is not None:
         seen, labels = classes, np.searchsorted(classes, seen)[labels]
     rows = np.ones(len(y)) if weight is None else weight
-    sums: Floats = np.bincount(labels, weights=rows, minlength=len(seen)).astype(np.float64, copy=False)
-    factors = label_factors(class_weight, seen, sums)
-    product: Floats = rows * factors[labels]
-    return product
+    return rows * _factors_of(class_weight, labels, rows, seen, classes is not None)
 
 
-def warn_of_gone(before: NDArray[Any], after: NDArray[Any]) -> None:
+def sequence_weights(
+    class_weight: Any, targets: Targets, weight: Floats | None, classes: LabelArray | None = None
+) -> Floats:
+    """Return weights of sequences: each is multiplied by the mean of the weights of its labels.
+
+    The weight of an example multiplies the loss of its whole labelling, which is not a sum over positions: so there is
+    an objective, a dual and a certificate as ever. classes: all labels, if `targets` may have only some of them.
+    """
+    lengths = targets.lengths("y")
+    rows = np.ones(len(lengths)) if weight is None else weight
+    known = targets.classes() if classes is None else classes
+    labels = targets.encode(known)
+    if (labels < 0).any():
+        raise ValueError(f"y has the label {targets.flat[int(np.argmin(labels))]!r}, which is not known")
+    each = _factors_of(class_weight, labels, np.repeat(rows, lengths), known, classes is not None)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    totals: Floats = np.bincount(owner, weights=each, minlength=len(lengths)) / np.maximum(lengths, 1)
+    return rows * np.where(lengths > 0, totals, 1.0)
+
+
+def _factors_of(class_weight: Any, labels: Ints, weights: Floats, known: LabelArray, given: bool) -> Floats:
+    """Return the factor of each label; given: whether the user named all labels, as for `partial_fit`."""
+    if given and isinstance(class_weight, str):
+        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
+    sums = np.bincount(labels, weights=weights, minlength=len(known)).astype(np.float64)
+    return label_factors(class_weight, known, sums)[labels]
+
+
+def label_factors(class_weight: Any, seen: LabelArray, sums: Floats) -> Floats:
+    """Return what the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
+
+    ValueError for an invalid class_weight, or one that leaves no row.
+    """
+    if class_weight is None:
+        return np.ones(len(seen))
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
+        # Labels that only rows of weight 0 have do not count.
+        balanced: Floats = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
+        return balanced
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
+    unknown = [label for label in class_weight if not np.any(seen == label)]
+    if unknown:  # a fold of the data may lack labels
+        names = ", ".join(repr(label) for label in unknown[:5])
+        warnings.warn(f"class_weight names labels that are not in y: {names}", UserWarning, stacklevel=3)
+    for label, value in class_weight.items():
+        check_positive(f"class_weight of label {label!r}", value, zero=True)
+        if value > MOST_WEIGHT:
+            raise ValueError(f"class_weight of label {label!r} is {value}: at most {MOST_WEIGHT:g}")
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
+    if not (factors * sums).any():
+        raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
+    return factors
+
+
+def warn_of_gone(before: LabelArray, after: LabelArray) -> None:
     """Warn of labels that are gone, because class_weight leaves no example of them."""
     gone = [label for label in before.tolist() if not np.any(after == label)]
     if gone:
@@ -287,52 +347,3 @@ def warn_of_gone(before: NDArray[Any], after: NDArray[Any]) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def sequence_weights(class_weight: Any, targets: Targets, weight: Floats | None, classes: Any = None) -> Floats:
-    """Weights of sequences: each is multiplied by the mean of the weights of its labels.
-
-    The weight of an example multiplies the loss of its whole labelling, which is no sum over positions: so there is an
-    objective, a dual and a certificate as ever. classes: all labels, where `targets` may have some of them only.
-    """
-    if classes is not None and isinstance(class_weight, str):
-        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
-    lengths = targets.lengths("y")
-    rows = np.ones(len(lengths)) if weight is None else weight
-    known = targets.classes() if classes is None else classes
-    labels = targets.encode(known)
-    if (labels < 0).any():
-        raise ValueError(f"y has the label {targets.flat[int(np.argmin(labels))]!r}, which is not known")
-    sums = np.bincount(labels, weights=np.repeat(rows, lengths), minlength=len(known)).astype(np.float64)
-    each = label_factors(class_weight, known, sums)[labels]
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    totals: Floats = np.bincount(owner, weights=each, minlength=len(lengths)) / np.maximum(lengths, 1)
-    return rows * np.where(lengths > 0, totals, 1.0)
-
-
-def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats:
-    """What the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
-
-    ValueError for what is no class_weight, or not one of these labels.
-    """
-    if class_weight is None:
-        return np.ones(len(seen))
-    if isinstance(class_weight, str):
-        check_choice("class_weight", class_weight, ("balanced",))
-        # Labels that only rows of weight 0 have do not count.
-        balanced: Floats = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
-        return balanced
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if not np.any(seen == label)]
-        if unknown:  # so it may be in a fold of the data
-            names = ", ".join(repr(label) for label in unknown[:5])
-            warnings.warn(f"class_weight names labels that are not in y: {names}", UserWarning, stacklevel=3)
-        for label, value in class_weight.items():
-            check_positive(f"class_weight of label {label!r}", value, zero=True)
-            if value > MOST_WEIGHT:
-                raise ValueError(f"class_weight of label {label!r} is {value}: at most {MOST_WEIGHT:g}")
-        factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
-        if not (factors * sums).any():
-            raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
-        return factors
-    raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")

@@ -1,4 +1,4 @@
-"""Rows of a classifier that are not a matrix: dicts and lists of strings; and masks of the labels rows may have."""
+"""Rows of a classifier: matrices, dicts and lists of strings; and the features of rows with a label each."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.features import Attributes
-from partwise.models.base import Reading
-from partwise.models.errors import ConstraintError
+from partwise.features import Attributes, FeatureMap, RowLayout, maxent_map, multiclass_map
+from partwise.models.features import Rows
 from partwise.models.readers import NameReader, Sequences
-from partwise.support.arrays import Ints
+from partwise.structures import Multiclass
+from partwise.support.arrays import Floats, Ints
+
+#: Pairs of attribute and label that are few enough to have their columns beside the rows.
+FEW_PAIRS = 10_000
+#: A column's mean over its standard deviation from which on a penalty on the intercept does harm.
+FAR = 10.0
 
 
 class ClassRows(NamedTuple):
-    """A matrix of features, and (attributes that are not known, all attributes) of the rows it was made of."""
+    """A matrix of features, and (unknown attributes, all attributes) of the rows it was made of."""
 
     matrix: Any
     unknown: tuple[int, int] = (0, 0)
@@ -34,7 +38,7 @@ class _Items(Sequences):
 
 
 def as_items(X: Any) -> list[Any] | None:
-    """The examples of X, if they are dicts or collections of strings; None for a matrix or anything else."""
+    """Return the examples of X if they are dicts or collections of strings; None for a matrix or anything else."""
     if isinstance(X, np.ndarray):
         items = X.tolist() if X.ndim == 1 and X.dtype == object else None
     elif isinstance(X, (list, tuple)):
@@ -52,7 +56,7 @@ def as_items(X: Any) -> list[Any] | None:
 
 
 def could_be_items(X: Any) -> list[Any] | None:
-    """The same for a model that reads items: also where no example has an attribute."""
+    """Return the same for a model that reads items: also where no example has an attribute."""
     items = as_items(X)
     if items is None and isinstance(X, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in X):
         return list(X)
@@ -60,15 +64,14 @@ def could_be_items(X: Any) -> list[Any] | None:
 
 
 def items_of(items: list[Any]) -> Sequences:
-    """Examples as a reader takes them."""
+    """Return examples as a reader takes them."""
     return _Items([items], [0])
 
 
 def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> ClassRows:
-    """A row per example, a column per attribute that the reader knows; it learns them if it knows none."""
+    """Return a row per example, a column per attribute that the reader knows; it learns them if it knows none."""
     rows = reader.read(items_of(items), min_count)
-    table = rows.table
-    assert isinstance(table, Attributes)
+    table = rows.attributes()
     known, row = table.attributes >= 0, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
     values = np.ones(len(row)) if table.values is None else table.values
     places = row[known], table.attributes[known]
@@ -76,31 +79,51 @@ def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> Class
 
 
 def n_rows(X: Any) -> int:
-    """How many examples there are: items, or the rows of a matrix."""
+    """Return how many examples there are: items, or the rows of a matrix."""
     return len(X) if isinstance(X, list) else int(X.shape[0])
 
 
 def take_rows(X: Any, which: Ints) -> Any:
-    """Some of the examples."""
+    """Return some of the examples."""
     return [X[i] for i in which.tolist()] if isinstance(X, list) else X[which]
 
 
-def set_allowed(reading: Reading, allowed: Any, classes: NDArray[Any]) -> None:
-    """`allowed` of `MaxentClassifier`, as masks of the reading's structure."""
-    if isinstance(allowed, (str, dict)) or len(allowed) != reading.n_examples:
-        raise ValueError(f"allowed must hold one entry for each of {reading.n_examples} rows")
-    index = {label: i for i, label in enumerate(classes.tolist())}
-    structure: Any = reading.batch.structure
-    for i, labels in enumerate(allowed):
-        if labels is None:
-            continue
-        if isinstance(labels, str) or not hasattr(labels, "__iter__"):
-            raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
-        mask = np.zeros(structure.width, dtype=np.uint8)
-        for label in labels:
-            if label not in index:
-                raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
-            mask[index[label]] = 1
-        if not mask.any():
-            raise ConstraintError(f"allowed: row {i} has no label left", i)
-        structure.set_mask(i, mask)
+def classifier_map(
+    structure: Multiclass, rows: Any, by_features: bool | None, layout: RowLayout | None = None
+) -> FeatureMap:
+    """Return the features of rows with a label each.
+
+    by_features: whether single features are available; None: if that is little work, for solvers that may use it.
+    """
+    if by_features is None:
+        by_features = layout is not None and layout.num_pairs <= FEW_PAIRS
+    return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
+
+
+def far_columns(rows: Rows) -> Ints:
+    """Return columns whose values are far from 0 beside their spread, and not all the same."""
+    table = rows.table
+    if not isinstance(table, Attributes):
+        mean = table.mean(axis=0, dtype=np.float64)
+        deviation = table.std(axis=0, dtype=np.float64)
+    else:
+        values = np.ones(len(table.attributes)) if table.values is None else table.values
+        sums = (np.bincount(table.attributes, weights=own, minlength=rows.n_attributes) for own in (values, values**2))
+        mean, square = (each / max(rows.n_rows, 1) for each in sums)
+        deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
+    same = deviation <= 1e-6 * np.abs(mean)
+    found: Ints = np.flatnonzero(~same & (np.abs(mean) > FAR * deviation))
+    return found
+
+
+def largest_sizes(rows: Rows) -> tuple[float, float]:
+    """Return the largest norm of a row, and the largest absolute value."""
+    table = rows.table
+    if not isinstance(table, Attributes):
+        squares: Floats = np.einsum("ij,ij->i", table, table, dtype=np.float64)
+        values = np.abs(table)
+    else:
+        values = np.ones(len(table.attributes)) if table.values is None else np.abs(table.values)
+        starts = table.row_ptr[:-1][np.diff(table.row_ptr) > 0]
+        squares = np.add.reduceat(values * values, starts) * (1 + 1e-9) if len(starts) else np.zeros(0)
+    return float(np.sqrt(squares.max(initial=0.0))), float(values.max(initial=0.0))

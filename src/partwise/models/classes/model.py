@@ -10,24 +10,34 @@ l1 term, where solvers work on columns, v itself is trained, on the second label
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any, ClassVar
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from math import log
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
+from partwise.features import logistic_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.classes.features import ClassRows, item_rows, n_rows, set_allowed, take_rows
-from partwise.models.classes.intercepts import choose_intercepts
-from partwise.models.classes.partition import ClassesPartitioner
+from partwise.models.classes.features import (
+    FAR,
+    ClassRows,
+    classifier_map,
+    far_columns,
+    item_rows,
+    largest_sizes,
+    n_rows,
+    take_rows,
+)
+from partwise.models.constraints import check_entries
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
+from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows, csr_attributes
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import (
@@ -39,20 +49,24 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
-from partwise.models.labels import all_labels, warn_of_gone, with_class_weight
+from partwise.models.labels import LabelArray, all_labels, warn_of_gone, with_class_weight
 from partwise.models.readers import NameReader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
+from partwise.problem.capabilities import Capability
+from partwise.problem.losses import Loss
+from partwise.problem.penalties import Free
+from partwise.solvers import Solver
 from partwise.structures import Multiclass, padded_width
 from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_count, check_sample_weight
 from partwise.support.memory import check_weights
 
+if TYPE_CHECKING:
+    from partwise.models.classes.partition import ClassesPartitioner
+
 #: Scores that `best` holds at a time.
 MOST_SCORES = 1 << 20
-
-#: Pairs of attribute and label that are few enough to have their columns beside the rows.
-FEW_PAIRS = 10_000
 
 
 class ClassesModel(Model[ClassRows]):
@@ -68,7 +82,7 @@ class ClassesModel(Model[ClassRows]):
     takes_classes: ClassVar[bool] = True
     has_columns: ClassVar[bool] = True
 
-    classes: NDArray[Any]
+    classes: LabelArray
     coef: Floats
     intercept: Floats
     names: list[str] | None = None
@@ -119,7 +133,7 @@ class ClassesModel(Model[ClassRows]):
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
-        free = choose_intercepts(self, encoded, training)
+        free = self._free_weights(encoded, training)
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _learn_columns(self, X: Any) -> Any:
@@ -133,6 +147,60 @@ class ClassesModel(Model[ClassRows]):
         if not self.reader.n_attributes:
             raise ValueError("X has no attribute" + (f" that occurs {self.min_count} times" * (self.min_count > 1)))
         return found.matrix
+
+    def _free_weights(self, encoded: EncodedRows, training: Training) -> Free | None:
+        """Return the weights without a penalty, if the intercept has none; warn where a penalty by default does harm.
+
+        By default intercepts have no penalty where that is possible: smooth losses, no l1 term, and a solver that takes
+        them.
+        """
+        choice = self.penalize_intercept
+        if not self.fit_intercept or choice:
+            return None
+        solver = training.solver
+        takes = not isinstance(solver, Solver) or Capability.ALL_PENALISED not in solver.requires
+        if choice is not None or (training.loss.smooth and not training.l1 and takes):
+            found = self._free_intercepts(encoded, training.loss)
+            if found is not None:
+                return found
+            if choice is not None:
+                raise ValueError(
+                    "penalize_intercept=False needs examples of every label, but some labels have none of positive "
+                    "weight: the best intercept of such a label is minus infinity; leave these labels out, or set "
+                    "penalize_intercept=True"
+                )
+        far = far_columns(encoded.rows)
+        if len(far):
+            name = self.column_name(int(far[0]))
+            warnings.warn(
+                f"the intercept is penalised like other weights, and column {name!r} (of {len(far)} such) has a mean "
+                f"more than {FAR:g} times its standard deviation: the penalty keeps the intercept from making up for "
+                "that; subtract the mean, or set penalize_intercept=False where the loss is smooth",
+                UserWarning,
+                stacklevel=2,
+            )
+        return None
+
+    def _free_intercepts(self, encoded: EncodedRows, loss: Loss) -> Free | None:
+        """Return the weights of the column of ones, and what bounds them; None where a label has no example.
+
+        At w = 0 the loss of an example is at most phi(tau log(number of labels) + kappa times the largest cost), and
+        with intercepts tau log q_k, q_k the share of label k, phi(tau log(1 / q_k) + kappa times the largest cost).
+        """
+        n_labels, n = len(self.classes), encoded.size.n_examples
+        weight = np.ones(n) if encoded.weight is None else encoded.weight
+        by_label = np.bincount(encoded.labels, weights=weight, minlength=n_labels)
+        if not by_label.min() > 0:
+            return None
+        table = self.costs_of(self.classes.tolist())
+        cost = loss.cost_scale * (1.0 if table is None else float(np.max(table)))
+        total = by_label.sum()
+        violations = cost + loss.temperature * np.stack([np.full(n_labels, log(n_labels)), np.log(total / by_label)])
+        losses = violations**2 if loss.link == "squared" else violations
+        at_zero = float((losses @ by_label).min())
+        start = (self.n_attributes - 1) * (1 if self.one_sided else padded_width(n_labels))
+        stop = start + (1 if self.one_sided else n_labels)
+        return Free(start, stop, at_zero, tuple(by_label.tolist()), *largest_sizes(encoded.rows), loss.link)
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
@@ -156,7 +224,7 @@ class ClassesModel(Model[ClassRows]):
         ones = np.ones(structure.num_examples, dtype=np.int64)
         return row_costs(structure.slot_offsets(), ones, structure.width, structure.decode(*gold), table)
 
-    def use_labels(self, classes: NDArray[Any]) -> None:
+    def use_labels(self, classes: LabelArray) -> None:
         """Choose among these, which are in order; ValueError if there is no choice."""
         if classes.dtype.kind == "U":
             classes = string_array(classes.tolist())  # long ones, and predictions, would take as much as the longest
@@ -203,13 +271,15 @@ class ClassesModel(Model[ClassRows]):
 
     # partitions
 
-    def feature_parameters(self) -> dict[str, Any]:
+    def feature_parameters(self) -> dict[str, object]:
         weight = self.class_weight
         plain = dict(weight) if isinstance(weight, Mapping) else weight
         shared = {"fit_intercept": self.fit_intercept, "min_count": self.min_count}
         return {**shared, "class_weight": encode(plain, "class_weight")}
 
     def partitioner(self) -> ClassesPartitioner:
+        from partwise.models.classes.partition import ClassesPartitioner
+
         return ClassesPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedRows:
@@ -332,8 +402,8 @@ class ClassesModel(Model[ClassRows]):
         best = [(each > 0).astype(np.int64) if each.ndim == 1 else each.argmax(axis=1) for each in scores]
         return Labellings(np.arange(n + 1, dtype=np.int64), np.concatenate(best), np.ones(n))
 
-    def decode(self, reading: Reading[ClassRows], which: Ints, labellings: Labellings, n_jobs: int = 1) -> NDArray[Any]:
-        answers: NDArray[Any] = self.classes[labellings.slots]
+    def decode(self, reading: Reading[ClassRows], which: Ints, labellings: Labellings, n_jobs: int = 1) -> LabelArray:
+        answers: LabelArray = self.classes[labellings.slots]
         return answers
 
     def encode(self, reading: Reading[ClassRows], y: Any) -> tuple[Labellings, Booleans]:
@@ -346,8 +416,22 @@ class ClassesModel(Model[ClassRows]):
         return Labellings(*structure.encode(np.maximum(labels, 0))), labels >= 0
 
     def constrain(self, reading: Reading[ClassRows], allowed: Any) -> None:
-        """`allowed` of `MaxentClassifier`."""
-        set_allowed(reading, allowed, self.classes)
+        """Put masks of the labels that each row may have on the structure: `allowed` of `MaxentClassifier`."""
+        index = {label: i for i, label in enumerate(self.classes.tolist())}
+        structure: Any = reading.batch.structure
+        for i, labels in enumerate(check_entries(allowed, reading.n_examples, "rows")):
+            if labels is None:
+                continue
+            if isinstance(labels, str) or not isinstance(labels, Iterable):
+                raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
+            mask = np.zeros(structure.width, dtype=np.uint8)
+            for label in labels:
+                if label not in index:
+                    raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
+                mask[index[label]] = 1
+            if not mask.any():
+                raise ConstraintError(f"allowed: row {i} has no label left", i)
+            structure.set_mask(i, mask)
 
     def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
         """Probabilities of labels: shape (n, n_classes)."""
@@ -355,7 +439,7 @@ class ClassesModel(Model[ClassRows]):
 
     # inspection
 
-    def column_name(self, column: int) -> Any:
+    def column_name(self, column: int) -> Hashable:
         """What a column is called, or its number."""
         if self.reader is not None:
             return self.reader.name(column)
@@ -379,8 +463,28 @@ class ClassesModel(Model[ClassRows]):
         return TopFeatures({label: largest(self.column_name, ids, row, n) for label, row in rows})
 
     def explain(self, reading: Reading[ClassRows], label: Any = None, against: Any = None) -> Explanation:
-        """Which features make the best label of a row, or this one, better than the best other one, or that one."""
-        return explain_row(self, reading.source.matrix, label, against)
+        """Return which features make the best label of a row, or this one, better than the best other, or that one."""
+        row = reading.source.matrix
+        values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
+        weights, intercepts = self.label_weights()
+        scores = weights @ values + intercepts
+        ranked, place = np.argsort(-scores, kind="stable").tolist(), {k: i for i, k in enumerate(self.classes.tolist())}
+        for name, given in (("label", label), ("against", against)):
+            if given is not None and given not in place:
+                raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
+        one = ranked[0] if label is None else place[label]
+        two = next(k for k in ranked if k != one) if against is None else place[against]
+        if one == two:
+            raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
+        best, second = self.classes[one], self.classes[two]
+        amounts = values * (weights[one] - weights[two])
+        found = [
+            Contribution("attribute", self.column_name(j), None, best, second, float(amounts[j]))
+            for j in np.flatnonzero(amounts).tolist()
+        ]
+        bias = float(intercepts[one] - intercepts[two])
+        found.append(Contribution("intercept", None, None, best, second, bias))
+        return explanation(best, second, (float(scores[one]), float(scores[two])), found)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
         """Small weights are zero, intercepts excepted; files hold nonzero weights alone where most are zero."""
@@ -396,8 +500,8 @@ class ClassesModel(Model[ClassRows]):
             smaller.use_columns(smaller.coef.shape[1])
         return smaller, counts_of(flat, kept)
 
-    def attributes(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"classes_": self.classes, "n_features_in_": self.coef.shape[1]}
+    def attributes(self) -> dict[str, object]:
+        found: dict[str, object] = {"classes_": self.classes, "n_features_in_": self.coef.shape[1]}
         if self.names is not None:
             found["feature_names_in_"] = np.array(self.names, dtype=object)
         return found
@@ -437,42 +541,6 @@ class ClassesModel(Model[ClassRows]):
             raise ModelFormatError(f"knows {self.reader.n_attributes} attributes and weighs {self.coef.shape[1]}")
 
 
-def classifier_map(
-    structure: Multiclass, rows: Any, by_features: bool | None, layout: RowLayout | None = None
-) -> FeatureMap:
-    """The features of rows with a label each.
-
-    by_features: whether single features are available; None: if that is little work, for solvers that may use it.
-    """
-    if by_features is None:
-        by_features = layout is not None and layout.num_pairs <= FEW_PAIRS
-    return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
-
-
 def _both_sides(rows: Floats, n_classes: int) -> Floats:
     """Weights of every label: two labels have one row of differences, of which each has half."""
     return rows if n_classes > 2 else np.concatenate([-0.5 * rows, 0.5 * rows])
-
-
-def explain_row(model: ClassesModel, row: Any, label: Any = None, against: Any = None) -> Explanation:
-    """Why the best label of a row (or `label`), and not the best other one (or `against`)."""
-    values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
-    weights, intercepts = model.label_weights()
-    scores = weights @ values + intercepts
-    ranked, place = np.argsort(-scores, kind="stable").tolist(), {k: i for i, k in enumerate(model.classes.tolist())}
-    for name, given in (("label", label), ("against", against)):
-        if given is not None and given not in place:
-            raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
-    one = ranked[0] if label is None else place[label]
-    two = next(k for k in ranked if k != one) if against is None else place[against]
-    if one == two:
-        raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
-    best, second = model.classes[one], model.classes[two]
-    amounts = values * (weights[one] - weights[two])
-    found = [
-        Contribution("attribute", model.column_name(j), None, best, second, float(amounts[j]))
-        for j in np.flatnonzero(amounts).tolist()
-    ]
-    bias = float(intercepts[one] - intercepts[two])
-    found.append(Contribution("intercept", None, None, best, second, bias))
-    return explanation(best, second, (float(scores[one]), float(scores[two])), found)

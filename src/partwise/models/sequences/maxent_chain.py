@@ -21,7 +21,7 @@ from partwise.features import Attributes, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Learnt, Training
-from partwise.models.classes.model import classifier_map
+from partwise.models.classes.features import classifier_map
 from partwise.models.encoded import EncodedRows, Size
 from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
 from partwise.models.files import layout_parts, read_layout
