@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from partwise.metrics.ratios import Ratios
-from partwise.models.constituents.treebank.cleaning import EMPTY
-from partwise.models.constituents.treebank.nodes import Tree, check_tree, is_leaf, is_parsed, leaves
+from partwise.models.constituents.treebank.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
 
 #: Labels that do not count: the top node, empty elements, punctuation.
 DELETED = frozenset(("TOP", "", EMPTY, ",", ":", "``", "''", "."))

@@ -20,7 +20,7 @@ from partwise.models.constituents.treebank import (
     leaves,
     words_of,
 )
-from partwise.models.constituents.treebank.symbols import read_symbol
+from partwise.models.constituents.treebank.transform import read_symbol
 
 HORIZONTAL = (0, 1, 2, 3, math.inf)
 VERTICAL = (1, 2, 3)
@@ -217,7 +217,7 @@ def check_normal(normal):
 )
 def test_symbols_differ_where_trees_do(pair):
     """Two chains under two lists of ancestors have one symbol only if they are the same."""
-    from partwise.models.constituents.treebank.symbols import made_symbol, phrase_symbol
+    from partwise.models.constituents.treebank.transform import made_symbol, phrase_symbol
 
     (chain, above), (other, higher) = pair
     assert (phrase_symbol(chain, above) == phrase_symbol(other, higher)) == (pair[0] == pair[1])

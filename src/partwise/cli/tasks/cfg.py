@@ -23,7 +23,7 @@ from partwise.models.constituents.treebank import (
     is_parsed,
     words_of,
 )
-from partwise.models.constituents.treebank.nodes import postorder
+from partwise.models.constituents.treebank.trees import postorder
 
 #: Words of sentences whose trees are drawn in a report.
 SHORTEST, LONGEST = 4, 12

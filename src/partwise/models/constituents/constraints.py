@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from partwise.support.arrays import Bytes
 Span = tuple[str | None, int, int]
 
 
-def read_spans(given: Any, name: str, sentence: str, n: int, labels: Collection[str]) -> list[Span]:
+def read_spans(given: object, name: str, sentence: str, n: int, labels: Collection[str]) -> list[Span]:
     """(label or None, begin, end) of (begin, end) or (label, begin, end), whose label is among `labels`."""
     if given is None:
         return []
-    if isinstance(given, (str, dict)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, dict)) or not isinstance(given, Iterable):
         raise ValueError(f"{name}: {sentence} needs None or a list of spans, got {given!r}")
     spans: list[Span] = []
     for item in given:
@@ -51,32 +50,29 @@ def span_mask(
     rows = mask[spans:words].reshape(len(begins), span_width or 1)
     lexical = mask[words:other].reshape(n, word_width)
 
-    def columns(label: str | None, word: bool) -> Any:
+    def columns(label: str | None, word: bool) -> list[int]:
         """The columns in which a span is a constituent with this label."""
         if word:
             return [k for k, labels in enumerate(grammar.word_labels) if label is None or label in labels]
         return [k for k, c in enumerate(grammar.columns) if not c.made and (label is None or label in c.labels)]
 
-    def row(begin: int, end: int) -> Any:
-        if end == begin + 1:
-            return lexical[begin]
-        return rows[np.flatnonzero((begins == begin) & (ends == end))[0]]
+    def row(begin: int, end: int) -> Bytes:
+        own: Bytes = lexical[begin] if end == begin + 1 else rows[np.flatnonzero((begins == begin) & (ends == end))[0]]
+        return own
 
     for label, begin, end in required:
-        crossing = ((begins < begin) & (begin < ends) & (ends < end)) | (
-            (begin < begins) & (begins < end) & (end < ends)
-        )
-        rows[crossing] = 0
+        left = (begins < begin) & (begin < ends) & (ends < end)
+        rows[left | ((begin < begins) & (begins < end) & (end < ends))] = 0
         own = row(begin, end)
-        other_columns = np.ones(len(own), dtype=bool)
-        other_columns[columns(label, end == begin + 1)] = False
-        own[other_columns] = 0
+        kept = np.zeros_like(own)
+        kept[columns(label, end == begin + 1)] = 1
+        own &= kept
     for label, begin, end in forbidden:
         if label is None and end > begin + 1:
-            made = [k for k, c in enumerate(grammar.columns) if c.made]
-            kept = row(begin, end)[made].copy()
-            row(begin, end)[:] = 0
-            row(begin, end)[made] = kept
+            own = row(begin, end)
+            kept = np.zeros_like(own)
+            kept[[k for k, c in enumerate(grammar.columns) if c.made]] = 1
+            own &= kept
         else:
             row(begin, end)[columns(label, end == begin + 1)] = 0
     return mask

@@ -1,7 +1,8 @@
-"""Features of words, places and spans: attributes of the rows of a grammar's tables.
+"""Features of words, places and spans: attributes of the rows of a grammar's tables, and their weights.
 
-An attribute is a template and the numbers of up to two values, packed into one integer. Templates name properties of
-words (`words.PROPERTIES`) at places:
+A word has one value of each property. Values that occur in training are numbered from 2; 0 is a place before or after
+the sentence, 1 a value that training did not have, of which no feature is made. An attribute is a template and the
+numbers of up to two values, packed into one integer. Templates name properties of words at places:
 
     table   row             places
     start   s               0: the first word of the span, -1: the word before it, 1: the word after it
@@ -10,28 +11,167 @@ words (`words.PROPERTIES`) at places:
     span    s, t            first, last, before, after; `length`: a class of lengths; `marks`: the shape of the span
     word    w               0: the word, -1 and 1: its neighbours
 
-A weight belongs to a pair (attribute, column of the table), one of those that gold trees have `min_count` times.
+A weight belongs to a rule, to a pair (attribute, column of the table), one of those that gold trees have `min_count`
+times, or to a hashed tuple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypedDict
 
 import numpy as np
 
-from partwise.models.constituents.words import MARKS, PROPERTIES, UNKNOWN, WordCodes
-from partwise.support.arrays import Ints, pointers
+from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
+from partwise.models.constituents.treebank import WordClasses
+from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up
+from partwise.structures import padded_width
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.lazy import cached_property
+
+#: word: as it is written; low: in lower case; kind: itself if it is frequent, else its class of unknown words (class);
+#: pre, suf: first and last characters; shape: kinds of characters.
+PROPERTIES = ("word", "low", "kind", "class", "pre1", "pre2", "suf1", "suf2", "suf3", "shape")
+#: Shapes of spans are numbered like a property.
+MARKS = "marks"
+#: The longest spans that have a shape.
+LONGEST_SHAPE = 8
+OUTSIDE, UNKNOWN, FIRST = 0, 1, 2
+#: Words seen so many times have a kind of their own.
+FREQUENT = 10
+
+_RUNS = re.compile(r"(.)\1+")
+
+
+@lru_cache(1 << 16)
+def shape_of(word: str) -> str:
+    """Capitals X, other letters x, digits d, other characters as they are; runs longer than two are cut to two."""
+    kinds = "".join("X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word)
+    return _RUNS.sub(r"\1\1", kinds)
+
+
+def mark_of(word: str) -> str:
+    """One character for a word: X with a capital, x without, d with a digit, else the word's first character."""
+    if any(c.isdigit() for c in word):
+        return "d"
+    if word[:1].isalpha():
+        return "X" if word[0].isupper() else "x"
+    return word[:1]
+
+
+def span_shapes(words: Sequence[str]) -> list[str]:
+    """Marks of the words of all spans of at least two words, by begin and then end; empty for long spans.
+
+    Runs of a mark count once.
+    """
+    marks = [mark_of(word) for word in words]
+    out = []
+    for s in range(len(words) - 1):
+        shape = marks[s]
+        for t in range(s + 2, min(s + LONGEST_SHAPE, len(words)) + 1):
+            if marks[t - 1] != shape[-1:]:
+                shape += marks[t - 1]
+            out.append(shape)
+        out += [""] * (len(words) - s - LONGEST_SHAPE)
+    return out
+
+
+@dataclass(frozen=True)
+class WordCodes:
+    """Numbers of words' properties.
+
+    values: of each property, the values that have numbers, in their order. classes: classes of unknown words.
+    """
+
+    values: dict[str, tuple[str, ...]]
+    classes: WordClasses
+
+    @cached_property
+    def _numbers(self) -> dict[str, dict[str, int]]:
+        return {name: {v: k for k, v in enumerate(own, FIRST)} for name, own in self.values.items()}
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(self.values["kind"])
+
+    def properties(self, word: str, first: bool) -> tuple[str, ...]:
+        """The values of `PROPERTIES`; those of the kind begin with a space if it is a class."""
+        own = self.classes(word, first)
+        kind = word if word in self._kinds else f" {own}"
+        ends = (word[:1], word[:2], word[-1:], word[-2:], word[-3:])
+        return word, word.lower(), kind, own, *ends, shape_of(word)
+
+    def codes(self, sentences: Sequence[Sequence[str]]) -> Ints:
+        """(properties, words + 2 per sentence): each sentence's words with a place before and one after them."""
+        tables = [self._numbers[name] for name in PROPERTIES]
+        outside = (OUTSIDE,) * len(PROPERTIES)
+        known: dict[tuple[str, bool], tuple[int, ...]] = {}
+        rows: list[tuple[int, ...]] = []
+        for words in sentences:
+            rows.append(outside)
+            for k, word in enumerate(words):
+                row = known.get((word, k == 0))
+                if row is None:
+                    values = self.properties(word, k == 0)
+                    row = tuple(table.get(v, UNKNOWN) for table, v in zip(tables, values, strict=True))
+                    known[word, k == 0] = row
+                rows.append(row)
+            rows.append(outside)
+        return np.ascontiguousarray(np.array(rows, dtype=np.int64).reshape(-1, len(PROPERTIES)).T)
+
+    def shapes(self, sentences: Sequence[Sequence[str]]) -> Ints:
+        """The number of the shape of each span, all sentences end to end."""
+        table = self._numbers[MARKS]
+        return np.array(
+            [table.get(shape, UNKNOWN) for words in sentences for shape in span_shapes(words)], dtype=np.int64
+        )
+
+    def name(self, prop: str, code: int) -> str:
+        """A value by its number."""
+        return "<outside>" if code == OUTSIDE else self.values[prop][code - FIRST].strip()
+
+
+class WordCounts:
+    """What `WordCodes` are learnt from, over sets of sentences."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, bool]] = Counter()  # words, and whether they are the first of a sentence
+        self._shapes: set[str] = set()
+
+    def add(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Count words."""
+        for words in sentences:
+            self._counts.update((word, k == 0) for k, word in enumerate(words))
+            self._shapes.update(span_shapes(words))
+
+    def codes(self, classes: WordClasses) -> WordCodes:
+        """Of all words so far."""
+        totals: Counter[str] = Counter()
+        for (word, _), n in self._counts.items():
+            totals[word] += n
+        bare = WordCodes({"kind": tuple(sorted(word for word, n in totals.items() if n >= FREQUENT))}, classes)
+        distinct: dict[str, set[str]] = {name: set() for name in PROPERTIES}
+        for word, first in self._counts:
+            for name, value in zip(PROPERTIES, bare.properties(word, first), strict=True):
+                distinct[name].add(value)
+        values = {name: tuple(sorted(own)) for name, own in distinct.items()}
+        return WordCodes({**values, MARKS: tuple(sorted(self._shapes))}, classes)
+
 
 #: Pairs (property, place); a template without any is always there.
-Template = tuple[tuple[str, Any], ...]
+Place = int | str | None
+Template = tuple[tuple[str, Place], ...]
 
 
-def _each(names: Sequence[str], *places: Any) -> tuple[Template, ...]:
+def _each(names: Sequence[str], *places: Place) -> tuple[Template, ...]:
     return tuple(((name, place),) for place in places for name in names)
 
 
-def _pair(one: Any, two: Any) -> Template:
+def _pair(one: Place, two: Place) -> Template:
     return (("kind", one), ("kind", two))
 
 
@@ -83,34 +223,52 @@ def _spans(lengths: Ints) -> tuple[Ints, Ints, Ints]:
     return which, s, t
 
 
-def keys_of(table: str, codes: WordCodes, sentences: Sequence[Sequence[str]]) -> Ints:
-    """(rows, templates): attributes of all rows of a table, -1 where a value is unknown."""
-    lengths = np.array([len(words) for words in sentences], dtype=np.int64)
-    values = codes.codes(sentences)
-    first = pointers(lengths + 2)[:-1] + 1  # of each sentence's words in `values`
-    places: dict[Any, Ints]
-    whole: dict[str, Ints] = {}
-    if table == "span":
-        which, s, t = _spans(lengths)
-        begin = first[which]
-        places = {"first": begin + s, "last": begin + t - 1, "before": begin + s - 1, "after": begin + t}
-        whole = {"length": np.searchsorted(LENGTHS, t - s, side="right"), MARKS: codes.shapes(sentences)}
-    else:
-        at = np.repeat(first - pointers(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
-        places = {place: at + place for place in (-1, 0, 1)}
-    n_rows = len(next(iter(places.values())))
-    numbers = dict(zip(PROPERTIES, values, strict=True))
-    out = np.empty((n_rows, len(TEMPLATES[table])), dtype=np.int64)
-    for k, template in enumerate(TEMPLATES[table]):
-        key = np.full(n_rows, k, dtype=np.int64)
-        known = np.ones(n_rows, dtype=bool)
-        for name, place in template:
-            own = whole[name] if place is None else numbers[name][places[place]]
-            if name != "length":
-                known &= own != UNKNOWN
-            key = (key << _BITS) | own
-        out[:, k] = np.where(known, key << (_BITS * (2 - len(template))), -1)
-    return out
+@dataclass(frozen=True)
+class CodedSentences:
+    """Sentences and the numbers of their words' properties."""
+
+    codes: WordCodes
+    sentences: Sequence[Sequence[str]]
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Number of words of each."""
+        return np.array([len(words) for words in self.sentences], dtype=np.int64)
+
+    @cached_property
+    def values(self) -> dict[str, Ints]:
+        """Numbers of the values of each property, sentences with a place before and one after them."""
+        return dict(zip(PROPERTIES, self.codes.codes(self.sentences), strict=True))
+
+    def keys(self, table: str) -> Ints:
+        """(rows, templates): attributes of all rows of a table, -1 where a value is unknown."""
+        lengths = self.lengths
+        first = pointers(lengths + 2)[:-1] + 1  # of each sentence's words in `values`
+        places: dict[Place, Ints]
+        whole: dict[str, Ints] = {}
+        if table == "span":
+            which, s, t = _spans(lengths)
+            begin = first[which]
+            places = {"first": begin + s, "last": begin + t - 1, "before": begin + s - 1, "after": begin + t}
+            whole = {
+                "length": np.searchsorted(LENGTHS, t - s, side="right"),
+                MARKS: self.codes.shapes(self.sentences),
+            }
+        else:
+            at = np.repeat(first - pointers(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
+            places = {place: at + place for place in (-1, 0, 1)}
+        n_rows = len(next(iter(places.values())))
+        out = np.empty((n_rows, len(TEMPLATES[table])), dtype=np.int64)
+        for k, template in enumerate(TEMPLATES[table]):
+            key = np.full(n_rows, k, dtype=np.int64)
+            known = np.ones(n_rows, dtype=bool)
+            for name, place in template:
+                own = whole[name] if place is None else self.values[name][places[place]]
+                if name != "length":
+                    known &= own != UNKNOWN
+                key = (key << _BITS) | own
+            out[:, k] = np.where(known, key << (_BITS * (2 - len(template))), -1)
+        return out
 
 
 def name_of(table: str, key: int, codes: WordCodes) -> str:
@@ -125,3 +283,145 @@ def name_of(table: str, key: int, codes: WordCodes) -> str:
             where = "" if place in (0, None) else f"[{place}]" if isinstance(place, str) else f"[{place:+d}]"
             parts.append(f"{name}{where}={codes.name(name, code)}")
     return " ".join(parts) or "bias"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table's attributes: `keys`, ascending, and which of the columns each has a weight for."""
+
+    keys: Ints
+    layout: PairLayout
+
+    @classmethod
+    def observed(cls, keys: Ints, columns: Ints, n_columns: int, min_count: int) -> Table:
+        """From the attributes of gold rows, (rows, templates), and their columns."""
+        known, width = np.unique(keys[keys >= 0]), padded_width(n_columns)
+        row_ptr = np.arange(len(keys) + 1, dtype=np.int64) * keys.shape[1]
+        ids = _places(known, keys).ravel()
+        layout = RowLayout.observed(len(known), n_columns, width, row_ptr, ids, columns, min_count)
+        return cls(known, PairLayout(layout, all_pairs=False))
+
+    def numbers(self, keys: Ints) -> Ints:
+        """The number of each key; -1 for others."""
+        return _places(self.keys, keys)
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """(attribute, column) of each weight."""
+        return expand_pairs(*self.layout.core.pairs())
+
+    def chosen(self, kept: Booleans) -> Table:
+        """The table with these of its pairs."""
+        attributes, columns = self.pairs()
+        used, rows = np.unique(attributes[kept], return_inverse=True)
+        core = self.layout.core
+        return Table(self.keys[used], layout_of(len(used), core.n_columns, core.width, rows, columns[kept]))
+
+
+def _places(known: Ints, keys: Ints) -> Ints:
+    """Where each key is among those known; -1 for others."""
+    if not len(known):
+        return np.full(keys.shape, -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[place] == keys, place, -1)
+
+
+class TupleOptions(TypedDict, total=False):
+    """What `Grammar` needs for hashed tuples: a code per word, that of its kind."""
+
+    tuple_codes: Ints
+    n_tuples: int
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All weights: those of rules, then those of each table in the order of `TABLES`, then those of hashed tuples."""
+
+    n_rules: int
+    codes: WordCodes
+    tables: Mapping[str, Table]
+    n_tuples: int = 0
+
+    def tuple_options(self, sentences: Sequence[Sequence[str]]) -> TupleOptions:
+        """What the structure of these sentences needs for hashed tuples."""
+        if not self.n_tuples:
+            return {}
+        ends = pointers(np.array([len(words) + 2 for words in sentences], dtype=np.int64))
+        kinds = self.codes.codes(sentences)[PROPERTIES.index("kind")]
+        inside = np.ones(len(kinds), dtype=bool)
+        inside[ends[:-1]] = inside[ends[1:] - 1] = False
+        return {"tuple_codes": kinds[inside], "n_tuples": self.n_tuples}
+
+    def feature_map(self, sentences: Sequence[Sequence[str]], once: bool, n_gold: Ints | None = None) -> LinearMap:
+        """Features of the slots of sentences. n_gold: the slots of `other` and gold rules, which have no features."""
+        coded = CodedSentences(self.codes, sentences)
+        lengths = coded.lengths
+        segments: list[Segment] = [SharedSegment(self.n_rules, lengths - 1)]
+        longest = int(lengths.max(initial=2)) - 1
+        for name in TABLES:
+            table, keys = self.tables[name], coded.keys(name)
+            rows = span_rows(lengths) if name == "span" else lengths
+            if name != "word" and not self.n_rules:  # trees of one word: the structure has no tables of phrases
+                keys, rows = keys[:0], np.zeros_like(lengths)
+            segments.append(
+                AttributeSegment(
+                    table.layout.core,
+                    pointers(rows),
+                    np.arange(len(keys) + 1, dtype=np.int64) * len(TEMPLATES[name]),
+                    table.numbers(keys).ravel(),
+                    None,
+                    once,
+                    # Several phrases may begin at a word, or end there.
+                    max(longest, 1) if name in ("start", "end") else 1,
+                    lengths if name == "word" else lengths - 1,
+                )
+            )
+        if n_gold is not None:
+            nothing = np.zeros(int(n_gold.sum()) + 1, dtype=np.int64)
+            segments.append(SlotSegment(0, pointers(n_gold), nothing, np.empty(0, dtype=np.int64)))
+        if self.n_tuples:
+            segments.append(SharedSegment(self.n_tuples, lengths - 1))
+        return LinearMap(segments)
+
+    def split(self, weights: Floats) -> dict[str, Floats]:
+        """Weights of "rules", one value per pair of each table, those of hashed "tuples"."""
+        cores = {name: self.tables[name].layout.core for name in TABLES}
+        ends = np.cumsum([self.n_rules, *(core.num_weights for core in cores.values())])
+        runs = dict(zip(("rules", *TABLES, "tuples"), np.split(weights, ends), strict=True))
+        return runs | {name: core.unpack(np.ascontiguousarray(runs[name])) for name, core in cores.items()}
+
+    def joined(self, parts: Mapping[str, Floats]) -> Floats:
+        """The inverse of `split`."""
+        packed = [self.tables[name].layout.core.pack(parts[name]) for name in TABLES]
+        return np.concatenate([parts["rules"], *packed, parts["tuples"]])
+
+    def triples(self, weights: Floats) -> Iterator[tuple[str, tuple[Ints, Ints, Floats]]]:
+        """Each table's name with (attribute, column, weight) of its pairs."""
+        parts = self.split(weights)
+        for name in TABLES:
+            yield name, (*self.tables[name].pairs(), parts[name])
+
+    def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
+        """Weights of another model for the same columns, with these of rules; None if it numbers words differently.
+
+        same_rules: whether its rules have the same numbers, which hashes of tuples are made of.
+        """
+        if self.codes.values != old.codes.values:
+            return None
+        parts = {"rules": rules, "tuples": np.zeros(self.n_tuples)}
+        if same_rules and self.n_tuples == old.n_tuples:
+            parts["tuples"] = old.split(weights)["tuples"]
+        for name, triples in old.triples(weights):
+            mine, own_columns = self.tables[name].pairs()
+            wanted = old.tables[name].numbers(self.tables[name].keys)[mine] if len(mine) else mine
+            parts[name] = look_up(triples, wanted, own_columns)
+        return self.joined(parts)
+
+    def pruned(self, weights: Floats, choose: Booleans) -> tuple[Tables, Floats]:
+        """Without the weights that are not chosen, of rules and tuples (which stay, with weight 0) and pairs."""
+        parts = self.split(weights)
+        kept = dict(zip(parts, np.split(choose, np.cumsum([len(part) for part in parts.values()])[:-1]), strict=True))
+        tables = {name: self.tables[name].chosen(kept[name]) for name in TABLES}
+        fewer = Tables(self.n_rules, self.codes, tables, self.n_tuples)
+        left = {name: parts[name][kept[name]] for name in TABLES}
+        zeroed = {name: np.where(kept[name], parts[name], 0.0) for name in ("rules", "tuples")}
+        return fewer, fewer.joined(left | zeroed)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from partwise.models.constituents.sentences import chart_bytes
+from partwise.models.constituents.inputs import chart_bytes
 from partwise.models.constituents.treebank import TreebankGrammar
-from partwise.models.constituents.treebank.pcfg import Lexicon, relative_frequencies
-from partwise.models.constituents.treebank.symbols import read_symbol
+from partwise.models.constituents.treebank.relative_frequency import Lexicon, relative_frequencies
+from partwise.models.constituents.treebank.transform import read_symbol
 from partwise.structures import Grammar
 from partwise.support.arrays import Ints, pointers
 from partwise.support.lazy import cached_property
@@ -37,28 +37,28 @@ class ParsingGrammar:
     binarisation made have a column per label.
     """
 
-    read_off: TreebankGrammar
+    treebank: TreebankGrammar
 
     @cached_property
     def lexical(self) -> Ints:
         """The symbols of words, ascending: their numbers here are their columns."""
-        return np.unique(self.read_off.lexical[:, 0])
+        return np.unique(self.treebank.lexical[:, 0])
 
     @cached_property
     def word_labels(self) -> list[tuple[str, ...]]:
         """The labels above a word, from the top, of each lexical column; the last one is the tag."""
-        chains = [read_symbol(self.read_off.symbols[a])[0] for a in self.lexical.tolist()]
+        chains = [read_symbol(self.treebank.symbols[a])[0] for a in self.lexical.tolist()]
         return [tuple(label for label in chain if label is not None) for chain in chains]
 
     @cached_property
     def _columns(self) -> tuple[Ints, list[Column]]:
         names = {}
-        for a in np.unique(self.read_off.rules[:, 0]).tolist():
-            chain, made = read_symbol(self.read_off.symbols[a])
+        for a in np.unique(self.treebank.rules[:, 0]).tolist():
+            chain, made = read_symbol(self.treebank.symbols[a])
             names[a] = Column(tuple(map(str, chain)), made)
         known = sorted(set(names.values()), key=str)
         number = {name: k for k, name in enumerate(known)}
-        columns = [number[names[a]] if a in names else -1 for a in range(self.read_off.n_symbols)]
+        columns = [number[names[a]] if a in names else -1 for a in range(self.treebank.n_symbols)]
         return np.array(columns, dtype=np.int64), known
 
     @property
@@ -68,18 +68,34 @@ class ParsingGrammar:
 
     @property
     def columns(self) -> list[Column]:
+        """The columns of phrases' tables."""
         return self._columns[1]
+
+    def n_columns(self, table: str) -> int:
+        """How many columns a table has."""
+        return max(len(self.lexical if table == "word" else self.columns), 1)
+
+    def column_names(self, table: str) -> list[str]:
+        """What a table's columns are called."""
+        if table == "word":
+            return [self.treebank.symbols[a] for a in self.lexical.tolist()]
+        return [str(column) for column in self.columns]
+
+    def rule_name(self, rule: int) -> str:
+        """A rule in symbols."""
+        parent, left, right = (self.treebank.symbols[a] for a in self.treebank.rules[rule].tolist())
+        return f"{parent} -> {left} {right}"
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        """The symbols of each terminal: all that end in a tag which it was seen with (`trees.pcfg`)."""
-        return relative_frequencies(self.read_off).lexicon
+        """The symbols of each terminal: all that end in a tag which it was seen with."""
+        return relative_frequencies(self.treebank).lexicon
 
     def tags(self, words: Sequence[str]) -> list[str]:
         """The most probable tag of each word."""
-        usual = int(np.bincount(self.read_off.lexical[:, 0], self.read_off.lexical_counts).argmax())
+        usual = int(np.bincount(self.treebank.lexical[:, 0], self.treebank.lexical_counts).argmax())
         found = []
-        for k in self.read_off.terminals(words).tolist():
+        for k in self.treebank.terminals(words).tolist():
             own = slice(*self._lexicon.indptr[k : k + 2].tolist()) if k >= 0 else slice(0)
             odds = self._lexicon.log_probabilities[own]
             symbol = int(self._lexicon.symbols[own][odds.argmax()]) if len(odds) else usual
@@ -89,7 +105,7 @@ class ParsingGrammar:
 
     def _word_columns(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Which columns each word may have: pointers and columns, all sentences end to end."""
-        every = [np.empty(0, dtype=np.int64), *(self.read_off.terminals(words) for words in sentences)]
+        every = [np.empty(0, dtype=np.int64), *(self.treebank.terminals(words) for words in sentences)]
         terminals = np.concatenate(every)
         known = terminals >= 0
         counts = np.zeros(len(terminals), dtype=np.int64)
@@ -99,14 +115,14 @@ class ParsingGrammar:
 
     def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
         """The derivations of sentences."""
-        longest, n_symbols = max(map(len, sentences), default=0), self.read_off.n_symbols
+        longest, n_symbols = max(map(len, sentences), default=0), self.treebank.n_symbols
         check_room(chart_bytes(longest, n_symbols), f"the chart of {longest:,} words and {n_symbols:,} symbols")
         word_ptr, word_columns = self._word_columns(sentences)
         return Grammar(
             np.array([len(words) for words in sentences], dtype=np.int64),
-            self.read_off.n_symbols,
-            np.ascontiguousarray(self.read_off.rules),
-            np.ascontiguousarray(self.read_off.roots),
+            self.treebank.n_symbols,
+            np.ascontiguousarray(self.treebank.rules),
+            np.ascontiguousarray(self.treebank.roots),
             self.lexical,
             start_columns=self.column_of,
             split_columns=self.column_of,

@@ -3,42 +3,67 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sized
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from partwise.metrics import parseval
+from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constituents import files
 from partwise.models.constituents.constraints import read_spans, span_mask
-from partwise.models.constituents.explaining import explained, top_weights
-from partwise.models.constituents.features import TABLES, keys_of, span_rows
+from partwise.models.constituents.features import (
+    TABLES,
+    CodedSentences,
+    Table,
+    Tables,
+    WordCodes,
+    WordCounts,
+    name_of,
+    span_rows,
+)
+from partwise.models.constituents.files import add_grammar, add_tables, read_grammar, read_tables
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.partitioner import ConstituencyPartitioner, read_encoded, sentences_of
-from partwise.models.constituents.sentences import as_list, check_same_words, read_gold, read_sentences
-from partwise.models.constituents.tables import Table, Tables
-from partwise.models.constituents.treebank import TreeTransform, common_root, flat_tree, read_off
-from partwise.models.constituents.treebank.derivations import rows_of_tree, tree_of_rows
-from partwise.models.constituents.treebank.symbols import read_symbol
-from partwise.models.constituents.treebank.unknown import WordClasses
-from partwise.models.constituents.words import WordCodes
-from partwise.models.encoded import EncodedTables
+from partwise.models.constituents.inputs import as_list, check_same_words, read_gold, read_sentences
+from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
+from partwise.models.constituents.treebank import (
+    Tree,
+    TreeTransform,
+    WordClasses,
+    common_root,
+    flat_tree,
+    read_off,
+    rows_of_tree,
+    tree_of_rows,
+    words_of,
+)
+from partwise.models.constituents.treebank.transform import read_symbol
+from partwise.models.constraints import check_entries
+from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.errors import ConstraintError
-from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of
-from partwise.models.labels import check_distinct, given_labels, node_labels, warn_of_many_labels
+from partwise.models.features import look_up
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    Named,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+)
+from partwise.models.labels import check_distinct, given_labels, node_labels, split, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
-from partwise.support.checks import check_choice, check_sample_weight
+from partwise.support.checks import check_choice, check_range, check_sample_weight
 
+Sentences = list[list[str]]
 Spans = dict[tuple[str, int, int], float]
 
 
-class ConstituencyModel(Model):
+class ConstituencyModel(Model[Sentences]):
     """A tree per sentence. The parameters are those of `ConstituencyParser`."""
 
     late: ClassVar[tuple[str, ...]] = ("no_parse", "max_length")
@@ -85,9 +110,7 @@ class ConstituencyModel(Model):
         check_choice("functions", self.functions, (True, False))
         limits = (("rare", 0, 1 << 30), ("min_count", 1, 1 << 30), ("max_length", 1, 1 << 15), ("tuple_bits", 0, 24))
         for name, low, high in limits:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+            check_range(name, getattr(self, name), low, high)
         self.make_transform(None)
 
     @property
@@ -101,82 +124,80 @@ class ConstituencyModel(Model):
 
     # training
 
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+    def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         check_distinct(given_labels(X, y))
-        trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
+        trees, weight = self.given(X, y, sample_weight)
         warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
-        weight = check_sample_weight(sample_weight, len(trees), "sentence")
-        if weight is not None:
-            trees = [tree for tree, w in zip(trees, weight.tolist(), strict=True) if w > 0]
-            weight = weight[weight > 0]
         if not trees:
             raise ValueError("there are no trees to learn from")
-        self.transform = self.make_transform(common_root(trees))
-        bare = replace(self.transform, traces=False, functions=False)  # they are cleaned already
-        normal = [bare.binary(tree, f"y: tree {i}") for i, tree in enumerate(trees)]
+        root = common_root(trees)
+        self.transform, normal = self.make_transform(root), self.binary(trees, root)
         self.grammar = ParsingGrammar(read_off(normal, rare=int(self.rare)))
-        own = self.grammar.read_off
-        sentences = [[node[1] for node in _leaves(tree)] for tree in normal]
+        own, sentences, counts = self.grammar.treebank, [words_of(tree) for tree in normal], WordCounts()
+        counts.add(sentences)
         nodes = np.concatenate([rows_of_tree(tree, own.symbol_numbers) for tree in normal])
-        codes = WordCodes.learnt(sentences, own.word_classes or WordClasses())
-        self.tables = Tables(len(own.rules), codes, self._observed(sentences, nodes, codes), self.n_tuples)
+        codes = counts.codes(own.word_classes or WordClasses())
+        tables = {
+            name: Table.observed(keys, columns, self.grammar.n_columns(name), int(self.min_count))
+            for name, (keys, columns) in self.gold_attributes(sentences, nodes, codes).items()
+        }
+        self.tables = Tables(len(own.rules), codes, tables, self.n_tuples)
         # A slot per gold rule is needed for one cost alone, and not without costs.
         with_gold = self.cost == "rules" and training.loss.cost_scale > 0
         examples = self._gold_examples(sentences, nodes, weight, with_gold)
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
         return Learnt(examples, (lengths, own.symbols, own.rules, with_gold, self.n_tuples))
 
+    def given(self, X: object, y: object, sample_weight: object) -> tuple[list[Tree], Floats | None]:
+        """Cleaned trees of positive weight, and their weights."""
+        trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
+        weight = check_sample_weight(sample_weight, len(trees), "sentence")
+        if weight is not None:
+            trees = [tree for tree, w in zip(trees, weight.tolist(), strict=True) if w > 0]
+            weight = weight[weight > 0]
+        return trees, weight
+
+    def binary(self, trees: list[Tree], root: str | None) -> list[Tree]:
+        """Cleaned trees, which begin with this node, in normal form."""
+        bare = self.make_transform(root).without_cleaning
+        return [bare.binary(tree, f"y: tree {i}") for i, tree in enumerate(trees)]
+
     def _gold_examples(
-        self, sentences: list[list[str]], nodes: Ints, weight: Floats | None = None, with_gold: bool = False
+        self, sentences: Sentences, nodes: Ints, weight: Floats | None = None, with_gold: bool = False
     ) -> LabelledBatch:
         """Sentences with their derivations; with_gold: rules that these do not have cost 1."""
-        options: dict[str, Any] = {"gold": nodes, "cost": "rules"} if with_gold else {}
-        structure = self.structure(sentences, **options)
+        structure = self.structure(sentences, nodes if with_gold else None)
         features = self.tables.feature_map(sentences, once=False, n_gold=structure.lengths if with_gold else None)
         return LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
 
-    def structure(self, sentences: list[list[str]], **options: Any) -> Grammar:
-        """The derivations of sentences, with the slots that there are features for."""
-        return self.grammar.structure(sentences, **self.tables.tuple_options(sentences), **options)
+    def structure(self, sentences: Sentences, gold: Ints | None = None) -> Grammar:
+        """The derivations of sentences, with the slots that there are features for; gold: rules of others cost 1."""
+        cost = "constituents" if gold is None else "rules"
+        return self.grammar.structure(sentences, gold=gold, cost=cost, **self.tables.tuple_options(sentences))
 
-    def _observed(self, sentences: list[list[str]], nodes: Ints, codes: WordCodes) -> dict[str, Table]:
-        """The tables' attributes and columns in gold trees."""
-        found = {}
-        for name, (keys, columns) in self.gold_attributes(sentences, nodes, codes).items():
-            n_columns = len(self.grammar.lexical if name == "word" else self.grammar.columns)
-            found[name] = Table.observed(keys, columns, max(n_columns, 1), int(self.min_count))
-        return found
-
-    def gold_attributes(
-        self, sentences: list[list[str]], nodes: Ints, codes: WordCodes
-    ) -> dict[str, tuple[Ints, Ints]]:
+    def gold_attributes(self, sentences: Sentences, nodes: Ints, codes: WordCodes) -> dict[str, tuple[Ints, Ints]]:
         """By table: (attributes, one row per node of gold trees; columns of these nodes)."""
-        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        coded = CodedSentences(codes, sentences)
+        lengths = coded.lengths
         owner = np.repeat(np.arange(len(sentences)), 2 * lengths - 1)
         symbol, begin, end = nodes.T
         first, n = pointers(lengths)[:-1][owner], lengths[owner]
         after = np.minimum(np.arange(len(nodes)) + 1, len(nodes) - 1)  # a node's left child is the next one
+        spans = pointers(span_rows(lengths))[:-1][owner] + begin * (n - 1) - begin * (begin - 1) // 2
         rows = {
             "start": first + begin,
             "split": first + end[after],
             "end": first + end - 1,
-            "span": pointers(span_rows(lengths))[:-1][owner]
-            + begin * (n - 1)
-            - begin * (begin - 1) // 2
-            + end
-            - begin
-            - 2,
+            "span": spans + end - begin - 2,
             "word": first + begin,
         }
-        inner = end > begin + 1
-        found = {}
+        inner, found = end > begin + 1, {}
         for name in TABLES:
-            word = name == "word"
-            used = ~inner if word else inner
-            columns = (
-                np.searchsorted(self.grammar.lexical, symbol[used]) if word else self.grammar.column_of[symbol[used]]
-            )
-            found[name] = keys_of(name, codes, sentences)[rows[name][used]], columns
+            used = ~inner if name == "word" else inner
+            columns = self.grammar.column_of[symbol[used]]
+            if name == "word":
+                columns = np.searchsorted(self.grammar.lexical, symbol[used])
+            found[name] = coded.keys(name)[rows[name][used]], columns
         return found
 
     # partitions
@@ -189,33 +210,27 @@ class ConstituencyModel(Model):
         return ConstituencyPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        return read_encoded(self, parts)
+        kinds: dict[str, Kind] = {"words/form": Text(), "nodes/rows": Whole(0, 1 << 40, 3)}
+        found = EncodedTables.read(parts, ("words", "nodes"), kinds)
+        lengths, nodes = found.lengths["words"], found.columns["nodes/rows"]
+        n = np.repeat(lengths, found.lengths["nodes"])
+        wrong = (nodes[:, 0] >= self.grammar.treebank.n_symbols) | (nodes[:, 1] >= nodes[:, 2]) | (nodes[:, 2] > n)
+        # Whether the nodes are those of trees is seen when they are used.
+        if not lengths.all() or (found.lengths["nodes"] != 2 * lengths - 1).any() or wrong.any():
+            raise ModelFormatError("has nodes that make no trees")
+        return EncodedTables(found.lengths, found.columns, tree_entries(lengths), found.weight)
+
+    @staticmethod
+    def encoded_sentences(encoded: EncodedTables) -> Sentences:
+        """The words of encoded trees."""
+        return split(encoded.columns["words/form"], encoded.lengths["words"])
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
-        return self._gold_examples(sentences_of(encoded), encoded.columns["nodes/rows"], encoded.weight)
-
-    def carried(self, old: ConstituencyModel) -> Floats | None:
-        mine, theirs = self.grammar, old.grammar
-        same = [str(c) for c in mine.columns] == [
-            str(c) for c in theirs.columns
-        ] and mine.word_labels == theirs.word_labels
-        if not same:
-            return None
-        weights = {
-            tuple(theirs.read_off.symbols[a] for a in rule): k for rule, k in theirs.read_off.rule_numbers.items()
-        }
-        old_rules = old.tables.split(old.weights)[0]
-        rules = np.zeros(len(mine.read_off.rules))
-        for k, rule in enumerate(mine.read_off.rules.tolist()):
-            at = weights.get(tuple(mine.read_off.symbols[a] for a in rule))
-            rules[k] = 0.0 if at is None else old_rules[at]
-        same = mine.read_off.symbols == theirs.read_off.symbols
-        same = same and np.array_equal(mine.read_off.rules, theirs.read_off.rules)
-        return self.tables.carried(old.weights, old.tables, rules, same)
+        return self._gold_examples(self.encoded_sentences(encoded), encoded.columns["nodes/rows"], encoded.weight)
 
     # prediction
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+    def read(self, X: object, n_jobs: int = 1) -> Reading[Sentences]:
         sentences = read_sentences(X, self.transform, int(self.max_length))
         some = [i for i, words in enumerate(sentences) if words]
         structure = self.structure([sentences[i] for i in some])
@@ -232,70 +247,73 @@ class ConstituencyModel(Model):
         return Reading(Batch(structure, features), len(sentences), kept, sentences, failed)
 
     def _why(self, i: int, words: list[str]) -> str:
-        self.grammar.read_off.check_words(words, f"sentence {i}")
+        self.grammar.treebank.check_words(words, f"sentence {i}")
         return f"sentence {i} has no parse under the grammar of the training trees (no_parse='flat' gives a flat tree)"
 
     def empty(self) -> Any:
         return ()
 
-    def left_out(self, reading: Reading, i: int) -> Any:
+    def left_out(self, reading: Reading[Sentences], i: int) -> Any:
         """The empty tree for a sentence without words, a flat one where there is no parse."""
         words = reading.source[i]
         if not words:
             return self.empty()
-        own = self.grammar.read_off
+        own = self.grammar.treebank
         top = read_symbol(own.symbols[own.roots[int(own.root_counts.argmax())]])[0][0]
         label = self.transform.root or top or ""
         return flat_tree(words, [tag or label for tag in self.grammar.tags(words)], label)
 
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
-        structure: Any = reading.batch.structure
+    @staticmethod
+    def _structure(reading: Reading[Sentences]) -> Grammar:
+        structure: Grammar = reading.batch.structure  # type: ignore[assignment]
+        return structure
+
+    def decode(self, reading: Reading[Sentences], which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
+        structure = self._structure(reading)
         numbers, ends = reading.numbers, labellings.indptr.tolist()
         found = []
         for i, a, b in zip(which.tolist(), ends, ends[1:], strict=False):
             rows = structure.nodes_of(i, labellings.slots[a:b], labellings.counts[a:b])
-            tree = tree_of_rows(rows, self.grammar.read_off.symbols, reading.source[numbers[i]])
+            tree = tree_of_rows(rows, self.grammar.treebank.symbols, reading.source[numbers[i]])
             found.append(self.transform.restore(tree))
         return found
 
-    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+    def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         return super().further(X, X if y is None else y, sample_weight, n_jobs)
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: Reading[Sentences], y: object) -> tuple[Labellings, Booleans]:
         trees = as_list(y, "y")
         if len(trees) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sentences, y has {len(trees)} trees")
-        structure: Any = reading.batch.structure
-        bare = replace(self.transform, traces=False, functions=False)  # they are cleaned already
+        structure = self._structure(reading)
+        bare = self.transform.without_cleaning
         found: list[tuple[Ints, Floats]] = []
         possible = []
         for i, number in enumerate(reading.numbers.tolist()):
             tree = self.transform.cleaned(trees[number], f"y: tree {number}")
             check_same_words(tree, reading.source[number], number)
             try:
-                rows = rows_of_tree(bare.binary(tree), self.grammar.read_off.symbol_numbers)
+                rows = rows_of_tree(bare.binary(tree), self.grammar.treebank.symbol_numbers)
                 found.append(structure.labelling_of(i, rows))
             except ValueError:
                 found.append((np.empty(0, dtype=np.int64), np.empty(0)))
             possible.append(len(found[-1][0]) > 0)
         return Labellings.of(found), np.array(possible, dtype=bool)
 
-    def labelled_reading(self, reading: Reading, gold: Labellings) -> LabelledBatch:
+    def labelled_reading(self, reading: Reading[Sentences], gold: Labellings) -> LabelledBatch:
         if self.cost != "rules":
             return super().labelled_reading(reading, gold)
-        structure: Any = reading.batch.structure
+        structure = self._structure(reading)
         sentences = [reading.source[i] for i in reading.numbers.tolist()]
         return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
-    def constrain(self, reading: Reading, required: Any = None, forbidden: Any = None) -> None:
+    def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
         """`required` and `forbidden` of `ConstituencyParser`."""
-        structure: Any = reading.batch.structure
-        given = {"required": required, "forbidden": forbidden}
-        for name, value in given.items():
-            if value is None:
-                continue
-            if isinstance(value, (str, dict)) or not isinstance(value, Sized) or len(value) != reading.n_examples:
-                raise ValueError(f"{name} must hold one entry for each of {reading.n_examples} sentences")
+        structure = self._structure(reading)
+        given = {
+            name: None if value is None else check_entries(value, reading.n_examples, "sentences", name)
+            for name, value in (("required", required), ("forbidden", forbidden))
+        }
         known, batch_numbers = self._labels(), {number: i for i, number in enumerate(reading.numbers.tolist())}
         for number, words in enumerate(reading.source):
             where, n = f"sentence {number}", len(words)
@@ -311,15 +329,14 @@ class ConstituencyModel(Model):
             except ValueError as error:
                 raise ConstraintError(f"sentence {number}: no tree is left ({error})", number) from None
 
-    def marginals(self, reading: Reading, counts: Floats, least: float = 1e-3) -> list[Spans]:
+    def marginals(self, reading: Reading[Sentences], counts: Floats, least: float = 1e-3) -> list[Spans]:
         """{(label, begin, end): expected number} of each sentence, of those that are at least `least`."""
-        structure: Any = reading.batch.structure
+        structure = self._structure(reading)
         offsets = structure.slot_offsets()
         found = [
             self._spans_of(structure, i, counts[offsets[i] : offsets[i + 1]], least) for i in range(len(offsets) - 1)
         ]
-        values: list[Spans] = reading.spread(found, dict)
-        return values
+        return reading.spread(found, dict)
 
     def _spans_of(self, structure: Grammar, i: int, counts: Floats, least: float) -> Spans:
         *_, spans, words, other = structure.table_offsets(i)
@@ -338,7 +355,7 @@ class ConstituencyModel(Model):
                     sums[label, int(begin[row]), int(end[row])] += float(values[slot])
         return {span: p for span, p in sorted(sums.items(), key=lambda item: (item[0][1:], item[0])) if p >= least}
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+    def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
         """Labelled F1 of brackets (`partwise.metrics.parseval`)."""
         gold = read_gold(X, y, self.transform, int(self.max_length))
         weight = check_sample_weight(sample_weight, len(gold), "sentence")
@@ -350,18 +367,77 @@ class ConstituencyModel(Model):
 
     # inspection
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: Reading[Sentences]) -> Explanation:
         """Which rules and attributes make the best tree better than the second-best one."""
         if not reading.batch.n_examples:
             raise ValueError("the sentence has no parse: there is nothing to explain")
-        return explained(self, reading)
+        structure = self._structure(reading)
+        ranked = structure.k_best(0, reading.batch.features.scores(0, self.weights), 2)
+        which = np.zeros(len(ranked), dtype=np.int64)
+        trees = self.decode(reading, which, Labellings.of([each[1:] for each in ranked]))
+        if len(ranked) < 2:
+            return explanation(trees[0], None, (ranked[0][0], float("-inf")), [])
+        uses = np.zeros((2, structure.num_slots(0)))
+        for own, (_, slots, counts) in zip(uses, ranked, strict=True):
+            own[slots] = counts
+        weights, n_tuples = self.tables.split(self.weights), self.tables.n_tuples
+        found = _contributions("rule", self.grammar.rule_name, uses[:, : self.tables.n_rules], weights["rules"])
+        # Hashed tuples have no names but their numbers.
+        found += _contributions("tuple", "hash {}".format, uses[:, uses.shape[1] - n_tuples :], weights["tuples"])
+        coded = CodedSentences(self.tables.codes, [reading.source[int(reading.numbers[0])]])
+        first = [*structure.table_offsets(0)]
+        begins = np.triu_indices(int(coded.lengths[0]) + 1, 2)[0]
+        for k, (table, triples) in enumerate(self.tables.triples(self.weights)):
+            changed = first[k] + np.flatnonzero(uses[0, first[k] : first[k + 1]] != uses[1, first[k] : first[k + 1]])
+            keys, names = coded.keys(table), self.grammar.column_names(table)
+            for slot in changed.tolist():
+                row, column = divmod(slot - first[k], structure.widths[k])
+                place = int(begins[row]) if table == "span" else row
+                numbers, (one, two) = self.tables.tables[table].numbers(keys[row]), uses[:, slot].tolist()
+                amounts = look_up(triples, numbers, np.full(len(numbers), column))
+                for j in np.flatnonzero(amounts).tolist():
+                    name = name_of(table, int(keys[row, j]), self.tables.codes)
+                    amount = float((one - two) * amounts[j])
+                    found.append(Contribution(f"{table} of {names[column]}", name, place, int(one), int(two), amount))
+        return explanation(trees[0], trees[1], (ranked[0][0], ranked[1][0]), found)
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        return top_weights(self, n)
+        """The largest weights under each column's name, tables of phrases put together, and the largest rules."""
+        found: dict[str, Named] = {}
+        for table, (attributes, columns, weights) in self.tables.triples(self.weights):
+            names, known = self.grammar.column_names(table), self.tables.tables[table].keys
+            order = np.lexsort((-np.abs(weights), columns))
+            begins = np.searchsorted(columns[order], np.arange(len(names) + 1))
+            for column, name in enumerate(names):
+                best = order[begins[column] : begins[column + 1]][:n]
+                best = best[weights[best] != 0]
+                found.setdefault(name, []).extend(
+                    (f"{table} {name_of(table, key, self.tables.codes)}", float(weight))
+                    for key, weight in zip(known[attributes[best]].tolist(), weights[best], strict=True)
+                )
+        rules = self.tables.split(self.weights)["rules"]
+        largest = [k for k in np.argsort(-np.abs(rules), kind="stable")[:n].tolist() if rules[k]]
+        labels = {name: sorted(rows, key=lambda row: -abs(row[1]))[:n] for name, rows in sorted(found.items()) if rows}
+        return TopFeatures({"rules": [(self.grammar.rule_name(k), float(rules[k])) for k in largest], **labels})
+
+    def carried(self, old: ConstituencyModel) -> Floats | None:
+        mine, theirs = self.grammar.treebank, old.grammar.treebank
+        if self.grammar.column_names("span") != old.grammar.column_names("span"):
+            return None
+        if self.grammar.word_labels != old.grammar.word_labels:
+            return None
+        rules, old_rules = np.zeros(len(mine.rules)), old.tables.split(old.weights)["rules"]
+        weights = {
+            tuple(theirs.symbols[a] for a in rule): weight
+            for rule, weight in zip(theirs.rules.tolist(), old_rules.tolist(), strict=True)
+        }
+        for k, rule in enumerate(mine.rules.tolist()):
+            rules[k] = weights.get(tuple(mine.symbols[a] for a in rule), 0.0)
+        same = mine.symbols == theirs.symbols and np.array_equal(mine.rules, theirs.rules)
+        return self.tables.carried(old.weights, old.tables, rules, same)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ConstituencyModel, tuple[int, int, float]]:
-        rules, pairs = self.tables.split(self.weights)
-        every = np.concatenate([rules, *(pairs[name] for name in (*TABLES, "tuples"))])
+        every = np.concatenate(list(self.tables.split(self.weights).values()))
         kept = choose_kept(every, threshold, keep)
         tables, weights = self.tables.pruned(self.weights, kept)
         pruned = self.with_weights(weights)
@@ -379,26 +455,30 @@ class ConstituencyModel(Model):
         return {
             "labels_": sorted(phrases),
             "tags_": sorted({chain[-1] for chain in self.grammar.word_labels if chain}),
-            "grammar_": self.grammar.read_off,
+            "grammar_": self.grammar.treebank,
         }
 
     # model files
 
     def to_parts(self, parts: ModelParts) -> None:
-        files.write(self, parts)
+        parts.settings["root"] = self.transform.root
+        add_grammar(parts, self.grammar.treebank)
+        add_tables(parts, self.tables, self.weights)
 
     def from_parts(self, parts: ModelParts) -> ConstituencyModel:
-        files.read(self, parts)
+        root = parts.settings.get("root")
+        if root is not None and type(root) is not str:
+            raise ModelFormatError("has a root that is not text")
+        self.transform = self.make_transform(root)
+        self.grammar = ParsingGrammar(read_grammar(parts))
+        self.tables, self._weights = read_tables(parts, self.grammar, self.n_tuples)
         return self
 
 
-def _leaves(tree: Any) -> list[Any]:
-    """The leaves of a tree in normal form."""
-    found, waiting = [], [tree]
-    while waiting:
-        node = waiting.pop()
-        if len(node) == 2:
-            found.append(node)
-        else:
-            waiting += [node[2], node[1]]
-    return found
+def _contributions(kind: str, name: Callable[[int], str], uses: Floats, weights: Floats) -> list[Contribution]:
+    """What slots that are one feature each add; uses: how often the best and the second-best tree have them."""
+    best, second = uses
+    return [
+        Contribution(kind, name(k), None, int(best[k]), int(second[k]), float((best[k] - second[k]) * weights[k]))
+        for k in np.flatnonzero(best != second).tolist()
+    ]

@@ -1,22 +1,28 @@
 """Constituent trees: cleaning, Chomsky normal form and back, and grammars: of a treebank or of rules."""
 
-from partwise.models.constituents.treebank.cleaning import bare_label, clean_tree, common_root
-from partwise.models.constituents.treebank.derivations import rows_of_tree, tree_of_rows
-from partwise.models.constituents.treebank.grammar import TreebankGrammar, read_off
-from partwise.models.constituents.treebank.nodes import (
+from partwise.models.constituents.treebank.grammar import TreebankGrammar, WordClasses, read_off
+from partwise.models.constituents.treebank.relative_frequency import (
+    Lexicon,
+    Probabilities,
+    RelativeFrequencyParser,
+    relative_frequencies,
+)
+from partwise.models.constituents.treebank.rules import grammar_of_rules, read_rules
+from partwise.models.constituents.treebank.transform import TreeTransform
+from partwise.models.constituents.treebank.trees import (
     FlatTree,
     Tree,
+    bare_label,
     check_tree,
+    clean_tree,
+    common_root,
     flat_tree,
     is_parsed,
     leaves,
+    rows_of_tree,
+    tree_of_rows,
     words_of,
 )
-from partwise.models.constituents.treebank.pcfg import Lexicon, Probabilities, relative_frequencies
-from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
-from partwise.models.constituents.treebank.rules import grammar_of_rules, read_rules
-from partwise.models.constituents.treebank.transform import TreeTransform
-from partwise.models.constituents.treebank.unknown import WordClasses
 
 __all__ = [
     "FlatTree",

@@ -1,4 +1,7 @@
-"""The grammar of a treebank: its rules in Chomsky normal form, its roots and its lexicon, with counts."""
+"""The grammar of a treebank: its rules in Chomsky normal form, its roots and its lexicon, with counts.
+
+Words that the lexicon does not have count as their class, which goes by how they are written.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,69 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from partwise.models.constituents.treebank.nodes import Tree, is_leaf, postorder
-from partwise.models.constituents.treebank.unknown import WordClasses
+from partwise.models.constituents.treebank.trees import Tree, is_leaf, postorder
+from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 
 #: The class of unknown words whose own class no rare word has: all rare words together.
 ANY_CLASS = "any"
+
+
+#: Suffixes have at most so many characters, and leave at least so many of the word.
+LONGEST_SUFFIX, SHORTEST_STEM = 3, 2
+
+
+@dataclass(frozen=True)
+class WordClasses:
+    """Classes from capitals, digits, hyphens, whether the word is the first, and the longest suffix that is listed.
+
+    Parameters
+    ----------
+    suffixes : the suffixes that make classes of their own
+    """
+
+    suffixes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, words: Iterable[str], frequent: int = 30) -> WordClasses:
+        """With the suffixes that at least `frequent` of the words have."""
+        counts: Counter[str] = Counter()
+        for word in words:
+            counts.update(_suffixes(word))
+        return cls(frozenset(suffix for suffix, n in counts.items() if n >= frequent))
+
+    def __call__(self, word: str, first: bool) -> str:
+        """The class of a word; `first`: whether its sentence begins with it."""
+        parts = [_case(word, first)]
+        if any(character.isdigit() for character in word):
+            parts.append("digit" if any(character.isalpha() for character in word) else "number")
+        if "-" in word[1:-1]:
+            parts.append("hyphen")
+        parts += [f"-{suffix}" for suffix in _suffixes(word) if suffix in self.suffixes][:1]
+        return " ".join(parts)
+
+
+def _case(word: str, first: bool) -> str:
+    if not any(character.isalpha() for character in word):
+        return "no letters"
+    if word == word.lower():
+        return "lower"
+    if word == word.upper() and len(word) > 1:
+        return "capitals"
+    if word[:1] != word[:1].lower():
+        return "first capital" if first else "capital"
+    return "mixed"
+
+
+def _suffixes(word: str) -> list[str]:
+    """Suffixes of letters, the longest first."""
+    low = word.lower()
+    found = []
+    for n in range(min(LONGEST_SUFFIX, len(low) - SHORTEST_STEM), 0, -1):
+        if low[-n:].isalpha():
+            found.append(low[-n:])
+    return found
 
 
 @dataclass(frozen=True)
@@ -36,14 +94,14 @@ class TreebankGrammar:
     """
 
     symbols: tuple[str, ...]
-    rules: NDArray[np.int64]
-    rule_counts: NDArray[np.float64]
-    roots: NDArray[np.int64]
-    root_counts: NDArray[np.float64]
+    rules: Ints
+    rule_counts: Floats
+    roots: Ints
+    root_counts: Floats
     words: tuple[str, ...]
     classes: tuple[str, ...]
-    lexical: NDArray[np.int64]
-    lexical_counts: NDArray[np.float64]
+    lexical: Ints
+    lexical_counts: Floats
     word_classes: WordClasses | None = None
 
     @property
@@ -67,7 +125,7 @@ class TreebankGrammar:
         words = {word: k for k, word in enumerate(self.words)}
         return words, {name: k for k, name in enumerate(self.classes, len(self.words))}
 
-    def terminals(self, words: Sequence[str]) -> NDArray[np.int64]:
+    def terminals(self, words: Sequence[str]) -> Ints:
         """The number of each word of a sentence, or of its class; -1 for a word that has neither."""
         known, classes = self._terminal_numbers
         numbers = [known.get(word, -1) for word in words]
@@ -77,7 +135,7 @@ class TreebankGrammar:
                     numbers[k] = classes.get(self.word_classes(words[k], k == 0), self.n_terminals - 1)
         return np.array(numbers, dtype=np.int64)
 
-    def check_words(self, words: Sequence[str], what: str = "the sentence") -> NDArray[np.int64]:
+    def check_words(self, words: Sequence[str], what: str = "the sentence") -> Ints:
         """`terminals`, but a ValueError names the first word that is not in the lexicon."""
         numbers = self.terminals(words)
         if len(numbers) and numbers.min() < 0:
@@ -186,6 +244,6 @@ def numbered_grammar(
     )
 
 
-def _arrays(counts: Mapping[tuple[int, ...], float], width: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _arrays(counts: Mapping[tuple[int, ...], float], width: int) -> tuple[Ints, Floats]:
     keys = sorted(counts)
     return np.array(keys, dtype=np.int64).reshape(-1, width), np.array([counts[key] for key in keys], dtype=np.float64)

@@ -1,23 +1,102 @@
-"""Parsing by the relative frequencies of a treebank's grammar: what trained parsers are compared with."""
+"""Relative frequencies of a treebank's grammar, and parsing by them: what trained parsers are compared with.
+
+With n(A) the number of A's in the treebank, m(A) of those above a word, and t the tag at the end of A's chain:
+
+    P(A)           = roots A / trees
+    P(A -> B C)    = n(A -> B C) / n(A)
+    P(A -> word w) = m(A) / n(A) * (n(A -> w) + k P(w | t)) / (m(A) + k),
+    P(w | t)       = n(t -> w) / n(t), over all symbols that end in t
+
+so that a word that was seen as a noun can be a noun phrase of its own (NP+NN) though it never was one. Rare words
+count as their class of unknown words, whose words have the class's probability.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from partwise.models.constituents.treebank.derivations import tree_of_rows
 from partwise.models.constituents.treebank.grammar import TreebankGrammar, read_off
-from partwise.models.constituents.treebank.nodes import FlatTree, Tree, flat_tree
-from partwise.models.constituents.treebank.pcfg import TAG_WEIGHT, relative_frequencies
-from partwise.models.constituents.treebank.symbols import read_symbol
-from partwise.models.constituents.treebank.transform import TreeTransform
+from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol, tag_of
+from partwise.models.constituents.treebank.trees import FlatTree, Tree, flat_tree, tree_of_rows
 from partwise.structures import Grammar
+from partwise.support.arrays import Floats, Ints, pointers
 
+#: k above.
+TAG_WEIGHT = 10.0
 #: Sentences of one structure.
 _BATCH = 100
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The symbols that each terminal can have, ascending: `symbols[indptr[w]:indptr[w + 1]]`, and their scores."""
+
+    indptr: Ints
+    symbols: Ints
+    log_probabilities: Floats
+
+    def of(self, terminals: Ints) -> tuple[Ints, Ints, Floats]:
+        """The same three for a sequence of terminals."""
+        counts = self.indptr[terminals + 1] - self.indptr[terminals]
+        indptr = pointers(counts)
+        where = np.arange(indptr[-1]) + np.repeat(self.indptr[terminals] - indptr[:-1], counts)
+        return indptr, self.symbols[where], self.log_probabilities[where]
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """Logarithms of the probabilities of roots and rules, in the grammar's order, and of the lexicon."""
+
+    roots: Floats
+    rules: Floats
+    lexicon: Lexicon
+
+
+def relative_frequencies(grammar: TreebankGrammar, tag_weight: float = TAG_WEIGHT) -> Probabilities:
+    """The grammar's probabilities; with `tag_weight` 0 a symbol has only the words that were seen under it."""
+    if not tag_weight >= 0:
+        raise ValueError(f"tag_weight={tag_weight} must be 0 or more")
+    size, symbol, terminal = grammar.n_symbols, grammar.lexical[:, 0], grammar.lexical[:, 1]
+    # The last class counts what the others do once more.
+    once = terminal < grammar.n_terminals - 1 if grammar.classes else np.ones(len(terminal), dtype=bool)
+    above_words = _sums(symbol[once], grammar.lexical_counts[once], size)
+    total = above_words + _sums(grammar.rules[:, 0], grammar.rule_counts, size)
+    return Probabilities(
+        roots=np.log(grammar.root_counts / grammar.root_counts.sum()),
+        rules=np.log(grammar.rule_counts / total[grammar.rules[:, 0]]),
+        lexicon=_lexicon(grammar, above_words, total, tag_weight),
+    )
+
+
+def _lexicon(grammar: TreebankGrammar, above_words: Floats, total: Floats, k: float) -> Lexicon:
+    names, tags = np.unique([tag_of(name) for name in grammar.symbols], return_inverse=True)
+    lexical = np.flatnonzero(above_words)  # the symbols of words
+    n_tag = _sums(tags, above_words, len(names))
+    by_tag = [lexical[tags[lexical] == tag] for tag in range(len(names))]
+    ends = np.cumsum(np.bincount(grammar.lexical[:, 1], minlength=grammar.n_terminals))
+    rows = np.split(np.lexsort((grammar.lexical[:, 0], grammar.lexical[:, 1])), ends[:-1])
+    symbols, values = [], []
+    for own in rows:
+        seen, counts = grammar.lexical[own, 0], grammar.lexical_counts[own]
+        if k > 0:
+            word_tags = _sums(tags[seen], counts, len(names))
+            allowed = np.sort(np.concatenate([by_tag[tag] for tag in np.flatnonzero(word_tags)]))
+            dense = np.zeros(grammar.n_symbols)
+            dense[seen] = counts
+            shared = word_tags[tags[allowed]] / n_tag[tags[allowed]]
+            chosen = (dense[allowed] + k * shared) / (above_words[allowed] + k)
+        else:
+            allowed, chosen = seen, counts / above_words[seen]
+        symbols.append(allowed)
+        values.append(np.log(chosen * above_words[allowed] / total[allowed]))
+    return Lexicon(pointers([len(own) for own in symbols]), np.concatenate(symbols), np.concatenate(values))
+
+
+def _sums(keys: Ints, values: Floats, size: int) -> Floats:
+    return np.bincount(keys, values, size).astype(np.float64, copy=False)
 
 
 class RelativeFrequencyParser:
@@ -27,7 +106,7 @@ class RelativeFrequencyParser:
     ----------
     grammar : with counts, or with the probabilities that a user gives (`grammar_of_rules`)
     transform : how the grammar's trees become trees again; None for a user's grammar, whose trees are in normal form
-    tag_weight : see `partwise.models.constituents.treebank.pcfg`; 0 for a user's grammar
+    tag_weight : k above; 0 for a user's grammar
     """
 
     def __init__(
@@ -47,7 +126,7 @@ class RelativeFrequencyParser:
 
     @classmethod
     def of(
-        cls, trees: Iterable[Tree], transform: TreeTransform | None = None, **options: Any
+        cls, trees: Iterable[Tree], transform: TreeTransform | None = None, **options: int
     ) -> RelativeFrequencyParser:
         """Count a treebank's rules; `options` are those of `read_off`."""
         transform = TreeTransform() if transform is None else transform
@@ -87,7 +166,7 @@ class RelativeFrequencyParser:
             self.grammar.roots,
             self._words,
             span_columns=self._roots,
-            word_ptr=np.concatenate(([0], np.cumsum(counts))),
+            word_ptr=pointers(counts),
             word_columns=self._column[np.concatenate([symbols for _, symbols, _ in entries])],
         )
         return [self._best(structure, i, words, *entries[i]) for i, words in enumerate(sentences)]
@@ -97,9 +176,9 @@ class RelativeFrequencyParser:
         structure: Grammar,
         i: int,
         words: Sequence[str],
-        indptr: NDArray[np.int64],
-        symbols: NDArray[np.int64],
-        values: NDArray[np.float64],
+        indptr: Ints,
+        symbols: Ints,
+        values: Floats,
     ) -> tuple[Tree, float]:
         if not structure.has_derivation(i):
             return self._flat(words, indptr, symbols, values), -np.inf
@@ -120,9 +199,7 @@ class RelativeFrequencyParser:
         tree = tree_of_rows(structure.nodes_of(i, slots, counts), self.grammar.symbols, words)
         return (tree if self.transform is None else self.transform.restore(tree)), value
 
-    def _flat(
-        self, words: Sequence[str], indptr: NDArray[np.int64], symbols: NDArray[np.int64], values: NDArray[np.float64]
-    ) -> FlatTree:
+    def _flat(self, words: Sequence[str], indptr: Ints, symbols: Ints, values: Floats) -> FlatTree:
         names = self.grammar.symbols
         best = [symbols[a + int(np.argmax(values[a:b]))] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
         root = names[self.grammar.roots[int(np.argmax(self.grammar.root_counts))]]

@@ -1,4 +1,4 @@
-"""Trees to trees in Chomsky normal form and back, without loss.
+r"""Trees to trees in Chomsky normal form and back, without loss.
 
 A chain of nodes with one child each becomes one node. The children c_1 .. c_n of a node A, n > 2, become
 
@@ -6,22 +6,75 @@ A chain of nodes with one child each becomes one node. The children c_1 .. c_n o
     A -> A|c_n c_n,  A|c_n -> A|c_n~c_{n-1} c_{n-1},  ...                                binarise="left"
 
 where a made symbol keeps the last `horizontal` of these children, and phrases keep the labels of `vertical` - 1
-ancestors. Tags keep no ancestors, as the lexicon is sparse enough without. `restore` needs no orders: it takes off what
-`symbols` put on.
+ancestors. Tags keep no ancestors, as the lexicon is sparse enough without. A symbol says what its node was:
+
+    chain      labels of a chain of nodes with one child each, from the top: S+VP
+    ancestors  then, with a vertical order above 1, the labels above it: S+VP^SBAR^NP
+    siblings   then, for a node that binarisation made, the children that are already there: VP^S|VBD~NP
+
+A backslash stands before each of these characters, and before itself, where it belongs to a label. A word among other
+children has no node of its own and no label; it gets the symbol ``\_``. Strings are therefore different whenever
+what they stand for is, and `restore` needs no orders.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from partwise.models.constituents.treebank.cleaning import clean_tree
-from partwise.models.constituents.treebank.nodes import Tree, check_tree, is_leaf
-from partwise.models.constituents.treebank.symbols import made_symbol, phrase_symbol, read_symbol
+from partwise.models.constituents.treebank.trees import Tree, check_tree, clean_tree, is_leaf
 
 DIRECTIONS = ("right", "left")
+
+CHAIN, ABOVE, MADE, NEXT, ESCAPE = "+", "^", "|", "~", "\\"
+#: A word without a node of its own.
+NO_LABEL = ESCAPE + "_"
+
+_SPECIAL = re.compile(r"[+^|~\\]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_CHAIN = re.compile(r"(?:[^+^|\\]|\\.)*", re.DOTALL)
+
+
+def escaped(label: str | None) -> str:
+    """A label inside a symbol; None for a word without a node."""
+    return NO_LABEL if label is None else _SPECIAL.sub(r"\\\g<0>", label)
+
+
+def phrase_symbol(chain: Sequence[str | None], above: Sequence[str]) -> str:
+    """The symbol of a chain of nodes under its nearest ancestors, the parent first."""
+    return CHAIN.join(map(escaped, chain)) + "".join(ABOVE + escaped(label) for label in above)
+
+
+def made_symbol(label: str, above: Sequence[str], siblings: Sequence[str | None]) -> str:
+    """The symbol of a node made by binarisation below `label`."""
+    return phrase_symbol([label], above) + MADE + NEXT.join(map(escaped, siblings))
+
+
+def read_symbol(symbol: str) -> tuple[list[str | None], bool]:
+    """The chain of labels of a symbol, and whether binarisation made the node."""
+    chain: list[str | None] = []
+    at = 0
+    while True:
+        match = _CHAIN.match(symbol, at)
+        assert match is not None
+        part = match[0]
+        chain.append(None if part == NO_LABEL else _ESCAPED.sub(r"\1", part))
+        at = match.end()
+        if at == len(symbol) or symbol[at] != CHAIN:
+            break
+        at += 1
+    while at < len(symbol) and symbol[at] != MADE:
+        at += 2 if symbol[at] == ESCAPE else 1
+    return chain, at < len(symbol)
+
+
+def tag_of(symbol: str) -> str:
+    """The last label of a lexical symbol's chain, as a symbol: the tag of its word."""
+    return escaped(read_symbol(symbol)[0][-1])
 
 
 @dataclass(frozen=True)
@@ -55,6 +108,11 @@ class TreeTransform:
             raise ValueError(f"vertical={self.vertical!r} must be a whole number, 1 or more")
         if self.binarise not in DIRECTIONS:
             raise ValueError(f"binarise={self.binarise!r} is unknown; known are 'right' and 'left'")
+
+    @property
+    def without_cleaning(self) -> TreeTransform:
+        """The same for trees that are clean already."""
+        return replace(self, traces=False, functions=False)
 
     def cleaned(self, tree: Tree, what: str = "the tree") -> Tree:
         """The tree that `restore` gives for this one's `binary`."""

@@ -1,24 +1,23 @@
-"""Reading sentences and trees for the constituency parser. Errors are ValueErrors that name the sentence."""
+"""Sentences and trees as the constituency parser takes them. Errors are ValueErrors that name the sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import Any
+from collections.abc import Iterable, Sized
+from typing import Any, cast
 
 from partwise.models.constituents.treebank import Tree, TreeTransform, words_of
 
 
-def is_tree(item: Any) -> bool:
+def is_tree(item: object) -> bool:
     """Whether this is a tree rather than a list of words."""
     return isinstance(item, tuple) and any(isinstance(child, tuple) for child in item)
 
 
-def as_list(X: Any, name: str) -> list[Any]:
+def as_list(X: object, name: str) -> list[Any]:
     """A list of sentences or trees."""
     if isinstance(X, (str, bytes, dict)) or not isinstance(X, Sized) or is_tree(X):
         raise ValueError(f"{name} must be a list of {'trees' if name == 'y' else 'sentences'}, got {type(X).__name__}")
-    items: list[Any] = list(X)  # type: ignore[call-overload]
-    return items
+    return list(cast(Iterable[object], X))
 
 
 def chart_bytes(n_words: int, n_symbols: int) -> float:
@@ -26,7 +25,7 @@ def chart_bytes(n_words: int, n_symbols: int) -> float:
     return 16.0 * n_words * (n_words + 1) * n_symbols
 
 
-def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[list[str]]:
+def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list[list[str]]:
     """Words of all sentences; of trees, which may stand in their place, those that `transform` leaves."""
     sentences = []
     for i, item in enumerate(as_list(X, "X")):
@@ -35,7 +34,7 @@ def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[li
         elif isinstance(item, (str, bytes, dict)) or not isinstance(item, Sized):
             raise ValueError(f"sentence {i} must be a list of words, got {type(item).__name__}")
         else:
-            words = list(item)  # type: ignore[call-overload]
+            words = list(cast(Iterable[Any], item))
             for k, word in enumerate(words):
                 if not isinstance(word, str) or not word:
                     raise ValueError(f"sentence {i}, word {k + 1}: a word must be a string, not empty; got {word!r}")
@@ -49,14 +48,13 @@ def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[li
     return sentences
 
 
-def read_gold(X: Any, y: Any, transform: TreeTransform, max_length: int) -> list[Tree]:
+def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -> list[Tree]:
     """Cleaned trees of the training data: y, or those of X if that is None. They have the words of X."""
     if y is None:
-        items = as_list(X, "X")
-        for i, item in enumerate(items):
+        X = y = as_list(X, "X")
+        for i, item in enumerate(y):
             if not is_tree(item):
                 raise ValueError(f"sentence {i} has no tree: give y, or trees in place of sentences")
-        X = y = items
     given = as_list(y, "y")
     sentences = read_sentences(X, transform, max_length)
     if len(sentences) != len(given):
