@@ -127,16 +127,16 @@ class Tagger:
         self._size = 0
 
     def labels(self) -> list[str]:
-        """The model's labels."""
+        """Return the model's labels."""
         self._opened()
         return [] if self._chain is None else list(self._chain.labels)
 
     def set(self, xseq: Any) -> None:
-        """The sequence that `tag`, `probability` and `marginal` are about."""
+        """Give the sequence that `tag`, `probability` and `marginal` are about."""
         self._set = _Set(self._read([xseq], self._opened()))
 
     def tag(self, xseq: Any = None) -> list[str]:
-        """The best labels of a sequence, by default of the one that was set."""
+        """Return the best labels of a sequence, by default of the one that was set."""
         calls = self._opened()
         current = self._current() if xseq is None else _Set(self._read([xseq], calls))
         self._set = current  # threads that share a tagger: each has the labels of what it gave
@@ -144,18 +144,18 @@ class Tagger:
         return answer
 
     def tag_many(self, X: Sequence[Any]) -> list[list[str]]:
-        """The best labels of many sequences, at once; the one that was set stays."""
+        """Return the best labels of many sequences, at once; the one that was set stays."""
         calls = self._opened()
         answers: list[list[str]] = calls.best(self._read(X, calls))
         return answers
 
     def marginals_of_many(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
-        """The probabilities of labels at all items of many sequences, at once."""
+        """Return the probabilities of labels at all items of many sequences, at once."""
         calls = self._opened()
         return label_dicts(calls.sums(self._read(X, calls))[0], list(self._labels))
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """The probability of these labels of the sequence that was set."""
+        """Return the probability of these labels of the sequence that was set."""
         calls, current = self._opened(), self._current()
         try:
             numbers = np.array([self._labels[text_of(label)] for label in yseq], dtype=np.int64)
@@ -164,7 +164,7 @@ class Tagger:
         return math.exp(calls.values(current.rows, numbers)[0] - self._sums(current)[1])
 
     def marginal(self, y: str, pos: int) -> float:
-        """The probability that the item at `pos` of the sequence that was set has the label `y`."""
+        """Return the probability that the item at `pos` of the sequence that was set has the label `y`."""
         current = self._set
         if current is None or current.marginals is None:
             current = self._current()
@@ -196,20 +196,18 @@ class Tagger:
         return current.sums
 
     def info(self) -> ParsedDump:
-        """The model's names and weights; RuntimeError if none is open."""
-        return ParsedDump(self._dumped(), self._size)
+        """Return the model's names and weights; RuntimeError if none is open."""
+        if self._chain is None:
+            raise RuntimeError("no model is open: call open() first")
+        return ParsedDump(self._chain, self._size)
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text to a file, by default to standard output."""
-        self._dumped()
-        if filename is None:
-            self._write(sys.stdout)
-        else:
-            with atomic_write(filename, "w") as file:
-                self._write(file)
-
-    def _write(self, file: IO[str]) -> None:
         info = self.info()
+        with contextlib.nullcontext(sys.stdout) if filename is None else atomic_write(filename, "w") as file:
+            self._write(info, file)
+
+    def _write(self, info: ParsedDump, file: IO[str]) -> None:
         numbers = {"FILEHEADER": info.header, "LABELS": info.labels, "ATTRIBUTES": info.attributes}
         for title, entries in numbers.items():
             lines = (
@@ -217,21 +215,14 @@ class Tagger:
                 for name, value in entries.items()
             )
             file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
-        for kind, (title, weights) in enumerate(
-            [("TRANSITIONS", info.transitions), ("STATE_FEATURES", info.state_features)]
-        ):
-            lines = (f"  ({1 - kind}) {a} --> {b}: {w:f}" for (a, b), w in weights.items())
+        for title, kind, weights in (("TRANSITIONS", 1, info.transitions), ("STATE_FEATURES", 0, info.state_features)):
+            lines = (f"  ({kind}) {a} --> {b}: {w:f}" for (a, b), w in weights.items())
             file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
 
     def _opened(self) -> Any:
         if self._calls is None:
             raise ValueError("no model is open: call open() first")
         return self._calls
-
-    def _dumped(self) -> LinearChain:
-        if self._chain is None:
-            raise RuntimeError("no model is open: call open() first")
-        return self._chain
 
     def _current(self) -> _Set:
         if self._set is None:

@@ -1,12 +1,14 @@
-"""`Trainer`: sequences in, a model file of CRFsuite out."""
+"""`Trainer`: sequences in, a model file of CRFsuite out; CRFsuite's algorithms with their parameters."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,123 @@ from partwise import ConvergenceWarning, SequenceTagger
 from partwise.callbacks import Session, TrainingCallback
 from partwise.compat.pycrfsuite._logparser import TrainLogParser
 from partwise.compat.pycrfsuite.items import sequence_of, text_of, token_of
-from partwise.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, TITLES, Parameter, estimator_parameters
+from partwise.estimators.parameters import penalty_parameters
 from partwise.model_files.foreign import crfsuite
 from partwise.model_files.foreign.linear_chain import LinearChain, names_of
 from partwise.solvers import Progress
+from partwise.support.arrays import Floats
+
+#: The largest number of iterations there is.
+MOST = 2**31 - 1
+
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an algorithm: its default, which also says the type, and what it means here."""
+
+    default: Value
+    help: str = "(unused here: the solver has none)"
+
+    def cast(self, value: Any) -> Value:
+        """Return what a user gives in the parameter's type; ValueError if it cannot be."""
+        kind = type(self.default)
+        if kind is bool:
+            return bool(int(value))
+        return int(float(value)) if kind is int else kind(value)
+
+
+_FREQUENCY = "Leave out features that occur less often (CRFsuite: whose values add up to less)."
+_FEATURES = {
+    "feature.minfreq": Parameter(0.0, _FREQUENCY),
+    "feature.possible_states": Parameter(False, "A weight for every pair of attribute and label, seen or not."),
+    "feature.possible_transitions": Parameter(False, "A weight for every pair of labels, seen or not."),
+}
+
+
+_PASSES = "Passes over the training data, at most."
+_STOPS = {"max_iterations": Parameter(100, _PASSES), "epsilon": Parameter(0.0)}
+
+#: Parameters by algorithm.
+ALGORITHMS: dict[str, dict[str, Parameter]] = {
+    "lbfgs": _FEATURES
+    | {
+        "c1": Parameter(0.0, "Strength of the L1 penalty, c1 |w|_1."),
+        "c2": Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2."),
+        "max_iterations": Parameter(MOST, _PASSES),
+        "num_memories": Parameter(6),
+        "epsilon": Parameter(1e-5),
+        "period": Parameter(10),
+        "delta": Parameter(1e-5, "Training ends at a relative duality gap of at most ten times this."),
+        "linesearch": Parameter("MoreThuente"),
+        "max_linesearch": Parameter(20),
+    },
+    "l2sgd": _FEATURES
+    | {
+        "c2": Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2."),
+        "max_iterations": Parameter(1000, _PASSES),
+        "period": Parameter(10),
+        "delta": Parameter(1e-6),
+        "calibration.eta": Parameter(0.1),
+        "calibration.rate": Parameter(2.0),
+        "calibration.samples": Parameter(1000),
+        "calibration.candidates": Parameter(10),
+        "calibration.max_trials": Parameter(20),
+    },
+    "averaged-perceptron": _FEATURES | _STOPS,
+    "passive-aggressive": _FEATURES
+    | {
+        "type": Parameter(1, "0: hard margins, the method used here; 1 and 2 are taken for it."),
+        "c": Parameter(1.0),
+        "error_sensitive": Parameter(True, "The margin grows with the number of wrong labels, always."),
+        "averaging": Parameter(True, "Return the mean of the weights."),
+        **_STOPS,
+    },
+    "arow": _FEATURES | {"variance": Parameter(1.0), "gamma": Parameter(1.0), **_STOPS},
+}
+
+ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
+
+#: How each says what it is in the log.
+TITLES = {
+    "lbfgs": "L-BFGS optimization",
+    "l2sgd": "Stochastic Gradient Descent (SGD)",
+    "averaged-perceptron": "Averaged perceptron",
+    "passive-aggressive": "Passive Aggressive",
+}
+
+
+def _estimator_parameters(algorithm: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of a `SequenceTagger` that minimises the same objective, or runs the same online method."""
+    found: dict[str, Any] = {
+        "features": "all" if chosen["feature.possible_states"] else "observed",
+        "transitions": "all" if chosen["feature.possible_transitions"] else "observed",
+        "min_count": max(1, -int(-chosen["feature.minfreq"] // 1)),
+        "legal": False,
+    }
+    if chosen["max_iterations"] < MOST:
+        found["max_passes"] = max(1, chosen["max_iterations"])
+    if algorithm in ("averaged-perceptron", "passive-aggressive"):
+        averaged = chosen.get("averaging", True)
+        solver = "perceptron" if algorithm == "averaged-perceptron" else "mira"
+        return found | {"loss": "hinge", "solver": solver, "solver_options": {"averaged": averaged}}
+    for name in ("c1", "c2"):
+        if not 0.0 <= chosen.get(name, 0.0) < math.inf:
+            raise ValueError(f"{name} must be a finite number >= 0, got {chosen[name]:g}")
+    l1, l2 = chosen.get("c1", 0.0), 2.0 * chosen["c2"]
+    if algorithm == "l2sgd":
+        found |= {"solver": "sgd", "tol": 1e-2}
+    else:
+        found["tol"] = 10.0 * chosen["delta"]
+    # Without any penalty there is no optimum to certify: one that does not show takes its place.
+    return found | penalty_parameters(l1, l2 if l1 or l2 else 1e-8)
+
+
+#: A position as estimators take it, and a sequence of them with its labels.
+Token = list[str] | dict[str, float]
+Labelled = tuple[list[Token], list[str]]
 
 
 class CRFSuiteError(Exception):
@@ -47,7 +162,7 @@ class BaseTrainer:
         return self
 
     def __init__(
-        self, algorithm: str | None = None, params: dict[str, Any] | None = None, verbose: bool = True
+        self, algorithm: str | None = None, params: Mapping[str, object] | None = None, verbose: bool = True
     ) -> None:
         self.verbose = verbose
         if algorithm is not None:
@@ -55,7 +170,7 @@ class BaseTrainer:
         if params is not None:
             self.set_params(params)
 
-    _sequences: list[tuple[list[Any], list[str], int]]
+    _sequences: list[tuple[list[Token], list[str], int]]
     #: Every name and label once, however often it occurs.
     _strings: dict[str, str]
 
@@ -90,18 +205,18 @@ class BaseTrainer:
         """Names of the algorithm's parameters."""
         return list(self._chosen)
 
-    def set_params(self, params: dict[str, Any]) -> None:
+    def set_params(self, params: Mapping[str, object]) -> None:
         """Set parameters by name, as `set` does."""
         for name, value in params.items():
             self.set(name, value)
 
-    def get_params(self) -> dict[str, Any]:
+    def get_params(self) -> dict[str, Value]:
         return dict(self._chosen)
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: object) -> None:
         self._chosen[name] = self._parameter(name).cast(value)
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Value:
         self._parameter(name)
         return self._chosen[name]
 
@@ -128,7 +243,7 @@ class BaseTrainer:
             )
         self._before_train()
         trained = [(X, y) for X, y, group in self._sequences if X and (group != holdout or holdout < 0)]
-        held = [(X, y) for X, y, group in self._sequences if X and group == holdout and holdout >= 0]
+        held = [(X, y) for X, y, group in self._sequences if X and group == holdout >= 0]
         say = self.message
         if held:
             say(f"Holdout group: {holdout + 1}\n")
@@ -137,7 +252,7 @@ class BaseTrainer:
         self._say_features()
         labels = sorted({label for _, y in trained for label in y})
         # With one label, or none, there is nothing to learn.
-        chain = self._run(trained, held, begin) if len(labels) > 1 else _plain_chain(labels)
+        chain = self._run(trained, held, begin) if len(labels) > 1 else LinearChain(labels, *names_of([]))
         say("Storing the model\n")
         begin = time.perf_counter()
         for what, number in (
@@ -151,11 +266,11 @@ class BaseTrainer:
         say(f"Seconds required: {time.perf_counter() - begin:.3f}\n")
         say("\n")
 
-    def _run(self, trained: list[Any], held: list[Any], begin: float) -> LinearChain:
+    def _run(self, trained: list[Labelled], held: list[Labelled], begin: float) -> LinearChain:
         say = self.message
         each_pass = self.verbose or bool(held)
         log = _Log(say, held, begin, TITLES[self._algorithm], self._chosen, each_pass)
-        tagger = SequenceTagger(**estimator_parameters(self._algorithm, self._chosen), callbacks=[log])
+        tagger = SequenceTagger(**_estimator_parameters(self._algorithm, self._chosen), callbacks=[log])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             tagger.fit(*zip(*trained, strict=True))
@@ -191,40 +306,28 @@ class Trainer(BaseTrainer):
         more = {"featgen_progress": (log.featgen_percent,), "iteration": (log.last_iteration,)}
         getattr(self, f"on_{event}")(log.last_log, *more.get(event, ()))
 
-    def on_start(self, log: str) -> None:
+    def _print(self, log: str, info: Any = None) -> None:
         print(log, end="")  # noqa: T201
 
-    def on_featgen_progress(self, log: str, percent: int) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_featgen_end(self, log: str) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_prepared(self, log: str) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_prepare_error(self, log: str) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_optimization_end(self, log: str) -> None:
-        print(log, end="")  # noqa: T201
-
-    def on_end(self, log: str) -> None:
-        print(log, end="")  # noqa: T201
+    on_start = on_featgen_progress = on_featgen_end = on_prepared = on_prepare_error = _print
+    on_iteration = on_optimization_end = on_end = _print
 
 
+@dataclass(eq=False)
 class _Log(TrainingCallback):
-    """Says in CRFsuite's words how a run goes."""
+    """Says in CRFsuite's words how a run goes.
 
-    def __init__(
-        self, say: Any, held: list[Any], begin: float, title: str, chosen: dict[str, Any], each_pass: bool
-    ) -> None:
-        self.say, self.held, self.begun, self.title, self.chosen = say, held, begin, title, chosen
-        self.each_pass = each_pass
-        self.number, self.last = 0, 0.0
+    each_pass: whether there is an iteration for each pass; else there is one for each certificate, which costs nothing.
+    """
+
+    say: Callable[[str], None]
+    held: list[Labelled]
+    begun: float
+    title: str
+    chosen: dict[str, Value]
+    each_pass: bool
+    number: int = 0
+    last: float = 0.0
 
     def begin(self, session: Session) -> None:
         self.session = session
@@ -243,7 +346,6 @@ class _Log(TrainingCallback):
         self.say("\n")
 
     def __call__(self, progress: Progress) -> None:
-        # An iteration for each pass, where somebody looks at them; else for each certificate, which costs nothing.
         certificate = progress.certificate if progress.fresh or not self.each_pass else progress.record()
         if certificate is None or not (progress.fresh or self.each_pass):
             return
@@ -260,7 +362,7 @@ class _Log(TrainingCallback):
             self._evaluate(weights)
         self.say("\n")
 
-    def _evaluate(self, weights: Any) -> None:
+    def _evaluate(self, weights: Floats) -> None:
         X, gold = zip(*self.held, strict=True)
         answers = self.session.preview(weights).predict(list(X))
         pairs = [pair for y, guess in zip(gold, answers, strict=True) for pair in zip(y, guess, strict=True)]
@@ -288,11 +390,5 @@ def _ratio(a: int, b: int) -> float:
     return a / b if b else 0.0
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Value) -> str:
     return f"{value:.6f}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
-
-
-def _plain_chain(labels: list[str]) -> LinearChain:
-    """A chain of these labels without weights."""
-    nothing = np.zeros((2, 0), dtype=np.int64)
-    return LinearChain(labels, *names_of([]), nothing, np.zeros(0), nothing, np.zeros(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from partwise.compat import pycrfsuite
+from partwise.compat.pycrfsuite._logparser import TrainLogParser
 from partwise.compat.pycrfsuite.tagger import ParsedDump
 from partwise.compat.sklearn_crfsuite._fileresource import FileResource
 from partwise.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from partwise.model_files.values import object_array
 
+#: Items, or labels, of each sequence.
+Data = Sequence[Any]
 #: Parameters of `CRF` under other names than CRFsuite's.
 _NAMES = {
     "min_freq": "feature.minfreq",
@@ -34,7 +38,7 @@ _OTHERS = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_
 class LinePerIterationTrainer(pycrfsuite.Trainer):
     """A trainer that prints a line for each iteration."""
 
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+    def on_iteration(self, log: str, info: Any = None) -> None:
         shown = {
             "time": "time={:<5.2f}", "loss": "loss={:<8.2f}", "active_features": "active={:<5}",
             "avg_precision": "precision={:.3f}", "avg_recall": "recall={:.3f}", "avg_f1": "F1={:.3f}",
@@ -45,6 +49,7 @@ class LinePerIterationTrainer(pycrfsuite.Trainer):
         print(f"Iter {info['num']:<3}", *parts)  # noqa: T201
 
 
+@dataclass(eq=False, repr=False)
 class CRF(BaseEstimator):
     """A linear-chain CRF over dicts, as sklearn-crfsuite has it.
 
@@ -67,57 +72,54 @@ class CRF(BaseEstimator):
         What the last `fit` said: `pycrfsuite._logparser.TrainLogParser`.
     """
 
-    def __init__(
-        self,
-        algorithm: str | None = None,
-        min_freq: float | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        c1: float | None = None,
-        c2: float | None = None,
-        max_iterations: int | None = None,
-        num_memories: int | None = None,
-        epsilon: float | None = None,
-        period: int | None = None,
-        delta: float | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: int | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        verbose: bool = False,
-        model_filename: str | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: Any = None,
-    ) -> None:
-        given = dict(locals())
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
-        self.modelfile = FileResource(model_filename, keep_tempfiles)
-        self.training_log_: Any = None
+    algorithm: str | None = None
+    min_freq: float | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
+    max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: type[pycrfsuite.Trainer] | None = None
+
+    def __post_init__(self) -> None:
+        self.modelfile = FileResource(self.model_filename, self.keep_tempfiles)
+        self.training_log_: TrainLogParser | None = None
         self._forget()
 
     def _forget(self) -> None:
         self._tagger: pycrfsuite.Tagger | None = None
         self._info_cached: ParsedDump | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**super().__getstate__(), "_tagger": None, "_info_cached": None}
 
-    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+    def fit(self, X: Data, y: Data, X_dev: Data | None = None, y_dev: Data | None = None) -> Self:
         """Train; with `X_dev` and `y_dev` the log has scores on these after each iteration."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both of X_dev and y_dev, or neither")
         trainer = self._trainer()
-        for group, (sequences, labels) in enumerate([(X, y)] if X_dev is None else [(X, y), (X_dev, y_dev)]):
+        sets = [(X, y)] if X_dev is None or y_dev is None else [(X, y), (X_dev, y_dev)]
+        for group, (sequences, labels) in enumerate(sets):
             if len(sequences) != len(labels):
                 raise ValueError(f"the numbers of sequences differ: {len(sequences)} in X and {len(labels)} in y")
             for xs, ys in zip(sequences, labels, strict=True):
@@ -127,7 +129,7 @@ class CRF(BaseEstimator):
         self.training_log_ = trainer.logparser
         return self
 
-    def _trainer(self) -> Any:
+    def _trainer(self) -> pycrfsuite.Trainer:
         trainer = (self.trainer_cls or LinePerIterationTrainer)(algorithm=self.algorithm, verbose=self.verbose)
         known = set(trainer.params())
         for name, value in self.get_params(deep=False).items():
@@ -135,23 +137,23 @@ class CRF(BaseEstimator):
                 trainer.set(_NAMES.get(name, name), value)
         return trainer
 
-    def predict(self, X: Sequence[Any]) -> NDArray[np.object_]:
+    def predict(self, X: Data) -> NDArray[np.object_]:
         """The best labels of each sequence: an array of lists."""
         return object_array(self._fitted().tag_many(X))
 
-    def predict_single(self, xseq: Any) -> list[str]:
+    def predict_single(self, xseq: object) -> list[str]:
         """The best labels of one sequence."""
         return self._fitted().tag(xseq)
 
-    def predict_marginals(self, X: Sequence[Any]) -> NDArray[np.object_]:
+    def predict_marginals(self, X: Data) -> NDArray[np.object_]:
         """For each item of each sequence the probabilities of its labels: an array of lists."""
         return object_array(self._fitted().marginals_of_many(X))
 
-    def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
+    def predict_marginals_single(self, xseq: object) -> list[dict[str, float]]:
         """For each item of one sequence the probabilities of its labels."""
         return self._fitted().marginals_of_many([xseq])[0]
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+    def score(self, X: Data, y: Data) -> float:
         """Share of items with the right label."""
         return float(flat_accuracy_score(y, self.predict(X)))
 
