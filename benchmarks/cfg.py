@@ -74,7 +74,7 @@ def run(
 ) -> Record:
     """One system."""
     from partwise import ConstituencyParser
-    from partwise.datasets.trees import treebank_sample
+    from partwise.datasets import treebank_sample
     from partwise.metrics import parseval
     from partwise.models.constituents.treebank import TreeTransform, words_of
     from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser

@@ -89,7 +89,7 @@ def command(
 
 def load(data: str | None, bank: str, limit: int | None) -> tuple[list[Any], list[Any]]:
     """Sentences to train on and to parse."""
-    from partwise.datasets.folder import data_file
+    from partwise.datasets import data_file
     from partwise.io import read_conllu
 
     if bank == "ewt":

@@ -66,7 +66,7 @@ def names(flat: dict[str, Any]) -> list[str]:
 
 def read(data: str | None, n_train: int, n_test: int) -> tuple[Any, Any, Any]:
     """Items to train on, their labels, and sentences to label."""
-    from partwise.datasets.folder import data_file
+    from partwise.datasets import data_file
     from partwise.io import read_columns
 
     parts = []

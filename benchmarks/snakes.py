@@ -152,7 +152,7 @@ def train(system: str, X: list[Any], y: list[Any], **options: Any) -> tuple[Any,
     import numpy as np
 
     from partwise import ConvergenceWarning, GraphLabeler, MaxentClassifier
-    from partwise.datasets.grids import OWN_COLOUR
+    from partwise.datasets.arrays import OWN_COLOUR
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap that was reached is in the record

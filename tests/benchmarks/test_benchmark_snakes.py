@@ -12,7 +12,7 @@ from benchmarks import graph, snakes
 from benchmarks.__main__ import main
 from benchmarks.measure import SystemFailed
 from oracles.enumerate import enumeration_of
-from partwise.datasets import grids
+from partwise.datasets import arrays as grids
 from partwise.structures import graph as make_graph
 
 

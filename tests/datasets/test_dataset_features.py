@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from partwise.datasets import chunk_features, conll2000, digit_strings, pos_features
-from partwise.datasets.digits import transition_matrix
+from partwise.datasets.builtin import transition_matrix
 
 TEMPLATES = [
     *[[("w", k)] for k in (-2, -1, 0, 1, 2)],

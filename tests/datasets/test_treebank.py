@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from partwise.datasets import make_treebank
-from partwise.datasets.phrases import TOOLS, TRANSITIVE, WORN
+from partwise.datasets.grammar import TOOLS, TRANSITIVE, WORN
 
 BANK = make_treebank(1500, seed=2)
 

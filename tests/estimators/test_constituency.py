@@ -378,7 +378,7 @@ def test_log_probability_of_what_is_no_answer(parser):
 @pytest.mark.slow
 def test_the_treebank_sample(data_dir):
     """Part of the sample: far above relative frequencies of the same grammar."""
-    from partwise.datasets.trees import treebank_sample
+    from partwise.datasets import treebank_sample
     from partwise.metrics import parseval
     from partwise.models.constituents.treebank import TreeTransform
     from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser

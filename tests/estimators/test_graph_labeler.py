@@ -17,7 +17,7 @@ from helpers.graph_cases import LABELS, as_dicts, as_networkx, make
 from oracles.enumerate import enumeration_of
 from oracles.objective import matrix_of
 from partwise import ConstraintError, GraphLabeler, MaxentClassifier, ModelFormatError
-from partwise.datasets.grids import OWN_COLOUR, grid_edges, snakes
+from partwise.datasets.arrays import OWN_COLOUR, grid_edges, snakes
 from partwise.models import Ability
 
 

@@ -21,7 +21,7 @@ import partwise
 from helpers.checkpoint_cases import problem_for
 from helpers.model_mutants import mutate_array, mutate_settings
 from partwise import ModelFormatError, SequenceTagger
-from partwise.datasets.images import read_idx
+from partwise.datasets import read_idx
 from partwise.features.patterns import Patterns
 from partwise.io import FormatError, read_text
 from partwise.model_files import container

@@ -5,18 +5,22 @@ variable ``PARTWISE_DATA``. Each gives a `Dataset`, which unpacks into X_train, 
 lists the files of each with their digests; `fetch` downloads what has an address, `check` compares digests.
 """
 
-from partwise.datasets.columns import read_columns
-from partwise.datasets.digits import digit_strings
-from partwise.datasets.fetch import DigestError, check, fetch
-from partwise.datasets.folder import Dataset, data_file
-from partwise.datasets.grids import snakes
-from partwise.datasets.images import mnist, ocr_letters, read_idx
+from partwise.datasets.arrays import a9a, mnist, news20, ocr_letters, read_idx, snakes, w8a
+from partwise.datasets.builtin import digit_strings
+from partwise.datasets.corpora import (
+    brown,
+    chunk_features,
+    conll2000,
+    conll2007_spanish,
+    pos_features,
+    read_columns,
+    treebank_sample,
+    universal_dependencies,
+    wnut17,
+)
+from partwise.datasets.files import Dataset, DigestError, check, data_file, fetch
 from partwise.datasets.registry import DATA_SETS, DataFile, DataSet
-from partwise.datasets.rows import a9a, news20, w8a
-from partwise.datasets.text import chunk_features, conll2000, pos_features
 from partwise.datasets.treebank import Treebank, make_treebank
-from partwise.datasets.trees import conll2007_spanish, treebank_sample, universal_dependencies
-from partwise.datasets.words import brown, wnut17
 
 __all__ = [
     "DATA_SETS",

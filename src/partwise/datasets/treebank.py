@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from partwise.datasets.phrases import Grammar, Phrase, Word
+from partwise.datasets.grammar import Grammar, Phrase, Word
 
 #: (label, child, ...) with a word's node (tag, word).
 Tree: TypeAlias = tuple[Any, ...]
@@ -26,26 +26,14 @@ Tree: TypeAlias = tuple[Any, ...]
 #: Universal parts of speech of the grammar's tags; "IN" is a preposition but for the "that" of a subordinate sentence,
 #: and a file has one name for a tag.
 UNIVERSAL = {
-    "DT": "DET",
-    "NN": "NOUN",
-    "NNP": "PROPN",
-    "PRP": "PRON",
-    "PRP$": "PRON",
-    "WDT": "PRON",
-    "JJ": "ADJ",
-    "RB": "ADV",
-    "VBD": "VERB",
-    "VB": "VERB",
-    "MD": "AUX",
-    "IN": "ADP",
-    "CC": "CCONJ",
-    ".": "PUNCT",
-}
+    "DT": "DET", "NN": "NOUN", "NNP": "PROPN", "PRP": "PRON", "PRP$": "PRON", "WDT": "PRON", "JJ": "ADJ", "RB": "ADV",
+    "VBD": "VERB", "VB": "VERB", "MD": "AUX", "IN": "ADP", "CC": "CCONJ", ".": "PUNCT",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Treebank:
-    """Sentences with everything that is known of them, one entry per sentence in every list.
+    """Sentences with their words, tags, heads and trees: one entry per sentence in every list.
 
     words, tags, labels : lists of strings
         `labels` are the names of the arcs from a word's head to it.
@@ -65,18 +53,18 @@ class Treebank:
         return len(self.words)
 
     def __getitem__(self, part: slice) -> Treebank:
-        """A part of the treebank: ``treebank[:100]``."""
+        """Return a part of the treebank: ``treebank[:100]``."""
         if not isinstance(part, slice):
             raise TypeError("a treebank is cut by slices, as in treebank[:100]")
         return Treebank(self.words[part], self.tags[part], self.heads[part], self.labels[part], self.trees[part])
 
     @property
     def chunks(self) -> list[list[str]]:
-        """Chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
+        """Return chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
         return [_chunks(tree) for tree in self.trees]
 
     def columns(self, wrong_tags: float = 0.0) -> str:
-        """The text of a file of columns: word, tag, chunk label.
+        """Return the text of a file of columns: word, tag, chunk label.
 
         wrong_tags : share of tags that are another word's, as if a tagger had made them; the same ones each time
         """
@@ -89,7 +77,7 @@ class Treebank:
         return "\n".join("".join(f"{' '.join(row)}\n" for row in zip(*rows, strict=True)) for rows in sentences)
 
     def conllu(self) -> str:
-        """The text of a CoNLL-U file."""
+        """Return the text of a CoNLL-U file."""
         blocks = []
         for rows in zip(self.words, self.tags, self.heads, self.labels, strict=True):
             lines = (
@@ -100,7 +88,7 @@ class Treebank:
         return "".join(blocks)
 
     def bracketed(self) -> str:
-        """The text of a file of bracketed trees, one per line."""
+        """Return the text of a file of bracketed trees, one per line."""
         return "".join(f"({_bracketed(tree)})\n" for tree in self.trees)
 
 

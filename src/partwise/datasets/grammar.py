@@ -9,27 +9,16 @@ from typing import TypeVar
 import numpy as np
 
 PEOPLE = [
-    "gardener",
-    "pilot",
-    "baker",
-    "teacher",
-    "sailor",
-    "painter",
-    "doctor",
-    "miner",
-    "cook",
-    "driver",
-    "guard",
-    "singer",
-]
+    "gardener", "pilot", "baker", "teacher", "sailor", "painter", "doctor", "miner", "cook", "driver", "guard", "singer"
+]  # fmt: skip
 NAMES = ["Ada", "Boris", "Chloe", "Dario", "Emil", "Fatima", "Greta", "Hugo"]
 ANIMALS = ["cat", "dog", "goat", "horse", "fish", "duck"]
 THINGS = ["letter", "boat", "table", "fence", "nail", "stone", "can", "watch", "saw", "picture", "wall", "bell"]
 FOOD = ["soup", "bread", "cake", "fish", "apple", "cheese"]
 PLACES = ["garden", "harbour", "kitchen", "tower", "market", "forest", "cellar", "yard"]
-# First parts of compounds: "a garden wall"; half of them are adjectives too.
+#: First parts of compounds: "a garden wall"; half of them are adjectives too.
 COMPOUNDED = ["garden", "harbour", "stone", "watch", "light", "plain", "green", "fast", "kind", "quiet"]
-# What one has on or about oneself: belongs to the noun.
+#: What people wear or have about them: belongs to the noun.
 WORN = ["scarf", "hat", "beard", "coat", "limp", "smile", "medal"]
 TOOLS = {
     "see": ["telescope", "mirror", "lamp", "watch"],
@@ -37,13 +26,20 @@ TOOLS = {
     "eat": ["spoon", "fork", "knife"],
     "make": ["brush", "saw", "hammer", "knife"],
 }
-# Past and plain forms, by the kind of tool that they take.
+
+
+def _forms(text: str) -> list[tuple[str, str]]:
+    """Return verbs as (past form, plain form)."""
+    return [(past, plain) for past, plain in (verb.split(":") for verb in text.split())]
+
+
+#: Verbs by the kind of tool that they take.
 TRANSITIVE = {
-    "see": (("saw", "see"), ("watched", "watch"), ("noticed", "notice"), ("found", "find")),
-    "hit": (("hit", "hit"), ("broke", "break"), ("chased", "chase"), ("moved", "move")),
-    "eat": (("ate", "eat"), ("tasted", "taste"), ("shared", "share")),
-    "make": (("painted", "paint"), ("built", "build"), ("carved", "carve"), ("cut", "cut")),
-    "": (("knew", "know"), ("liked", "like"), ("owned", "own"), ("feared", "fear"), ("lost", "lose")),
+    "see": _forms("saw:see watched:watch noticed:notice found:find"),
+    "hit": _forms("hit:hit broke:break chased:chase moved:move"),
+    "eat": _forms("ate:eat tasted:taste shared:share"),
+    "make": _forms("painted:paint built:build carved:carve cut:cut"),
+    "": _forms("knew:know liked:like owned:own feared:fear lost:lose"),
 }
 OBJECTS = {
     "see": (PEOPLE, ANIMALS, THINGS),
@@ -52,30 +48,22 @@ OBJECTS = {
     "make": (THINGS,),
     "": (PEOPLE, ANIMALS, THINGS, FOOD),
 }
-INTRANSITIVE = (
-    ("slept", "sleep"),
-    ("danced", "dance"),
-    ("sang", "sing"),
-    ("waited", "wait"),
-    ("worked", "work"),
-    ("cooked", "cook"),
-    ("fished", "fish"),
-)
-SAYING = (("said", "say"), ("thought", "think"), ("hoped", "hope"), ("saw", "see"), ("knew", "know"))
+INTRANSITIVE = _forms("slept:sleep danced:dance sang:sing waited:wait worked:work cooked:cook fished:fish")
+SAYING = _forms("said:say thought:think hoped:hope saw:see knew:know")
 ADJECTIVES = ["old", "young", "light", "tall", "quiet", "fast", "green", "heavy", "plain", "kind"]
 ADVERBS = ["quickly", "often", "quietly", "fast", "well", "again"]
-PRONOUNS = ("she", "he", "they", "we")
-OBJECT_PRONOUNS = ("her", "him", "them", "us")
-OWNERS = ("her", "his", "their", "our")
-DETERMINERS = ("the", "the", "a", "every", "that", "some")
-AT_PLACES = ("in", "near", "behind")
+PRONOUNS = ["she", "he", "they", "we"]
+OBJECT_PRONOUNS = ["her", "him", "them", "us"]
+OWNERS = ["her", "his", "their", "our"]
+DETERMINERS = ["the", "the", "a", "every", "that", "some"]
+AT_PLACES = ["in", "near", "behind"]
 
 #: Share of prepositional phrases that are attached against the rule.
 NOISE = 0.05
 #: Share of nouns, verbs and adjectives that are made up on the spot.
 NEW_WORDS = 0.1
-ONSETS = ("b", "d", "f", "gr", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w")
-VOWELS = ("a", "e", "i", "o", "u", "ai", "oo")
+ONSETS = ["b", "d", "f", "gr", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w"]
+VOWELS = ["a", "e", "i", "o", "u", "ai", "oo"]
 # Endings of made-up words: they tell something, but not everything.
 ENDINGS = {
     "NN": ("", "", "l", "n", "er", "ing", "t"),
@@ -114,25 +102,25 @@ class Phrase:
 
 
 def head_of(node: Phrase | Word) -> Word:
-    """A node's head word."""
+    """Return a node's head word."""
     return node.word if isinstance(node, Phrase) else node
 
 
 def under(word: Word, relation: str, node: Phrase | Word) -> Phrase | Word:
-    """The node, attached to a word."""
+    """Attach a node to a word and return it."""
     head = head_of(node)
     head.head, head.relation = word, relation
     return node
 
 
 class Grammar:
-    """Draws sentences; depth keeps them finite."""
+    """A random grammar, which draws sentences; depth keeps them finite."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def sentence(self, nonprojective: float) -> Phrase:
-        """A sentence with its full stop."""
+        """Draw a sentence with its full stop."""
         clause = self.apart() if self.chance(nonprojective) else self.clause(0)
         clause.children.append(under(clause.word, "punct", Word(".", ".")))
         return clause
@@ -144,7 +132,7 @@ class Grammar:
         return Phrase("S", [subject, verb], verb.word)
 
     def apart(self) -> Phrase:
-        """A sentence whose subject's last phrase stands at its end: that arc crosses the verb's."""
+        """Draw a sentence whose subject's last phrase stands at its end: that arc crosses the verb's."""
         noun = self.noun_phrase(self.one_of(PEOPLE))
         verb = Phrase("VP", list(self.verb(self.one_of(INTRANSITIVE))), Word("", ""))
         verb.word = head_of(verb.children[-1])
@@ -162,7 +150,7 @@ class Grammar:
         return self.entity((PEOPLE, PEOPLE, PEOPLE, ANIMALS), depth)
 
     def entity(self, kinds: Sequence[Sequence[str]], depth: int) -> Phrase:
-        """A noun phrase that may be coordinated, or carry a phrase or a clause of its own."""
+        """Draw a noun phrase that may be coordinated, or carry a phrase or a clause of its own."""
         nouns = self.one_of(kinds)
         first = self.noun_phrase(self.one_of(nouns), names=nouns is PEOPLE)
         roll = self.rng.random()
@@ -182,7 +170,7 @@ class Grammar:
         return first
 
     def noun_phrase(self, noun: str, names: bool = False) -> Phrase:
-        """A noun with what stands before it, or a name."""
+        """Draw a noun with what stands before it, or a name."""
         if names and self.chance(0.25):
             return self.single(self.one_of(NAMES), "NNP")
         word = self.open_class(noun, "NN")
@@ -205,14 +193,14 @@ class Grammar:
         return self.prepositional(word, "with", self.noun_phrase(noun))
 
     def prepositional(self, word: Word, preposition: str, noun: Phrase) -> Phrase:
-        """A prepositional phrase, attached to a word."""
+        """Draw a prepositional phrase, attached to a word."""
         head = Word(preposition, "IN")
         phrase = Phrase("PP", [head, under(head, "pobj", noun)], head)
         under(word, "prep", phrase)
         return phrase
 
     def relative(self, word: Word, depth: int) -> Phrase:
-        """A relative clause: "that chased the duck"."""
+        """Draw a relative clause: "that chased the duck"."""
         verb = self.verb_phrase(depth + 1)
         pronoun = under(verb.word, "nsubj", Word("that", "WDT"))
         phrase = Phrase("SBAR", [pronoun, verb], verb.word)
@@ -222,7 +210,7 @@ class Grammar:
     # verbs
 
     def verb(self, forms: tuple[str, str]) -> Iterator[Word]:
-        """A verb in the past tense, or after "can" or "will"."""
+        """Draw a verb in the past tense, or after "can" or "will"."""
         past, plain = forms
         if self.chance(0.7):
             yield self.open_class(past, "VBD")
@@ -276,7 +264,7 @@ class Grammar:
         return Phrase("VP", children, verb)
 
     def small_clause(self, words: Sequence[Word]) -> Phrase:
-        """What somebody is seen to do: "saw her duck"."""
+        """Draw a clause that somebody is seen to do: "saw her duck"."""
         pronoun = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
         done = Word(self.one_of(("duck", "fish", "cook", "paint", "dance", "wait")), "VB")
         under(done, "nsubj", pronoun)
@@ -284,7 +272,7 @@ class Grammar:
         return Phrase("VP", [*words, under(words[-1], "ccomp", clause)], words[-1])
 
     def attached(self, kind: str, words: Sequence[Word], noun: Phrase) -> Phrase:
-        """A verb, its object and a prepositional phrase, which the words attach to one or the other."""
+        """Draw a verb, its object and a prepositional phrase, which the words attach to one or the other."""
         verb = words[-1]
         roll = self.rng.random()
         if roll < 0.4:
@@ -310,7 +298,7 @@ class Grammar:
     # draws
 
     def open_class(self, text: str, tag: str) -> Word:
-        """A word, or sometimes one that is not in the vocabulary."""
+        """Draw a word, or sometimes one that is not in the vocabulary."""
         if not self.chance(NEW_WORDS):
             return Word(text, tag)
         syllables = [self.one_of(ONSETS) + self.one_of(VOWELS) for _ in range(int(self.rng.integers(1, 3)))]

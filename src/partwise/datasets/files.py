@@ -1,0 +1,167 @@
+"""Files of data sets: where they are, their digests, downloads, and what readers return."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Generic, Literal, NamedTuple, TypeVar, cast
+
+from partwise.datasets.registry import DataFile, DataSet, get_data_set
+
+VARIABLE = "PARTWISE_DATA"
+
+Inputs = TypeVar("Inputs")
+Targets = TypeVar("Targets")
+State = Literal["ok", "missing", "changed"]
+
+
+class DigestError(ValueError):
+    """A file whose digest is not the expected one."""
+
+
+class Dataset(NamedTuple, Generic[Inputs, Targets]):
+    """Training and test data: ``X_train, y_train, X_test, y_test = conll2000()``."""
+
+    X_train: Inputs
+    y_train: Targets
+    X_test: Inputs
+    y_test: Targets
+
+
+def cache_folder() -> Path:
+    """Return the folder of downloads when no folder is named."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "partwise"
+
+
+def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = None) -> Path:
+    """Return the path of a data set's file, plain or with ``.gz`` added.
+
+    Parameters
+    ----------
+    dataset : name of the data set's folder
+    name : name of the file, without ``.gz``
+    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else what `fetch` has downloaded
+
+    Raises
+    ------
+    FileNotFoundError
+        If no folder is given or the file is not in it; the message says where it was looked for.
+    """
+    root = data if data is not None else os.environ.get(VARIABLE)
+    if not root:
+        root = cache_folder()
+        if not (root / dataset).is_dir():
+            raise FileNotFoundError(
+                f"no data folder: pass data=... or set {VARIABLE} to the folder that holds {dataset}/ "
+                f"(`partwise data fetch {dataset}` downloads it, where that can be done)"
+            )
+    folder = Path(root) / dataset
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f"{dataset}: neither {name} nor {name}.gz is in {folder}")
+
+
+def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading, unpacked if its first bytes are gzip's, whatever its name."""
+    raw = open(path, "rb")  # noqa: SIM115 (handed to the caller)
+    magic = raw.read(2)
+    raw.seek(0)
+    if magic != b"\x1f\x8b":
+        return raw
+    raw.close()
+    return cast(IO[bytes], gzip.open(path, "rb"))
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the digest of a file's unpacked bytes."""
+    digest = hashlib.sha256()
+    with open_bytes(path) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def check(name: str, data: str | os.PathLike[str] | None = None) -> dict[str, State]:
+    """Return the state of each file of a data set: "ok", "missing", or "changed" (it has another digest)."""
+    found: dict[str, State] = {}
+    for file in get_data_set(name).files:
+        try:
+            path = data_file(name, file.name, data)
+        except FileNotFoundError:
+            found[file.name] = "missing"
+            continue
+        try:
+            found[file.name] = "ok" if sha256(path) == file.sha256 else "changed"
+        except (EOFError, gzip.BadGzipFile):
+            found[file.name] = "changed"
+    return found
+
+
+def fetch(name: str, data: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return paths of a data set's files; files that are missing are downloaded, and every digest is checked.
+
+    Parameters
+    ----------
+    name : of a data set; see `partwise.datasets.DATA_SETS`
+    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else a folder of the user's cache
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file does not exist and there is no address to get it from.
+    DigestError
+        If a file, downloaded or not, has another digest.
+    OSError
+        If a download fails.
+    """
+    item = get_data_set(name)
+    folder = Path(data or os.environ.get(VARIABLE) or cache_folder())
+    return [_fetch_file(item, file, folder) for file in item.files]
+
+
+def _fetch_file(item: DataSet, file: DataFile, folder: Path) -> Path:
+    try:
+        path = data_file(item.name, file.name, folder)
+    except FileNotFoundError:
+        if file.url is None:
+            raise FileNotFoundError(
+                f"{item.name}: {file.name} is not in {folder / item.name}, and there is no address to download it "
+                f"from: put it there by hand (plain or gzipped; SHA-256 of the unpacked file {file.sha256})"
+            ) from None
+        return _download(file, folder / item.name)
+    if sha256(path) != file.sha256:
+        raise DigestError(f"{path}: not the expected file (its SHA-256 is not {file.sha256})")
+    return path
+
+
+def _download(file: DataFile, folder: Path) -> Path:
+    try:
+        import pooch
+    except ImportError:
+        raise OSError("downloads need pooch: pip install 'partwise[data]'") from None
+    assert file.url is not None
+    pooch.get_logger().setLevel("WARNING")
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            try:
+                # The digest is of the unpacked bytes and is checked below, before the file gets its name.
+                got = Path(pooch.retrieve(file.url, known_hash=None, fname="download", path=scratch))
+            except Exception as error:  # whatever the HTTP library raises
+                raise OSError(f"{file.url}: {error}") from error
+            if sha256(got) != file.sha256:
+                raise DigestError(f"{file.url}: not the expected file (its SHA-256 differs), not kept")
+            packed = got.read_bytes()[:2] == b"\x1f\x8b"
+            return got.replace(folder / (f"{file.name}.gz" if packed else file.name))
+    except BaseException:
+        with suppress(OSError):  # folders that were made are removed, unless something else is in them by now
+            for each in made:
+                each.rmdir()
+        raise
