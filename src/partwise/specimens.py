@@ -19,7 +19,7 @@ from partwise.features import (
     segment_map,
     slot_map,
 )
-from partwise.features.kernels.features import kernel_map
+from partwise.features.kernels import kernel_map
 from partwise.features.maxent import maxent_map
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.losses import Loss

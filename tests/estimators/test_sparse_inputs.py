@@ -9,7 +9,7 @@ from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise._core import sparse_product
 from partwise.estimators import classifier
 from partwise.features import maxent_map, multiclass_map
-from partwise.features.sparse_inputs import own_sparse
+from partwise.features.rows import own_sparse
 from partwise.structures import Multiclass
 
 Y = [0, 1, 0, 1]

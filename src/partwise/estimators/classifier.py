@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from partwise.estimators.base import CheckpointFile, StructuredEstimator, needs_probabilities, unchanged_on_failure
 from partwise.estimators.parameters import ClassWeight, Cost
-from partwise.features.sparse_inputs import own_sparse
+from partwise.features.rows import own_sparse
 from partwise.models.base import Ability, Training
 from partwise.models.classes.features import as_items, could_be_items
 from partwise.models.classes.model import ClassesModel

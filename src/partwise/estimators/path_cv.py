@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import StructuredEstimator, available_where, unchanged_on_failure
-from partwise.features.sparse_inputs import own_sparse
+from partwise.features.rows import own_sparse
 from partwise.metrics.scorers import MEASURES, get_scorer
 from partwise.support.checks import check_positive, check_sample_weight
 

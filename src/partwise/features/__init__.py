@@ -24,17 +24,19 @@ from partwise._core import (
 )
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
 from partwise.features.maps import (
-    Attributes,
+    SlotRows,
     TableRows,
     attribute_map,
     chain_map,
     history_chain_map,
+    label_features,
     multiclass_map,
     second_order_map,
     segment_map,
+    slot_map,
 )
 from partwise.features.maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
-from partwise.features.slots import SlotRows, label_features, slot_map
+from partwise.features.rows import Attributes
 from partwise.features.template import Template
 
 __all__ = [

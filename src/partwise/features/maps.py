@@ -1,4 +1,4 @@
-"""Feature maps from rows of input: of multiclass problems and chains (`slots` has those of any structure).
+"""Feature maps from rows of input: of multiclass problems and chains, and by slots of structures of any kind.
 
 Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attributes`. Weights lie in this order:
 
@@ -6,12 +6,12 @@ Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attribu
     transitions        tied: one per (label, next label); untied: one per (edge attribute, label, next label)
     begin, end         one per label each, where the chain has ends
 
-A `segment_map` has the tables of `SegmentChain` in their order, a `second_order_map` rows of labels, pairs and triples.
+A `segment_map` has the tables of `SegmentChain` in their order, a `second_order_map` rows of labels, pairs and triples,
+a `slot_map` a weight per number of each block of rows, or per (number, label).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -27,48 +27,24 @@ from partwise._core import (
     Segment,
     SegmentChain,
     SharedSegment,
+    SlotSegment,
+    Structure,
 )
-from partwise.support.arrays import Booleans, Bytes, Floats, InputRows, Ints, pointers
+from partwise.features.rows import Attributes, as_attributes, as_rows, own_sparse
+from partwise.support.arrays import Bytes, Ints, pointers
+from partwise.support.checks import check_count
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Attributes:
-    """Sparse rows: row p has attributes[row_ptr[p]:row_ptr[p + 1]] with `values` (None: all 1); -1 is ignored."""
-
-    row_ptr: Ints
-    attributes: Ints
-    num_attributes: int
-    values: Floats | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.row_ptr) - 1
-
-    def take(self, rows: Ints) -> "Attributes":
-        """Return these rows, in this order; one may come more than once."""
-        sizes = np.diff(self.row_ptr)[rows]
-        row_ptr = pointers(sizes)
-        entries = np.repeat(self.row_ptr[rows] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
-        values = None if self.values is None else self.values[entries]
-        return Attributes(row_ptr, self.attributes[entries], self.num_attributes, values)
-
-    def entries(self, chosen: Booleans) -> Iterator[tuple[int, int, float]]:
-        """Yield (attribute, row, value) of what is known of these rows."""
-        owner = np.repeat(np.arange(self.n_rows), np.diff(self.row_ptr))
-        some = np.flatnonzero(chosen[owner] & (self.attributes >= 0))
-        values = np.ones(len(some)) if self.values is None else self.values[some]
-        yield from zip(self.attributes[some].tolist(), owner[some].tolist(), values.tolist(), strict=True)
-
-
-def attribute_map(structure: Multiclass | Chain, rows: Any, **options: Any) -> LinearMap:
+def attribute_map(structure: Multiclass | Chain, rows: object, **options: Any) -> LinearMap:
     """`multiclass_map` or `chain_map`, whichever the structure asks for."""
     if isinstance(structure, Multiclass):
         return multiclass_map(structure, rows, **options)
     return chain_map(structure, rows, **options)
 
 
-def multiclass_map(structure: Multiclass, rows: Any, *, layout: RowLayout | None = None) -> LinearMap:
+def multiclass_map(structure: Multiclass, rows: object, *, layout: RowLayout | None = None) -> LinearMap:
     """One row of input per example.
 
     layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
@@ -79,10 +55,10 @@ def multiclass_map(structure: Multiclass, rows: Any, *, layout: RowLayout | None
 
 def chain_map(
     structure: Chain,
-    rows: Any,
+    rows: object,
     *,
     layout: RowLayout | None = None,
-    edge_rows: Any = None,
+    edge_rows: object = None,
     edge_layout: RowLayout | None = None,
     transition_mask: Bytes | None = None,
     once: bool = False,
@@ -105,25 +81,30 @@ def chain_map(
         Scores will be asked for about once per sequence, as in prediction: do not prepare the rows for many passes. The
         scores are the same (but for rounding where all sequences have one position).
     """
-    lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
-    segments = [_row_segment(rows, pointers(lengths), n_labels, width, layout, once)]
-    table = n_labels * width
+    lengths, width, size = structure.lengths, structure.width, structure.n_labels * structure.width
+    nodes = _row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
     if structure.tied:
         if edge_rows is not None or edge_layout is not None:
             raise ValueError("rows of input on edges need an untied chain (tied=False)")
-        segments.append(SharedSegment(table, lengths - 1, transition_mask))
-    else:
-        if transition_mask is not None:
-            raise ValueError("a transition mask needs a tied chain; untied ones take an edge_layout")
-        edge_ptr = pointers(lengths - 1)
-        edges = _bias_rows(int(edge_ptr[-1])) if edge_rows is None else edge_rows
-        segments.append(_row_segment(edges, edge_ptr, table, table, edge_layout, once))
-    if structure.ends:
-        segments.append(SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64)))
-    return LinearMap(segments)
+        return stacked(structure, nodes, mask=transition_mask)
+    if transition_mask is not None:
+        raise ValueError("a transition mask needs a tied chain; untied ones take an edge_layout")
+    edge_ptr = pointers(lengths - 1)
+    if edge_rows is None:
+        n_edges = int(edge_ptr[-1])
+        edge_rows = Attributes(np.arange(n_edges + 1, dtype=np.int64), np.zeros(n_edges, dtype=np.int64), 1)
+    return stacked(structure, nodes, _row_segment(edge_rows, edge_ptr, size, size, edge_layout, once))
 
 
-def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) -> LinearMap:
+def stacked(structure: Chain, nodes: Segment, edges: Segment | None = None, mask: Bytes | None = None) -> LinearMap:
+    """The map of a chain's positions, its edges (None: tied transitions, with this mask) and its ends."""
+    lengths, width = structure.lengths, structure.width
+    tied = SharedSegment(structure.n_labels * width, lengths - 1, mask) if edges is None else edges
+    ends = [SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64))] if structure.ends else []
+    return LinearMap([nodes, tied, *ends])
+
+
+def history_chain_map(structure: HistoryChain, rows: object, *, layout: RowLayout) -> LinearMap:
     """One row of input per position, all sequences end to end; for prediction: rows are not prepared for passes.
 
     The layout may have more attributes than the rows: those of histories, whose scores the structure has.
@@ -134,7 +115,7 @@ def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) 
 
 def second_order_map(
     structure: SecondOrderChain,
-    rows: Any,
+    rows: object,
     *,
     layout: RowLayout | None = None,
     transition_mask: Bytes | None = None,
@@ -157,7 +138,7 @@ def second_order_map(
 class TableRows:
     """Rows of input of one of a segment chain's tables; which (attribute, label) pairs have a weight (None: all)."""
 
-    rows: Any
+    rows: object
     layout: RowLayout | None = None
 
 
@@ -200,7 +181,7 @@ def segment_map(
 
 
 def _row_segment(
-    rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
+    rows: object, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
 ) -> Segment:
     rows = as_rows(rows, single=True)
     found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
@@ -219,55 +200,186 @@ def _row_segment(
     return DenseSegment(rows, example_ptr, n_columns, width)
 
 
-@overload
-def as_rows(rows: Any) -> "Attributes | Floats": ...
+@dataclass(frozen=True, eq=False)
+class SlotRows:
+    """Rows of numbers for some of each example's slots, with what is known of how labellings use them.
+
+    Parameters
+    ----------
+    rows : rows of input
+        One entry per example, which holds that example's rows: a dense array (its last axis are the numbers, the others
+        count the rows), a SciPy sparse matrix, or for all examples one array (examples x ... x numbers). Or all
+        examples end to end: a two-dimensional array, a sparse matrix or `Attributes`.
+    n_labels : int
+        1: a row is a slot's, with a weight per number. Else a row is that of n_labels slots, one after the other, with
+        a weight per (number, label): number j of label a has weight j * n_labels + a.
+    uses : int
+        How often a labelling uses a slot, at most. Certificates and step sizes rely on it.
+    parts : int, optional
+        How many parts a labelling has, at most, counted as often as they are used (default: any number). Known, it
+        makes for better bounds, and so for larger steps of `eg` and `excessive-gap`.
+    """
+
+    rows: object
+    n_labels: int = 1
+    uses: int = 1
+    parts: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count("n_labels", self.n_labels)
+        check_count("uses", self.uses)
+        if self.parts is not None:
+            check_count("parts", self.parts)
 
 
-@overload
-def as_rows(rows: Any, *, single: Literal[True]) -> "Attributes | InputRows": ...
+def slot_map(
+    structure: Structure, *blocks: Any, uses: int = 1, parts: int | None = None, n_weights: int | None = None
+) -> LinearMap:
+    """A row of input per slot, for structures of any kind: the score of a slot is the product of its row and w.
+
+    Parameters
+    ----------
+    structure : Structure
+    *blocks : rows of input, or `SlotRows`
+        An example's slots are those of the first block, then those of the second, and so on; each block has weights of
+        its own. `SlotRows` says which forms rows may have. Of several blocks all must be given example by example.
+    uses, parts : int
+        Of the blocks that are not `SlotRows`; see there.
+    n_weights : int, optional
+        How many weights there are in all; needed where there may be no example to tell, else compared.
+
+    Raises
+    ------
+    ValueError
+        If rows and slots do not agree, or a number is not finite; the message names the example.
+    """
+    if not blocks:
+        raise ValueError("slot_map needs rows of input")
+    slot_ptr = structure.slot_offsets()
+    given = [each if isinstance(each, SlotRows) else SlotRows(each, 1, uses, parts) for each in blocks]
+    read = [_read(each, len(slot_ptr) - 1, n_weights if len(given) == 1 else None) for each in given]
+    if len(given) == 1 and read[0][1] is None:
+        rows, found = read[0][0].n_rows, int(slot_ptr[-1])
+        if rows != found:
+            raise ValueError(f"{rows} rows of input, the structure has {found} slots")
+        pieces = [slot_ptr]
+    else:
+        pieces = _pieces([number for _, number in read], given, slot_ptr)
+    segments = [
+        SlotSegment(table.num_attributes, piece, table.row_ptr, table.attributes, table.values, block.uses, block.parts)
+        for (table, _), block, piece in zip(read, given, pieces, strict=True)
+    ]
+    found = sum(segment.num_weights for segment in segments)
+    if n_weights is not None and found != n_weights:
+        raise ValueError(f"rows of input for {found} weights, expected {n_weights}")
+    return LinearMap(segments)
 
 
-def as_rows(rows: Any, *, single: bool = False) -> "Attributes | InputRows":
-    """Rows of input as `Attributes` or as a C-contiguous array of floats; single: float32 stays float32."""
-    if isinstance(rows, Attributes):
-        return rows
-    if hasattr(rows, "tocsr"):  # SciPy's, without importing it
-        from partwise.features.sparse_inputs import own_sparse
+def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
+    """Rows for `slot_map` whose weights belong to features of labels, and not to labels.
 
-        matrix = own_sparse(rows, "the matrix of rows").tocsr()
-        return Attributes(
-            np.ascontiguousarray(matrix.indptr, dtype=np.int64),
-            np.ascontiguousarray(matrix.indices, dtype=np.int64),
-            int(matrix.shape[1]),
-            np.ascontiguousarray(matrix.data, dtype=np.float64),
-        )
-    dense: InputRows = np.ascontiguousarray(rows)
-    if not (single and dense.dtype == np.float32):
-        dense = np.ascontiguousarray(dense, dtype=np.float64)
-    if dense.ndim != 2:
-        raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
-    return dense
+    The slot of row x and label a has the products x_j * labels[a, k], and weight j * K + k for each. Labels that share
+    features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
+
+    Parameters
+    ----------
+    rows : array or sparse matrix, or a list of them
+        Rows of input, all examples end to end; or each example's own.
+    labels : array or sparse matrix, n_labels x K
+        The features of each label.
+    width : int, optional
+        Slots of a row of labels, `structure.width`; those beyond the labels are padding (default: none).
+    """
+    from scipy import sparse
+
+    table = sparse.csr_matrix(labels, dtype=np.float64)
+    n_slots = table.shape[0] if width is None else width
+    if n_slots < table.shape[0]:
+        raise ValueError(f"features of {table.shape[0]} labels for rows of {n_slots} slots")
+    table.resize(n_slots, table.shape[1])
+
+    def products(rows: Any) -> Any:
+        return sparse.csr_matrix(sparse.kron(sparse.csr_matrix(rows, dtype=np.float64), table))
+
+    return [products(each) for each in rows] if isinstance(rows, list | tuple) else products(rows)
 
 
-def as_attributes(rows: Any) -> Attributes:
-    """Rows of input as `Attributes`; zeros of a dense array are left out."""
+def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) -> list[Ints]:
+    """The slots of each block, all examples end to end; ValueError naming an example with others than it has."""
+    lengths = []
+    for k, (number, block) in enumerate(zip(numbers, blocks, strict=True)):
+        if number is None:
+            raise ValueError(f"block {k} of rows is not given example by example, which several blocks must be")
+        lengths.append(number * block.n_labels)
+    have, expected = np.sum(lengths, axis=0), np.diff(slot_ptr)
+    bad = np.flatnonzero(have != expected)
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(f"example {i}: rows of input for {have[i]} slots, the structure has {expected[i]}")
+    return [pointers(each) for each in lengths]
+
+
+def _read(block: SlotRows, n_examples: int, n_weights: int | None) -> tuple[Attributes, Ints | None]:
+    """A block's rows, one per slot, and how many rows each example has before labels are counted (None: unknown)."""
+    rows, lengths = block.rows, None
     if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
+        rows, lengths = _end_to_end(rows, n_examples, None if n_weights is None else n_weights // block.n_labels)
+    return _per_slot(rows, block.n_labels), lengths
+
+
+def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any, Ints | None]:
+    """Dense rows, or rows by example, as one matrix; how many each example has, None if that was not given."""
+    if isinstance(rows, np.ndarray) and rows.dtype != object:
+        if rows.ndim == 2 and (len(rows) or n_examples):
+            return np.asarray(rows, dtype=np.float64), None
+        if rows.ndim < 2:
+            raise ValueError(f"rows of input must be a two-dimensional array, got {rows.ndim} dimension(s)")
+        if len(rows) != n_examples:
+            raise ValueError(f"rows of input of {len(rows)} examples, the structure has {n_examples}")
+        numbers = np.full(n_examples, np.prod(rows.shape[1:-1], dtype=np.int64), dtype=np.int64)
+        return np.asarray(rows, dtype=np.float64).reshape(-1, rows.shape[-1]), numbers
+    entries = list(rows)
+    if entries and all(np.ndim(each) == 1 and not hasattr(each, "tocsr") for each in entries):  # a list of rows
+        return np.asarray(entries, dtype=np.float64), None
+    if len(entries) != n_examples:
+        raise ValueError(f"rows of input of {len(entries)} examples, the structure has {n_examples}")
+    if not entries:
+        if n_numbers is None:
+            raise ValueError("no examples: slot_map needs n_weights, or np.empty((0, numbers)) for rows")
+        return np.empty((0, n_numbers)), np.empty(0, dtype=np.int64)
+    tables = [_entry(each, i) for i, each in enumerate(entries)]
+    for i, table in enumerate(tables):
+        if table.shape[1] != tables[0].shape[1]:
+            raise ValueError(
+                f"example {i}: rows of {table.shape[1]} numbers, those of example 0 have {tables[0].shape[1]}"
+            )
+    numbers = np.array([table.shape[0] for table in tables], dtype=np.int64)
+    if any(hasattr(table, "tocsr") for table in tables):
         from scipy import sparse
 
-        dense = np.asarray(rows, dtype=np.float64)
-        if dense.ndim != 2:
-            raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
-        rows = sparse.csr_array(dense)
-    table = as_rows(rows)
-    assert isinstance(table, Attributes)
-    # 0/1 features are stored without values.
-    if table.values is not None and np.all(table.values == 1.0):
-        return Attributes(table.row_ptr, table.attributes, table.num_attributes)
-    return table
+        return sparse.vstack([sparse.csr_array(table) for table in tables], format="csr"), numbers
+    return np.concatenate(tables), numbers
 
 
-_NONE: Ints = np.empty(0, dtype=np.int64)
+def _entry(rows: Any, i: int) -> Any:
+    """The rows of example i as a matrix."""
+    if hasattr(rows, "tocsr"):
+        return own_sparse(rows, f"the matrix of example {i}")
+    try:
+        table = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"example {i}: rows of input must be an array of numbers ({error})") from None
+    if table.ndim < 2:
+        raise ValueError(f"example {i}: rows of input must have two dimensions or more, got {table.ndim}")
+    return table.reshape(int(np.prod(table.shape[:-1])), table.shape[-1])
 
 
-def _bias_rows(n_rows: int) -> Attributes:
-    return Attributes(np.arange(n_rows + 1, dtype=np.int64), np.zeros(n_rows, dtype=np.int64), 1)
+def _per_slot(rows: object, n_labels: int) -> Attributes:
+    """One row per slot. Row t of the input is that of slots (t, a), with weights (j, a)."""
+    table = as_attributes(rows)
+    if n_labels == 1:
+        return table
+    found = table.take(np.repeat(np.arange(table.n_rows), n_labels))
+    label = np.repeat(np.tile(np.arange(n_labels), table.n_rows), np.diff(found.row_ptr))
+    attributes = np.where(found.attributes < 0, -1, found.attributes * n_labels + label)
+    return Attributes(found.row_ptr, attributes, table.num_attributes * n_labels, found.values)

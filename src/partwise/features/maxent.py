@@ -12,19 +12,18 @@ Three ways to have features:
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from partwise._core import MaxentMap, Multiclass, RowLayout
-from partwise.features.maps import Attributes, as_attributes
-from partwise.support.arrays import Floats, Ints, pointers
+from partwise.features.rows import Attributes, as_attributes
+from partwise.support.arrays import Floats, Ints, UInt64s, pointers
 
 
 def maxent_map(
     structure: Multiclass,
-    rows: Any,
+    rows: object,
     *,
     layout: RowLayout | None = None,
     pairs: tuple[ArrayLike, ArrayLike] | None = None,
@@ -55,7 +54,7 @@ def maxent_map(
     return MaxentMap(layout, table.row_ptr, table.attributes, table.values)
 
 
-def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
+def logistic_map(structure: Multiclass, rows: object) -> MaxentMap:
     """Binary logistic regression: one weight per attribute, which counts for label 1."""
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
@@ -65,7 +64,7 @@ def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
     return maxent_map(structure, table, layout=RowLayout.from_pairs(n, 2, structure.width, each, second))
 
 
-def maxent_matrix_map(structure: Multiclass, matrix: Any) -> MaxentMap:
+def maxent_matrix_map(structure: Multiclass, matrix: object) -> MaxentMap:
     """Any features: row i * n_labels + y of the sparse matrix holds f(x_i, y), column t is feature t."""
     table = as_attributes(matrix)
     expected = structure.num_examples * structure.n_labels
@@ -73,8 +72,7 @@ def maxent_matrix_map(structure: Multiclass, matrix: Any) -> MaxentMap:
         raise ValueError(
             f"{table.n_rows} rows, {structure.num_examples} examples with {structure.n_labels} labels each"
         )
-    keep = table.attributes >= 0
-    if not keep.all():
+    if (table.attributes < 0).any():
         raise ValueError("a matrix of features has no columns below 0")
     return MaxentMap.of_matrix(
         structure.n_labels, structure.width, table.num_attributes, table.row_ptr, table.attributes, table.values
@@ -91,7 +89,7 @@ class Contexts:
     index: Ints
 
 
-def merge_contexts(rows: Any, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Contexts:
+def merge_contexts(rows: object, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Contexts:
     """One example of all that have the same attributes (with the same values) and the same label.
 
     The weights of what is merged add up, so that the objective stays what it was. Examples that share frequent
@@ -110,7 +108,7 @@ def merge_contexts(rows: Any, labels: ArrayLike, sample_weight: ArrayLike | None
     order = np.lexsort((first, _neighbourhoods(table)[first]))
     first, index = first[order], np.argsort(order)[index]
     _check_equal(table, first[index])
-    kept = _rows_of(table, first)
+    kept = table.take(first)
     merged: Floats = np.bincount(index, weights=weight, minlength=len(first)).astype(np.float64)
     return Contexts(kept, labels[first], merged, index.astype(np.int64))
 
@@ -138,7 +136,7 @@ def _sorted(table: Attributes) -> Attributes:
     return Attributes(row_ptr, table.attributes[order], table.num_attributes, values)
 
 
-def _neighbourhoods(table: Attributes) -> NDArray[np.uint64]:
+def _neighbourhoods(table: Attributes) -> UInt64s:
     """A bit for each of the 64 most frequent attributes that a row has, the highest for the most frequent."""
     counts = np.bincount(table.attributes, minlength=table.num_attributes)
     bits = np.zeros(table.num_attributes, dtype=np.uint64)
@@ -148,7 +146,7 @@ def _neighbourhoods(table: Attributes) -> NDArray[np.uint64]:
     return np.where(np.diff(table.row_ptr) > 0, keys, np.uint64(0))  # reduceat gives an empty row its neighbour's
 
 
-def _hashes(table: Attributes) -> list[NDArray[np.uint64]]:
+def _hashes(table: Attributes) -> list[UInt64s]:
     """Two sums over each row of scrambled (attribute, value) pairs."""
     found = []
     for salt in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03):
@@ -160,7 +158,7 @@ def _hashes(table: Attributes) -> list[NDArray[np.uint64]]:
     return found
 
 
-def _scramble(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _scramble(x: UInt64s) -> UInt64s:
     """The finaliser of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -169,17 +167,9 @@ def _scramble(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _check_equal(table: Attributes, like: Ints) -> None:
     """Equal sums of hashes must be equal rows."""
-    other = _rows_of(table, like)
+    other = table.take(like)
     same = np.array_equal(table.row_ptr, other.row_ptr) and np.array_equal(table.attributes, other.attributes)
     if table.values is not None and other.values is not None:
         same = same and np.array_equal(table.values, other.values)
     if not same:
         raise ArithmeticError("two different contexts have the same hash")
-
-
-def _rows_of(table: Attributes, chosen: Ints) -> Attributes:
-    sizes = np.diff(table.row_ptr)[chosen]
-    row_ptr = pointers(sizes)
-    entries = np.repeat(table.row_ptr[chosen] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
-    values = None if table.values is None else table.values[entries]
-    return Attributes(row_ptr, table.attributes[entries], table.num_attributes, values)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from partwise.features import Attributes, Vocabulary
-from partwise.features.sparse_inputs import own_sparse
+from partwise.features.rows import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
 from partwise.model_files.parts import ModelParts

@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from partwise._core import DenseKernel, KernelFunction, SparseKernel, SparseRows, StoredKernel
 from partwise.features import Attributes
-from partwise.features.kernels import RBF, Linear, Polynomial, Precomputed, check_kernel_matrix, get_kernel
-from partwise.features.kernels.functions import scale_gamma
+from partwise.features.kernels import RBF, Linear, Polynomial, Precomputed, check_kernel_matrix, get_kernel, scale_gamma
 
 FUNCTIONS = [
     (Linear(), linear_kernel),

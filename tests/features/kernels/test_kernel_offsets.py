@@ -9,9 +9,7 @@ from scipy.sparse import csr_array
 from partwise import Problem, SequenceTagger, solve
 from partwise._core import DenseKernel, SparseKernel, SparseRows, StoredKernel
 from partwise.features import Attributes
-from partwise.features.kernels import RBF, Linear, Polynomial, check_kernel_matrix, kernel_map
-from partwise.features.kernels.features import Part
-from partwise.features.kernels.functions import scale_gamma
+from partwise.features.kernels import RBF, Linear, Part, Polynomial, check_kernel_matrix, kernel_map, scale_gamma
 from partwise.structures import Multiclass
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from partwise.features import logistic_map, multiclass_map
-from partwise.features.sparse_inputs import own_sparse, row_products
+from partwise.features.rows import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from partwise.features import Attributes
-from partwise.features.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
-from partwise.features.kernels.features import Part
-from partwise.features.maps import as_rows
+from partwise.features.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Part, Precomputed, get_kernel
+from partwise.features.rows import as_rows
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode

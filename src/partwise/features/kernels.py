@@ -1,6 +1,16 @@
-"""Feature maps of kernels for multiclass problems and chains.
+"""Kernels on the parts of labellings: features known by their inner products alone.
 
-Weights lie in this order:
+With a kernel k on rows of input (positions of a sequence, or edges between them), the score of label a at row t is
+sum_p k(x_t, x_p) beta_pa over the training rows p: weights are the coefficients beta. `kernel_map` gives the feature
+map that dual solvers (`eg`, `eg-batch`, `excessive-gap`) train with, `KernelFeatures` keeps what prediction needs.
+
+    linear        <x, y>
+    polynomial    (gamma <x, y> + coef0)^degree
+    rbf           exp(-gamma |x - y|^2)
+    precomputed   the rows are the kernel's values themselves, one column per training row
+
+gamma None is 1 / (number of inputs * variance of the training rows' values), as scikit-learn's "scale". `bias` is a
+constant added to the kernel: what an attribute that every row has would add. Weights lie in this order:
 
     rows of labels     n_labels coefficients (padded to the structure's width) per training row
     transitions        tied chains: one weight per (label, next label), as without a kernel; untied ones: coefficients
@@ -8,34 +18,38 @@ Weights lie in this order:
     begin, end         one weight per label each, where the chain has ends
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from math import isfinite
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise._core import (
     Chain,
     DenseKernel,
     Kernel,
+    KernelFunction,
     KernelSegment,
     LinearMap,
     Multiclass,
     PlacedKernel,
-    Segment,
-    SharedSegment,
     SparseKernel,
     SparseRows,
     StoredKernel,
 )
-from partwise.features import Attributes
-from partwise.features.kernels.functions import KernelLike, Precomputed, get_kernel
-from partwise.features.kernels.precomputed import check_kernel_matrix
-from partwise.features.maps import as_rows
-from partwise.support.arrays import Bytes, Floats, Ints, pointers
+from partwise.features.maps import stacked
+from partwise.features.rows import Attributes, as_rows
+from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
 
 Rows = Attributes | Floats
 
+#: Values with a larger variance have squares that are no double precision numbers.
+MOST_VARIANCE = 1e300
+#: Eigenvalues down to minus this share of the trace count as rounding.
+TOLERANCE = 1e-10
 #: Bytes of kernel values that may be kept, unless said otherwise.
 MEMORY_LIMIT = 2e9
 #: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel. So few that LAPACK stays
@@ -43,12 +57,185 @@ MEMORY_LIMIT = 2e9
 SAMPLE = 150
 
 
+# kernel functions of two rows of input
+
+
+class _Function(ABC):
+    """A kernel that the core computes."""
+
+    def __post_init__(self) -> None:
+        gamma = getattr(self, "gamma", None)
+        number = isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool)
+        if gamma is not None and not (number and isfinite(gamma) and gamma > 0):
+            raise ValueError(f"gamma must be a number > 0 or None, got {gamma!r}")
+        self.core()
+
+    @abstractmethod
+    def core(self) -> KernelFunction:
+        """The function in the core; ValueError if its parameters make no kernel."""
+
+    def fitted(self, rows: Rows) -> Self:
+        """The kernel with everything that depends on the training rows settled."""
+        if getattr(self, "gamma", 1.0) is not None:
+            return self
+        return replace(self, gamma=scale_gamma(rows))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class Linear(_Function):
+    """<x, y> + bias."""
+
+    name: ClassVar[str] = "linear"
+    bias: float = 0.0
+
+    def core(self) -> KernelFunction:
+        return KernelFunction("linear", bias=self.bias)
+
+
+@dataclass(frozen=True)
+class Polynomial(_Function):
+    """(gamma <x, y> + coef0)^degree + bias."""
+
+    name: ClassVar[str] = "polynomial"
+    degree: int = 3
+    gamma: float | None = None
+    coef0: float = 1.0
+    bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.degree, bool) or not isinstance(self.degree, int):
+            raise ValueError(f"degree must be an integer >= 1, got {self.degree!r}")
+        super().__post_init__()
+
+    def core(self) -> KernelFunction:
+        gamma = 1.0 if self.gamma is None else self.gamma
+        return KernelFunction("polynomial", gamma, self.coef0, self.degree, self.bias)
+
+
+@dataclass(frozen=True)
+class RBF(_Function):
+    """exp(-gamma |x - y|^2) + bias."""
+
+    name: ClassVar[str] = "rbf"
+    gamma: float | None = None
+    bias: float = 0.0
+
+    def core(self) -> KernelFunction:
+        return KernelFunction("rbf", 1.0 if self.gamma is None else self.gamma, bias=self.bias)
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """Rows of kernel values, a column for each training row."""
+
+    name: ClassVar[str] = "precomputed"
+
+    def fitted(self, rows: Rows) -> Self:
+        """The kernel itself."""
+        return self
+
+
+KernelLike = Linear | Polynomial | RBF | Precomputed
+
+_KERNELS: dict[str, type[KernelLike]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "precomputed": Precomputed,
+}
+
+
+def get_kernel(kernel: str | KernelLike, **parameters: Any) -> KernelLike:
+    """The kernel of this name with these parameters; None among them means the default. A kernel stays what it is.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the kernel has no such parameter.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if isinstance(kernel, KernelLike):
+        if given:
+            raise ValueError(f"{', '.join(given)}: a kernel's name is needed, got {kernel!r}")
+        return kernel
+    if kernel not in _KERNELS:
+        raise ValueError(f"unknown kernel {kernel!r}; there are {', '.join(_KERNELS)}")
+    cls = _KERNELS[kernel]
+    known = [item.name for item in fields(cls)]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"kernel {kernel!r} has no parameter {', '.join(unknown)}; {has}")
+    return cls(**given)
+
+
+def scale_gamma(rows: Rows) -> float:
+    """1 / (number of inputs * variance of all values), zeros included; 1 if all values are the same."""
+    if isinstance(rows, Attributes):
+        present = rows.attributes >= 0
+        values = np.ones(int(present.sum())) if rows.values is None else rows.values[present]
+        size, n_inputs = rows.n_rows * rows.num_attributes, rows.num_attributes
+        mean = float(values.sum()) / max(size, 1)
+        variance = (float(((values - mean) ** 2).sum()) + (size - len(values)) * mean * mean) / max(size, 1)
+    else:
+        n_inputs, variance = rows.shape[1], float(rows.var())
+    if not variance <= MOST_VARIANCE:
+        column, value = _largest(rows)
+        raise ValueError(f"X: column {column} has a value of {value:g}: the variance is beyond double precision")
+    return 1.0 / (n_inputs * variance) if variance > 0 else 1.0
+
+
+def _largest(rows: Rows) -> tuple[int, float]:
+    """The column and the value that is the largest in size."""
+    if isinstance(rows, Attributes):
+        values = np.ones(len(rows.attributes)) if rows.values is None else rows.values
+        at = int(np.argmax(np.abs(values)))
+        return int(rows.attributes[at]), float(values[at])
+    at = int(np.argmax(np.abs(rows)))
+    return at % rows.shape[1], float(rows.flat[at])
+
+
+def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> None:
+    """ValueError, beginning with the name, unless the matrix is square, finite, symmetric, positive semi-definite.
+
+    The last is a Cholesky factorisation of the matrix with TOLERANCE * trace added to its diagonal: n^3 / 3
+    multiplications and the room of a copy.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name}: the values of training rows must be a square matrix, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name}: a value is NaN or infinite")
+    diagonal = np.diagonal(matrix)
+    if (diagonal < 0).any():
+        row = int(np.argmin(diagonal))
+        raise ValueError(f"{name}: not positive semi-definite, k({row}, {row}) = {diagonal[row]:.6g} is negative")
+    largest = float(diagonal.max(initial=0.0))
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * max(largest, 1e-300)):
+        row, column = divmod(int(np.argmax(np.abs(matrix - matrix.T))), len(matrix))
+        raise ValueError(
+            f"{name}: not symmetric, k({row}, {column}) = {matrix[row, column]:.6g} "
+            f"but k({column}, {row}) = {matrix[column, row]:.6g}"
+        )
+    shifted = matrix + np.diag(np.full(len(matrix), TOLERANCE * float(diagonal.sum()) + 1e-300))
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{name}: not positive semi-definite (it has a negative eigenvalue), so it is not a kernel and the "
+            "problem has no bound; adding a multiple of the identity would make it one"
+        ) from None
+
+
+# feature maps
+
+
 def kernel_map(
     structure: Multiclass | Chain,
-    rows: Any,
+    rows: object,
     kernel: str | KernelLike,
     *,
-    edge_rows: Any = None,
+    edge_rows: object = None,
     edge_kernel: str | KernelLike | None = None,
     transition_mask: Bytes | None = None,
     memory_limit: float = MEMORY_LIMIT,
@@ -101,14 +288,14 @@ class Part:
             raise ValueError("the training rows were dense, these are sparse")
         return DenseKernel(function, self.rows) if queries is None else DenseKernel(function, queries, self.rows)
 
-    def keep(self, some: NDArray[np.bool_]) -> "Part":
+    def keep(self, some: Booleans) -> Part:
         """The part with these support rows only."""
         places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
             columns = np.arange(self.n_support, dtype=np.int64) if self.columns is None else self.columns
             return replace(self, rows=np.empty((0, _width(self.rows))), columns=columns[some], places=places)
         if isinstance(self.rows, Attributes):
-            return replace(self, rows=_take(self.rows, some), places=places)
+            return replace(self, rows=self.rows.take(np.flatnonzero(some)), places=places)
         return replace(self, rows=np.ascontiguousarray(self.rows[some]), places=places)
 
     def _stored(self, queries: Rows | None) -> Kernel:
@@ -134,15 +321,15 @@ class KernelFeatures:
     @classmethod
     def of(
         cls,
-        rows: Any,
+        rows: object,
         kernel: str | KernelLike,
         *,
-        edge_rows: Any = None,
+        edge_rows: object = None,
         edge_kernel: str | KernelLike | None = None,
         memory_limit: float = MEMORY_LIMIT,
         recompute: bool = False,
         lengths: Ints | None = None,
-    ) -> "KernelFeatures":
+    ) -> KernelFeatures:
         """Kernels on training rows.
 
         Parameters
@@ -171,15 +358,22 @@ class KernelFeatures:
         if not memory_limit >= 0:
             raise ValueError(f"memory_limit must be a number of bytes >= 0, got {memory_limit}")
         tables = [as_rows(rows)] if edge_rows is None else [as_rows(rows), as_rows(edge_rows)]
-        _check_memory([_n_rows(table) for table in tables], memory_limit, recompute)
-        parts = [
-            replace(
-                _training_part(table, get_kernel(k)), places=None if lengths is None else _places(lengths - shorter)
+        n_rows = [_n_rows(table) for table in tables]
+        needed = 8.0 * sum(float(n) ** 2 for n in n_rows)
+        if needed > memory_limit and not recompute:
+            raise ValueError(
+                f"the kernel matrix of {' + '.join(map(str, n_rows))} training rows takes {needed / 1e6:.0f} MB, above "
+                f"the memory limit of {memory_limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have "
+                "what does not fit recomputed in every pass (recompute=True)"
             )
-            for table, k, shorter in zip(tables, (kernel, edge_kernel), (0, 1), strict=False)
-            if k is not None
-        ]
-        return cls(parts[0], parts[1] if len(parts) > 1 else None, float(memory_limit), bool(recompute))
+        parts: list[Part | None] = [None, None]
+        for k, (table, given) in enumerate(zip(tables, (kernel, edge_kernel), strict=False)):
+            assert given is not None
+            places = None if lengths is None else _places(lengths - k)
+            parts[k] = replace(_training_part(table, get_kernel(given)), places=places)
+        nodes, edges = parts
+        assert nodes is not None
+        return cls(nodes, edges, float(memory_limit), bool(recompute))
 
     def training_map(self, structure: Multiclass | Chain, *, transition_mask: Bytes | None = None) -> LinearMap:
         """The feature map of the training rows: what solvers take."""
@@ -188,9 +382,9 @@ class KernelFeatures:
     def map(
         self,
         structure: Multiclass | Chain,
-        rows: Any,
+        rows: object,
         *,
-        edge_rows: Any = None,
+        edge_rows: object = None,
         transition_mask: Bytes | None = None,
     ) -> LinearMap:
         """The feature map of other rows, for prediction with the coefficients of the support."""
@@ -200,12 +394,12 @@ class KernelFeatures:
 
     def compress(
         self, structure: Multiclass | Chain, weights: Floats, tolerance: float = 0.0
-    ) -> tuple["KernelFeatures", Floats]:
+    ) -> tuple[KernelFeatures, Floats]:
         """The features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
         kept: list[Floats] = []
         parts: list[Part | None] = []
-        start = 0
-        for part, width in zip((self.nodes, self.edges), _widths(structure), strict=True):
+        start, per_label = 0, structure.width
+        for part, width in ((self.nodes, per_label), (self.edges, structure.n_labels * per_label)):
             if part is None:
                 parts.append(None)
                 continue
@@ -223,29 +417,23 @@ class KernelFeatures:
     def _map(
         self, structure: Multiclass | Chain, rows: Rows | None, edge_rows: Rows | None, mask: Bytes | None
     ) -> LinearMap:
-        n_labels, width = structure.n_labels, structure.width
-        lengths = _lengths(structure)
-        limit = self.memory_limit
-        segments: list[Segment] = [self._segment(self.nodes, rows, lengths, n_labels, width, limit)]
+        n_labels, width, lengths = structure.n_labels, structure.width, _lengths(structure)
+        nodes = self._segment(self.nodes, rows, lengths, n_labels, width, self.memory_limit)
         if isinstance(structure, Multiclass):
             if self.edges is not None or mask is not None:
                 raise ValueError("a multiclass problem has no edges")
-            return LinearMap(segments)
-        table = n_labels * width
+            return LinearMap([nodes])
         if structure.tied:
             if self.edges is not None:
                 raise ValueError("a kernel on edges needs an untied chain (tied=False)")
-            segments.append(SharedSegment(table, lengths - 1, mask))
-        else:
-            if mask is not None:
-                raise ValueError("a transition mask needs a tied chain")
-            if self.edges is None:
-                raise ValueError("an untied chain needs a kernel on edges")
-            left = max(limit - 8.0 * self.nodes.n_support**2, 0.0)
-            segments.append(self._segment(self.edges, edge_rows, lengths - 1, table, table, left))
-        if structure.ends:
-            segments.append(SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64)))
-        return LinearMap(segments)
+            return stacked(structure, nodes, mask=mask)
+        if mask is not None:
+            raise ValueError("a transition mask needs a tied chain")
+        if self.edges is None:
+            raise ValueError("an untied chain needs a kernel on edges")
+        left = max(self.memory_limit - 8.0 * self.nodes.n_support**2, 0.0)
+        size = n_labels * width
+        return stacked(structure, nodes, self._segment(self.edges, edge_rows, lengths - 1, size, size, left))
 
     def _segment(
         self, part: Part, rows: Rows | None, lengths: Ints, n_columns: int, width: int, limit: float
@@ -274,21 +462,6 @@ def _training_part(rows: Rows, kernel: KernelLike) -> Part:
     return part
 
 
-def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:
-    needed = 8.0 * sum(float(n) ** 2 for n in n_rows)
-    if needed > limit and not recompute:
-        raise ValueError(
-            f"the kernel matrix of {' + '.join(map(str, n_rows))} training rows takes {needed / 1e6:.0f} MB, above the "
-            f"memory limit of {limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have what does not fit "
-            "recomputed in every pass (recompute=True)"
-        )
-
-
-def _widths(structure: Multiclass | Chain) -> tuple[int, int]:
-    """Coefficients per row of input and per row of edges."""
-    return structure.width, structure.n_labels * structure.width
-
-
 def _lengths(structure: Multiclass | Chain) -> Ints:
     """Rows of input of each example."""
     return structure.lengths if isinstance(structure, Chain) else np.ones(structure.num_examples, dtype=np.int64)
@@ -309,12 +482,3 @@ def _width(rows: Rows) -> int:
 
 def _sparse(rows: Attributes) -> SparseRows:
     return SparseRows(rows.num_attributes, rows.row_ptr, rows.attributes, rows.values)
-
-
-def _take(rows: Attributes, some: NDArray[np.bool_]) -> Attributes:
-    sizes = np.diff(rows.row_ptr)
-    entries = np.repeat(some, sizes)
-    ptr = pointers(sizes[some])
-    return Attributes(
-        ptr, rows.attributes[entries], rows.num_attributes, None if rows.values is None else rows.values[entries]
-    )
