@@ -59,7 +59,7 @@ format: $(VENV)/.extra-dev
 clang: $(VENV)/.build
 	$(BIN)/python -c 'import nanobind, sysconfig; print("-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include"))' > $(VENV)/includes
 	printf '%s\n' $(filter %.cpp,$(CORE_FILES)) | xargs -P 2 -n 4 clang++ -fsyntax-only -std=c++20 -fopenmp-simd \
-		-Wall -Wextra -Wconversion -Werror -Icore @$(VENV)/includes
+		-Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -Icore @$(VENV)/includes
 
 bench: $(VENV)/.package $(VENV)/.extra-bench
 	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done

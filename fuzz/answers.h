@@ -30,15 +30,14 @@ inline void try_labelling(const Structure& s, Index i, Bytes& in, Workspace& ws)
     require(!taken || std::all_of(y.slots.begin(), y.slots.end(), in_range),
             "what is taken for a labelling is in range");
     if (!taken || !s.linear()) return;
-    std::vector<double> cost(idx(s.num_slots(i)), 0.0);
+    std::vector<double> cost(s.num_slots(i), 0.0);
     s.add_cost(i, {y.slots, y.counts}, 1.0, cost.data());
-    for (const Index slot : y.slots)
-        require(cost[idx(slot)] <= 0.0 || !s.num_row_slots(i), "what is right costs nothing");
+    for (const Index slot : y.slots) require(cost[slot] <= 0.0 || !s.num_row_slots(i), "what is right costs nothing");
 }
 
 inline void mask_some(Structure& s, Index i, Bytes& in) {
     if (!in.flag()) return;
-    std::vector<std::uint8_t> allowed(idx(s.num_slots(i)));
+    std::vector<std::uint8_t> allowed(s.num_slots(i));
     const std::uint8_t often = in.byte();
     for (std::uint8_t& one : allowed) one = in.byte() <= often;
     if (in.byte() > 250) allowed.push_back(1);
@@ -53,7 +52,7 @@ inline void check_marginals(const Structure& s, Index i, const std::vector<doubl
     if (width == 0) return;
     for (Index row = 0; row < s.num_row_slots(i); row += width) {
         double sum = 0;
-        for (Index c = 0; c < width; ++c) sum += marginals[idx(row + c)];
+        for (Index c = 0; c < width; ++c) sum += marginals[row + c];
         require(std::abs(sum - 1.0) < 1e-6, "a row's marginals sum to one");
     }
 }
@@ -78,7 +77,7 @@ inline void check_answers(Structure& s, Index i, Bytes& in, Index width) {
         require(std::abs(s.value_of(i, scores.data(), {best.slots, best.counts}) - value) <= tolerance,
                 "the best value is that of the best labelling");
     }
-    std::vector<double> marginals(idx(s.num_slots(i)), std::nan(""));
+    std::vector<double> marginals(s.num_slots(i), std::nan(""));
     for (const double temperature : {1.0, 0.0, s.linear() ? 0.25 : 1.0}) {
         double entropy = 0;
         double sums = 0;
@@ -123,7 +122,7 @@ inline void check_answers(Structure& s, Index i, Bytes& in, Index width) {
     if (!(can & kCliques)) return;
     accepted([&] {
         const std::vector<Index> offsets = s.clique_offsets(i);
-        std::vector<double> cliques(idx(offsets.back()));
+        std::vector<double> cliques(offsets.back());
         s.clique_marginals(i, scores.data(), 1.0, cliques.data(), ws);
         s.slots_from_cliques(i, cliques.data(), marginals.data());
         if (safe) check_marginals(s, i, marginals, width);

@@ -25,7 +25,7 @@ std::shared_ptr<ArcIndex> index_of(Bytes& in, const std::vector<ArcTemplate>& te
         case 0:
             return ArcIndex::hashed(static_cast<int>(in.near(1, 8) & 31));
         case 1: {
-            std::vector<Key> keys(idx(in.below(0, 12)));
+            std::vector<Key> keys(in.below(0, 12));
             for (Key& key : keys) key = mix(in.byte());
             return std::make_shared<ArcIndex>(std::move(keys));
         }
@@ -40,8 +40,8 @@ std::shared_ptr<ArcIndex> index_of(Bytes& in, const std::vector<ArcTemplate>& te
 void check_map(Bytes& in, const ArcMap& map) {
     const std::vector<double> w = in.numbers(map.num_weights(), false);
     for (Index i = 0; i < map.num_examples(); ++i) {
-        std::vector<double> scores(idx(map.num_slots(i)));
-        map.scores(i, w.data(), 1.0, scores.data());
+        std::vector<double> scores(map.num_slots(i));
+        map.scores(i, w.data(), scores.data());
         const std::vector<double> slots = in.numbers(map.num_slots(i), false);
         std::vector<double> back(w.size(), 0.0);
         const Added added = map.add_transpose(i, slots.data(), 1.0, back.data());
@@ -68,13 +68,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (Index j = in.below(0, 2); j > 0; --j) {
             std::string& column = columns.emplace_back();
             for (const Index length : lengths) {
-                for (Index t = 0; t < length && t < 8; ++t) column.append(in.text(idx(in.below(0, 2)))).push_back('\0');
+                for (Index t = 0; t < length && t < 8; ++t) column.append(in.text(in.below(0, 2))).push_back('\0');
             }
             if (in.byte() > 250) column.append("x");
         }
         const auto tokens =
             std::make_shared<ArcTokens>(lengths, std::vector<std::string_view>(columns.begin(), columns.end()));
-        std::vector<ArcTemplate> templates(idx(in.below(0, 3)));
+        std::vector<ArcTemplate> templates(in.below(0, 3));
         for (ArcTemplate& one : templates) {
             one.head = atoms(in);
             one.modifier = atoms(in);

@@ -85,12 +85,12 @@ class Bytes {
         return std::isfinite(value) ? value : 0.0;
     }
     std::vector<double> numbers(Index n, bool wide) {
-        std::vector<double> out(idx(n));
+        std::vector<double> out(n);
         for (double& value : out) value = number(wide);
         return out;
     }
     std::vector<Index> indices(Index n, Index least, Index most) {
-        std::vector<Index> out(idx(n));
+        std::vector<Index> out(n);
         for (Index& value : out) value = near(least, most);
         return out;
     }

@@ -14,7 +14,7 @@ void follow_some(Sequences& s, Bytes& in) {
     if (!in.flag()) return;
     const Index n = std::min<Index>(s.n_labels(), 8);
     const auto part = [&](Index size) {
-        std::vector<std::uint8_t> out(idx(in.flag() ? size : 0));
+        std::vector<std::uint8_t> out(in.flag() ? size : 0);
         for (std::uint8_t& one : out) one = in.byte() < 200;
         if (in.byte() > 250) out.push_back(1);
         return out;

@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_answers(*s, i, in, 0);
         Workspace ws;
         SlotCounts best;
-        const std::vector<double> flat(idx(s->num_slots(i)), 0.0);
+        const std::vector<double> flat(s->num_slots(i), 0.0);
         s->maximize(i, flat.data(), best, ws);
         const std::vector<GrammarNode> nodes = s->nodes_of(i, {best.slots, best.counts});
         SlotCounts again;

@@ -17,8 +17,7 @@ void vocabulary(Bytes& in) {
     const Index n = in.below(0, 12);
     for (Index k = 0; k < n; ++k) offsets.push_back(in.byte() < 250 ? in.after(offsets.back(), 9) : in.near(0, 40));
     const Index min_count = in.near(0, 3);
-    const std::string text(in.flag() ? in.text(static_cast<std::size_t>(std::clamp<Index>(offsets.back(), 0, 200)))
-                                     : in.rest());
+    const std::string text(in.flag() ? in.text(std::clamp<Index>(offsets.back(), 0, 200)) : in.rest());
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     StringTable table;
     if (!accepted([&] { table = make_vocabulary({bytes, offsets}); })) return;
@@ -26,16 +25,16 @@ void vocabulary(Bytes& in) {
     Interrupt interrupt;
     const std::vector<Index> ids = look_up(table, {bytes, offsets}, 1, interrupt);
     for (Index k = 0; k < n; ++k) {
-        require(ids[idx(k)] == k && table.find(table.name(k)) == k, "names are found under their numbers");
+        require(ids[k] == k && table.find(table.name(k)) == k, "names are found under their numbers");
     }
     NameCounts counts;
     counts.add(table, ids);
     std::vector<Index> rank;
-    const std::vector<Index> ones(idx(n), 1);
+    const std::vector<Index> ones(n, 1);
     const StringTable kept = by_frequency(table, ones, {}, min_count, rank);
     for (Index k = 0; k < n; ++k) {
-        require(rank[idx(k)] < kept.size(), "ranks are numbers of kept names");
-        if (rank[idx(k)] >= 0) require(kept.name(rank[idx(k)]) == table.name(k), "a rank's name is the name");
+        require(rank[k] < kept.size(), "ranks are numbers of kept names");
+        if (rank[k] >= 0) require(kept.name(rank[k]) == table.name(k), "a rank's name is the name");
     }
 }
 
@@ -45,7 +44,7 @@ TemplatePiece piece(Bytes& in) {
     out.column = in.near(0, 2);
     out.row = in.near(-3, 3);
     out.outside = static_cast<TemplatePiece::Outside>(in.below(0, 2));
-    out.text = in.text(idx(in.below(0, 4)));
+    out.text = in.text(in.below(0, 4));
     return out;
 }
 
@@ -58,13 +57,12 @@ void templates(Bytes& in) {
         auto column = std::make_shared<CodedColumn>();
         for (Index t = 0; t < n_tokens; ++t) {
             const bool none = in.byte() > 220;
-            column->codes.push_back(none ? -1
-                                         : static_cast<std::int32_t>(column->names.add(in.text(idx(in.below(0, 3))))));
+            column->codes.push_back(none ? -1 : static_cast<std::int32_t>(column->names.add(in.text(in.below(0, 3)))));
         }
         if (in.byte() > 250) column->codes.push_back(-1);
         columns.push_back(column);
     }
-    std::vector<TemplateLine> lines(idx(in.below(0, 4)));
+    std::vector<TemplateLine> lines(in.below(0, 4));
     for (TemplateLine& line : lines) {
         line.edge = in.flag();
         for (Index k = in.below(0, 7); k > 0; --k) line.pieces.push_back(piece(in));
@@ -81,10 +79,10 @@ void templates(Bytes& in) {
         for (Index t = 0; t < n_tokens; ++t) {
             // The slow way, token by token.
             const std::vector<std::string> own = extractor.attributes(t);
-            const Index begin = found.row_ptr[idx(t)];
-            require(found.row_ptr[idx(t) + 1] - begin == len(own.size()), "a token has as many attributes either way");
+            const Index begin = found.row_ptr[t];
+            require(found.row_ptr[t + 1] - begin == len(own.size()), "a token has as many attributes either way");
             for (std::size_t k = 0; k < own.size(); ++k) {
-                require(names.find(own[k]) == found.attributes[idx(begin) + k],
+                require(names.find(own[k]) == found.attributes[begin + k],
                         "a token has the same attributes either way");
             }
         }

@@ -24,7 +24,7 @@ RowLayout layout_of(Bytes& in, Index n_attributes, Index n_columns, Index width)
     for (std::size_t a = 0; in.flag() && a + 1 < indptr.size(); ++a) {
         // Usually they ascend.
         for (Index k = indptr[a]; k < indptr[a + 1] && k < len(columns.size()) && k >= 0; ++k)
-            columns[idx(k)] = k - indptr[a];
+            columns[k] = k - indptr[a];
     }
     return RowLayout::from_pairs(n_attributes, n_columns, width, std::span<const Index>(indptr),
                                  std::span<const Index>(columns));
@@ -35,8 +35,8 @@ void check_map(Bytes& in, const LinearMap& map, bool moderate) {
     const std::vector<double> w = in.numbers(map.num_weights(), false);
     Interrupt interrupt;
     for (Index i = 0; i < map.num_examples(); ++i) {
-        std::vector<double> scores(idx(map.num_slots(i)));
-        map.scores(i, w.data(), 1.0, scores.data());
+        std::vector<double> scores(map.num_slots(i));
+        map.scores(i, w.data(), scores.data());
         const std::vector<double> slots = in.numbers(map.num_slots(i), false);
         std::vector<double> back(w.size(), 0.0);
         map.add_transpose(i, slots.data(), 1.0, back.data());
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         RowUse use{in.near(1, 2), {}};
         if (in.flag()) use.parts = in.indices(n_examples, 0, 4);
         const AttributeTable table{example_ptr, row_ptr, attributes, values};
-        check_map(in, LinearMap({std::make_shared<AttributeSegment>(layout, table, once, use)}), !wide);
+        check_map(in, LinearMap({AttributeSegment::make(layout, table, once, use)}), !wide);
     });
     return 0;
 }

@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!accepted([&] { s = make(in); })) return 0;
     for (Index i = 0; i < s->num_examples(); ++i) {
         if (in.flag()) {
-            std::vector<std::uint8_t> allowed(idx(s->lengths()[idx(i)] * s->width()));
+            std::vector<std::uint8_t> allowed(s->lengths()[i] * s->width());
             for (std::uint8_t& one : allowed) one = in.byte() < 200;
             accepted([&] { s->set_continuation(i, std::move(allowed)); });
         }

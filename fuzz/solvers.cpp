@@ -44,7 +44,7 @@ Tiny make(Bytes& in) {
     const auto layout =
         std::make_shared<const RowLayout>(RowLayout::dense(n_attributes, n_labels, padded_width(n_labels)));
     std::vector<std::shared_ptr<const Segment>> segments{
-        std::make_shared<AttributeSegment>(layout, AttributeTable{example_ptr, row_ptr, attributes, values})};
+        AttributeSegment::make(layout, {example_ptr, row_ptr, attributes, values})};
     if (chain) {
         const auto made = std::make_shared<Chain>(lengths, n_labels, true, false);
         std::vector<Index> uses;
@@ -53,7 +53,7 @@ Tiny make(Bytes& in) {
             std::make_shared<SharedSegment>(n_labels * made->width(), uses, std::vector<std::uint8_t>{}));
         for (Index i = 0; i < n; ++i) {
             std::vector<Index> labels;
-            for (Index t = 0; t < lengths[idx(i)]; ++t) labels.push_back(in.below(0, n_labels - 1));
+            for (Index t = 0; t < lengths[i]; ++t) labels.push_back(in.below(0, n_labels - 1));
             SlotCounts y;
             made->labelling_of(i, labels.data(), y);
             out.gold.slots.insert(out.gold.slots.end(), y.slots.begin(), y.slots.end());
@@ -95,9 +95,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const Objective o(tiny.structure, tiny.features, tiny.gold, loss, {}, tiny.sample_weight);
         o.check_gold();
         const Index n = o.num_examples();
-        std::vector<double> w(idx(o.features().num_weights()), 0.0);
-        std::vector<double> counts(idx(o.total_slots()), 0.0);
-        std::vector<double> of_examples(idx(n), 0.0);
+        std::vector<double> w(o.features().num_weights(), 0.0);
+        std::vector<double> counts(o.total_slots(), 0.0);
+        std::vector<double> of_examples(n, 0.0);
         std::vector<Index> order;
         for (Index k = in.below(0, 8); k > 0; --k) order.push_back(in.below(0, n - 1));
         Interrupt interrupt;
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             o.marginals_of_scores(scores.data(), counts.data(), of_examples.data(), 1, interrupt);
             w = o.dual_terms_gibbs(scores.data(), 1, interrupt).u;
             for (double& one : w) one /= l2;
-            std::vector<double> steps(idx(n), 0.5);
+            std::vector<double> steps(n, 0.5);
             const EgReport report =
                 eg_epoch({o, w.data(), nullptr, scores.data(), counts.data(), of_examples.data(), steps.data()}, order,
                          {.l2 = l2}, interrupt);
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             require(again.num_atoms() == sets.num_atoms(), "working sets are read as they were written");
         } else if (kind == 2) {
             if (!squared) add_gold();
-            std::vector<double> mass(idx(n), squared ? 0.0 : 1.0);
+            std::vector<double> mass(n, squared ? 0.0 : 1.0);
             std::vector<double> lag(w.size(), 0.0);
             double average[3] = {0, 1, 0};
             const BcfwReport report =
@@ -133,7 +133,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         } else if (kind == 3) {
             const std::vector<Index> starts = clique_starts(o.structure());
             std::vector<double> scores(counts.size(), 0.0);
-            std::vector<double> cliques(idx(starts.back()));
+            std::vector<double> cliques(starts.back());
             o.near_gold_scores(30.0, scores.data());
             cliques_of_scores(o.structure(), scores.data(), cliques.data(), 1, interrupt);
             const SmoReport report =

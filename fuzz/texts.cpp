@@ -58,7 +58,7 @@ void columns(Bytes& in) {
     if (text.find('\r') != std::string::npos || text.find("\xEF\xBB\xBF") != std::string::npos) return;
     std::string again;
     for (Index i = 0; i < table->size(); ++i) {
-        for (Index t = table->sentence_ptr()[idx(i)]; t < table->sentence_ptr()[idx(i) + 1]; ++t) {
+        for (Index t = table->sentence_ptr()[i]; t < table->sentence_ptr()[i + 1]; ++t) {
             for (Index j = 0; j < table->n_columns(); ++j) {
                 again.append(j == 0 ? "" : separator == ' ' ? " " : "\t").append(table->cell(t, j));
             }
@@ -87,9 +87,9 @@ void svmlight(Bytes& in) {
     for (std::size_t row = 0; row < rows.labels.size(); ++row) {
         require(std::isfinite(rows.labels[row]), "labels are finite");
         for (Index k = rows.row_ptr[row]; k < rows.row_ptr[row + 1]; ++k) {
-            require(std::isfinite(rows.values[idx(k)]), "values are finite");
-            require(rows.columns[idx(k)] >= 0, "columns are not negative");
-            require(k == rows.row_ptr[row] || rows.columns[idx(k)] > rows.columns[idx(k) - 1], "columns rise");
+            require(std::isfinite(rows.values[k]), "values are finite");
+            require(rows.columns[k] >= 0, "columns are not negative");
+            require(k == rows.row_ptr[row] || rows.columns[k] > rows.columns[k - 1], "columns rise");
         }
     }
 }

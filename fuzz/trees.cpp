@@ -22,14 +22,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     if (!made) return 0;
     for (Index i = 0; i < s->num_examples(); ++i) {
-        const Index n = s->lengths()[idx(i)];
+        const Index n = s->lengths()[i];
         const std::vector<Index> heads = in.indices(n, 0, n);
         if (accepted([&] { s->check_heads(i, heads.data()); })) {
             Workspace ws;
             SlotCounts y;
             s->labelling_of(i, heads.data(), y);
             check_answer(*s, i, y, ws);
-            std::vector<Index> again(idx(n));
+            std::vector<Index> again(n);
             s->heads_of(i, {y.slots, y.counts}, again.data());
             require(again == heads, "heads that are packed and unpacked are the same");
         }

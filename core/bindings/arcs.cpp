@@ -1,16 +1,14 @@
 #include <algorithm>
 #include <string_view>
 
-#include "bindings/keep_alive.h"
+#include "bindings/common.h"
 #include "features/arc_map.h"
 
 namespace partwise::bindings {
 
-using namespace nb::literals;
-
 namespace {
 
-using Keys = nb::ndarray<const Key, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Keys = Array<const Key>;
 using Atoms = std::vector<std::pair<Index, Index>>;
 // (head's atoms, modifier's atoms, column looked at in between or -1)
 using Table = std::vector<std::tuple<Atoms, Atoms, Index>>;
@@ -32,26 +30,25 @@ void for_each_arc(const ArcIndex& index, const Table& table, const ArcTokens& to
                   const Use& use) {
     check_size(heads, tokens.num_words(), "heads");
     const std::vector<ArcTemplate> templates = templates_of(table);
-    Interrupt interrupt = python_interrupt();
-    const nb::gil_scoped_release release;
-    ArcKeys keys(templates, tokens);
-    std::vector<Key> found;
-    std::vector<std::uint32_t> ids;
-    for (Index i = 0; i < tokens.num_sentences(); ++i) {
-        interrupt.check();
-        keys.load(i);
-        for (Index word = 1; word <= tokens.length(i); ++word) {
-            const Index h = heads.data()[tokens.offset(i) + word - 1];
-            if (h < 0 || h > tokens.length(i) || h == word)
-                throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(word) +
-                                 " cannot have the head " + std::to_string(h));
-            found.clear();
-            keys.arc(h, word, found);
-            ids.resize(found.size());
-            index.find(found.data(), found.size(), ids.data());
-            use(ids);
+    run_kernel([&](auto& interrupt) {
+        ArcKeys keys(templates, tokens);
+        std::vector<Key> found;
+        std::vector<std::uint32_t> ids;
+        for (Index i = 0; i < tokens.num_sentences(); ++i) {
+            interrupt.check();
+            keys.load(i);
+            for (Index word = 1; word <= tokens.length(i); ++word) {
+                const Index h = heads.data()[tokens.offset(i) + word - 1];
+                if (h < 0 || h > tokens.length(i) || h == word)
+                    throw InputError("sentence ", i, ": word ", word, " cannot have the head ", h);
+                found.clear();
+                keys.arc(h, word, found);
+                ids.resize(found.size());
+                index.find(found.data(), found.size(), ids.data());
+                use(ids);
+            }
         }
-    }
+    });
 }
 
 }  // namespace
@@ -63,7 +60,7 @@ void bind_arcs(nb::module_& m) {
             [](ArcTokens* self, const Ints& lengths, const std::vector<nb::bytes>& columns) {
                 std::vector<std::string_view> views;
                 for (const nb::bytes& column : columns) views.emplace_back(column.c_str(), column.size());
-                new (self) ArcTokens(vector_of<Index>(lengths), views);
+                new (self) ArcTokens(vector_of(lengths), views);
             },
             "lengths"_a, "columns"_a)
         .def_prop_ro("num_sentences", &ArcTokens::num_sentences)
@@ -78,31 +75,24 @@ void bind_arcs(nb::module_& m) {
 
     nb::class_<ArcIndex>(m, "ArcIndex")
         .def(
-            "__init__", [](ArcIndex* self, const Keys& keys) { new (self) ArcIndex(vector_of<Key>(keys)); },
-            "keys"_a.noconvert())
+            "__init__", [](ArcIndex* self, const Keys& keys) { new (self) ArcIndex(vector_of(keys)); }, "keys"_same)
         .def_static("hashed", &ArcIndex::hashed, "bits"_a)
         .def_static(
             "seen",
             [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads, Index min_count) {
                 const std::vector<ArcTemplate> templates = templates_of(table);
-                Interrupt interrupt = python_interrupt();
-                const nb::gil_scoped_release release;
-                return ArcIndex::seen(templates, tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
-                                      interrupt);
+                return run_kernel([&](auto& interrupt) {
+                    return ArcIndex::seen(templates, tokens, span_of(heads), min_count, interrupt);
+                });
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
         .def_static(
             "counted",
             [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads) {
                 const std::vector<ArcTemplate> templates = templates_of(table);
-                Interrupt interrupt = python_interrupt();
-                std::pair<std::vector<Key>, std::vector<Index>> found;
-                {
-                    const nb::gil_scoped_release release;
-                    const std::span<const Index> given = heads ? span_of(*heads) : std::span<const Index>{};
-                    found = ArcIndex::counted(templates, tokens, given, interrupt);
-                }
-                return nb::make_tuple(numpy(std::move(found.first)), numpy(std::move(found.second)));
+                auto [keys, counts] = run_kernel(
+                    [&](auto& interrupt) { return ArcIndex::counted(templates, tokens, span_of(heads), interrupt); });
+                return tuple_of(std::move(keys), std::move(counts));
             },
             "templates"_a, "tokens"_a, "heads"_a.none())
         .def(
@@ -110,9 +100,7 @@ void bind_arcs(nb::module_& m) {
             [](const ArcIndex& index, const Bytes& kept) { return numpy(index.with_plain(span_of(kept))); }, "kept"_a)
         .def_prop_ro("num_weights", &ArcIndex::num_weights)
         .def_prop_ro("bits", &ArcIndex::bits)
-        .def_prop_ro(
-            "keys", [](const ArcIndex& index) { return numpy(std::vector<Key>(index.keys())); },
-            nb::rv_policy::automatic)
+        .def_prop_ro("keys", copied<ArcIndex>(&ArcIndex::keys))
         .def(
             "attributes",
             [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
@@ -124,7 +112,7 @@ void bind_arcs(nb::module_& m) {
                     }
                     row_ptr.push_back(len(attributes.size()));
                 });
-                return nb::make_tuple(numpy(std::move(row_ptr)), numpy(std::move(attributes)));
+                return tuple_of(std::move(row_ptr), std::move(attributes));
             },
             "templates"_a, "tokens"_a, "heads"_a)
         .def(
@@ -145,12 +133,12 @@ void bind_arcs(nb::module_& m) {
             "__init__",
             [](ArcMap* self, const Table& table, ArcTokens& tokens, ArcIndex& index, double memory_limit, int n_jobs) {
                 std::vector<ArcTemplate> templates = templates_of(table);
-                Interrupt interrupt = python_interrupt();
                 std::shared_ptr<ArcTokens> shared_tokens = share(tokens);
                 std::shared_ptr<ArcIndex> shared_index = share(index);
-                const nb::gil_scoped_release release;
-                new (self) ArcMap(std::move(templates), std::move(shared_tokens), std::move(shared_index), memory_limit,
-                                  n_jobs, interrupt);
+                run_kernel([&](auto& interrupt) {
+                    new (self) ArcMap(std::move(templates), std::move(shared_tokens), std::move(shared_index),
+                                      memory_limit, n_jobs, interrupt);
+                });
             },
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
         .def_prop_ro("num_cached", &ArcMap::num_cached)

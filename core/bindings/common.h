@@ -1,4 +1,4 @@
-// Helpers shared by the bindings: arrays in and out, range checks, Ctrl-C.
+// What all bindings share: arrays and their checks, objects kept alive, kernels that run without the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,6 +10,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <vector>
 
 #include "support/parallel.h"
@@ -18,30 +19,49 @@
 namespace partwise::bindings {
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
-using Floats = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using FloatRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using ShortFloatRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Ints = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableFloats = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableInts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
+template <class T, int N = 1>
+using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Floats = Array<const double>;
+using FloatRows = Array<const double, 2>;
+using Ints = Array<const Index>;
+using Bytes = Array<const std::uint8_t>;
+using MutableFloats = Array<double>;
+using MutableInts = Array<Index>;
+template <class T, int N = 1>
+using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig>;
 
-template <class Array>
-auto span_of(const Array& array) {
+// Arguments. "x"_same is used where it lies: nothing is converted to its type. "x"_or_none may be left out.
+inline auto operator""_same(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
+inline auto operator""_or_none(const char* name, std::size_t) { return nb::arg(name) = nb::none(); }
+
+template <class A>
+auto span_of(const A& array) {
     return std::span(array.data(), array.size());
 }
 
-template <class T, class Array>
-std::vector<T> vector_of(const Array& array) {
-    return std::vector<T>(array.data(), array.data() + array.size());
+// Empty where the array is not given.
+template <class A>
+auto span_of(const std::optional<A>& array) {
+    return array ? span_of(*array) : decltype(span_of(*array)){};
+}
+
+// A copy of an array, empty where it is not given.
+template <class A>
+auto vector_of(const A& array) {
+    const auto values = span_of(array);
+    return std::vector<typename decltype(values)::value_type>(values.begin(), values.end());
+}
+
+template <class A>
+auto* data_or_null(const std::optional<A>& array) {
+    return array ? array->data() : nullptr;
 }
 
 // Hands a vector to NumPy without copying it, as an array of N dimensions.
 template <int N, class T>
-nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig> numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
+NumPy<T, N> numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
     auto kept = std::make_unique<std::vector<T>>(std::move(values));
     const nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return {kept.release()->data(), shape, owner};
@@ -53,56 +73,125 @@ NumPy<T> numpy(std::vector<T> values) {
     return numpy<1>(std::move(values), {n});
 }
 
-template <class Array>
-void check_size(const Array& array, Index expected, const char* name) {
+// A tuple for Python, in which vectors are arrays.
+template <class T>
+T to_python(T value) {
+    return value;
+}
+template <class T>
+NumPy<T> to_python(std::vector<T> values) {
+    return numpy(std::move(values));
+}
+template <class... Values>
+nb::tuple tuple_of(Values... values) {
+    return nb::make_tuple(to_python(std::move(values))...);
+}
+
+// The getter of a property whose vector becomes an array of Python's own.
+template <class Class, class F>
+auto copied(F get) {
+    return [get](const Class& self) { return nb::cast(numpy(std::vector(std::invoke(get, self)))); };
+}
+
+// Makes members readable under these names: (class, "name", &Class::name, ...).
+template <class Class>
+void def_readable(Class&) {}
+template <class Class, class Member, class... Rest>
+void def_readable(Class& cls, const char* name, Member member, Rest... rest) {
+    cls.def_ro(name, member);
+    def_readable(cls, rest...);
+}
+
+template <class A>
+void check_size(const A& array, Index expected, const char* name) {
     if (len(array.size()) != expected) {
-        throw InputError(std::string(name) + " has " + std::to_string(array.size()) + " values, " +
-                         std::to_string(expected) + " are needed");
+        throw InputError(name, " has ", array.size(), " values, ", expected, " are needed");
     }
+}
+template <class A>
+void check_size(const std::optional<A>& array, Index expected, const char* name) {
+    if (array) check_size(*array, expected, name);
 }
 
 void check_finite(const Floats& array, const char* name);
 
-inline void check_index(Index i, Index n) {
-    if (i < 0 || i >= n) throw InputError("no example " + std::to_string(i) + " (there are " + std::to_string(n) + ")");
+// An array with this many finite values.
+inline void check_floats(const Floats& array, Index expected, const char* name) {
+    check_size(array, expected, name);
+    check_finite(array, name);
 }
 
-// Polls Python's signal handlers; made while the GIL is held, used while it is not.
+inline void check_index(Index i, Index n) {
+    if (i < 0 || i >= n) throw InputError("no example ", i, " (there are ", n, ")");
+}
+
+inline void check_temperature(double temperature) {
+    if (!(temperature >= 0.0) || temperature == kInfinity) throw InputError("temperature must be 0 or more and finite");
+}
+
+inline void check_positive_temperature(double temperature) {
+    check_temperature(temperature);
+    if (temperature == 0.0) throw InputError("temperature must be above 0 here");
+}
+
+// Makes an Interrupt that polls Python's signal handlers: called with the GIL, used without it.
 Interrupt python_interrupt();
 
-void bind_structures(nb::module_& m);
-void bind_trees(nb::module_& m);
-void bind_graph(nb::module_& m);
-void bind_grammar(nb::module_& m);
-void bind_segment_chain(nb::module_& m);
-void bind_toy_charts(nb::module_& m);
-void bind_features(nb::module_& m);
-void bind_kernels(nb::module_& m);
-void bind_maxent_map(nb::module_& m);
-void bind_arcs(nb::module_& m);
-void bind_link(nb::module_& m);
-void bind_objective(nb::module_& m);
-void bind_eg(nb::module_& m);
-void bind_eg_batch(nb::module_& m);
-void bind_matching(nb::module_& m);
-void bind_smo(nb::module_& m);
-void bind_bcfw(nb::module_& m);
-void bind_hessian(nb::module_& m);
-void bind_sdca(nb::module_& m);
-void bind_sdca_cliques(nb::module_& m);
-void bind_cd_l1(nb::module_& m);
-void bind_scaling(nb::module_& m);
-void bind_working_sets(nb::module_& m);
-void bind_dcd(nb::module_& m);
-void bind_online(nb::module_& m);
-void bind_bcfw_sets(nb::module_& m);
-void bind_violators(nb::module_& m);
-void bind_inference(nb::module_& m);
-void bind_products(nb::module_& m);
-void bind_sentences(nb::module_& m);
-void bind_vocabulary(nb::module_& m);
-void bind_extractor(nb::module_& m);
-void bind_named_chain(nb::module_& m);
-void bind_svmlight(nb::module_& m);
+// Runs a kernel without the GIL, for as long as Ctrl-C lets it; the kernel may take the Interrupt.
+template <class F>
+auto run_kernel(F&& kernel) {
+    Interrupt interrupt = python_interrupt();
+    const nb::gil_scoped_release release;
+    if constexpr (std::is_invocable_v<F, Interrupt&>) {
+        return kernel(interrupt);
+    } else {
+        return kernel();
+    }
+}
+
+// The array of n numbers that kernel(numbers, interrupt) fills.
+template <class F>
+NumPy<double> fill_array(Index n, F&& kernel) {
+    std::vector<double> out(n);
+    run_kernel([&](Interrupt& interrupt) { kernel(out.data(), interrupt); });
+    return numpy(std::move(out));
+}
+
+// Keeps a Python object alive for as long as the core uses its memory.
+template <class A>
+std::shared_ptr<const void> keep_alive(const A& array) {
+    return std::shared_ptr<const void>(new A(array), [](const void* p) {
+        const nb::gil_scoped_acquire gil;
+        delete static_cast<const A*>(p);
+    });
+}
+
+// The same for an object of the core that Python owns. nanobind's own conversion to a shared_ptr is noexcept: it ends
+// the process where there is no memory for it.
+template <class T>
+std::shared_ptr<T> share(T& object) {
+    nb::object found = nb::find(object);
+    if (!found) throw InputError("an object that Python does not own");
+    return std::shared_ptr<T>(&object, [owner = std::move(found)](const T*) mutable {
+        if (!nb::is_alive()) {
+            owner.release();
+            return;
+        }
+        const nb::gil_scoped_acquire gil;
+        owner.reset();
+    });
+}
+
+// The same for all objects of a sequence.
+template <class T>
+std::vector<std::shared_ptr<const T>> share_all(const nb::sequence& objects) {
+    std::vector<std::shared_ptr<const T>> out;
+    for (const nb::handle object : objects) {
+        T* found = nullptr;
+        if (!nb::try_cast(object, found) || !found) throw nb::type_error("an object of another class in a list");
+        out.push_back(share(*found));
+    }
+    return out;
+}
 
 }  // namespace partwise::bindings

@@ -1,13 +1,12 @@
+// Prediction for whole data sets.
 #include "solvers/inference.h"
 
 #include <numeric>
 
-#include "bindings/checks.h"
 #include "bindings/labellings.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 void bind_inference(nb::module_& m) {
     m.def(
@@ -15,40 +14,33 @@ void bind_inference(nb::module_& m) {
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs,
            const std::optional<Ints>& examples) {
             check_weights(features, weights);
-            std::vector<Index> some(examples ? 0 : idx(structure.num_examples()));
-            std::iota(some.begin(), some.end(), Index{0});
-            if (examples) some = vector_of<Index>(*examples);
-            for (const Index i : some) check_index(i, structure.num_examples());
-            Interrupt interrupt = python_interrupt();
-            Decoded out;
-            {
-                const nb::gil_scoped_release release;
-                out = decode(structure, features, weights.data(), some, n_jobs, interrupt);
+            std::vector<Index> some = vector_of(examples);
+            if (!examples) {
+                some.resize(structure.num_examples());
+                std::iota(some.begin(), some.end(), Index{0});
             }
-            return nb::make_tuple(numpy(std::move(out.indptr)), numpy(std::move(out.slots)),
-                                  numpy(std::move(out.counts)), numpy(std::move(out.values)));
+            for (const Index i : some) check_index(i, structure.num_examples());
+            Decoded out = run_kernel(
+                [&](auto& interrupt) { return decode(structure, features, weights.data(), some, n_jobs, interrupt); });
+            return tuple_of(std::move(out.indptr), std::move(out.slots), std::move(out.counts), std::move(out.values));
         },
-        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1, "examples"_a.none() = nb::none());
-
+        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1, "examples"_or_none);
     m.def(
         "infer",
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, double temperature,
            int n_jobs, bool with_entropies) {
             check_weights(features, weights);
             check_temperature(temperature);
-            Interrupt interrupt = python_interrupt();
-            std::vector<double> marginals(idx(structure.slot_offsets().back()));
-            std::vector<double> values(idx(structure.num_examples()));
+            std::vector<double> marginals(structure.slot_offsets().back());
+            std::vector<double> values(structure.num_examples());
             std::vector<double> entropies(with_entropies ? values.size() : 0);
-            {
-                const nb::gil_scoped_release release;
+            run_kernel([&](auto& interrupt) {
                 infer(structure, features, weights.data(), temperature, n_jobs, interrupt, marginals.data(),
                       values.data(), with_entropies ? entropies.data() : nullptr);
-            }
-            return nb::make_tuple(numpy(std::move(marginals)), numpy(std::move(values)), numpy(std::move(entropies)));
+            });
+            return tuple_of(std::move(marginals), std::move(values), std::move(entropies));
         },
         "structure"_a, "features"_a, "weights"_a, "temperature"_a = 1.0, "n_jobs"_a = 1, "entropies"_a = true);
-
     m.def(
         "labelling_values",
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, const Ints& indptr,
@@ -56,41 +48,26 @@ void bind_inference(nb::module_& m) {
             check_weights(features, weights);
             std::vector<SlotView> labellings;
             decode_all(structure, indptr, slots, counts, [&](Index, SlotView one) { labellings.push_back(one); });
-            Interrupt interrupt = python_interrupt();
-            std::vector<double> values(labellings.size());
-            {
-                const nb::gil_scoped_release release;
-                labelling_values(structure, features, weights.data(), labellings, n_jobs, interrupt, values.data());
-            }
-            return numpy(std::move(values));
+            return fill_array(len(labellings.size()), [&](double* values, Interrupt& interrupt) {
+                labelling_values(structure, features, weights.data(), labellings, n_jobs, interrupt, values);
+            });
         },
-        "structure"_a, "features"_a, "weights"_a, "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a,
-        "n_jobs"_a = 1);
-
+        "structure"_a, "features"_a, "weights"_a, "indptr"_same, "slots"_same, "counts"_a, "n_jobs"_a = 1);
     m.def(
         "all_scores",
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs) {
             check_weights(features, weights);
-            Interrupt interrupt = python_interrupt();
-            std::vector<double> scores(idx(structure.slot_offsets().back()));
-            {
-                const nb::gil_scoped_release release;
-                all_scores(structure, features, weights.data(), n_jobs, interrupt, scores.data());
-            }
-            return numpy(std::move(scores));
+            return fill_array(structure.slot_offsets().back(), [&](double* scores, Interrupt& interrupt) {
+                all_scores(structure, features, weights.data(), n_jobs, interrupt, scores);
+            });
         },
         "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1);
-
     m.def(
         "slot_norms",
         [](const Structure& structure, const FeatureMap& features, int n_jobs) {
-            Interrupt interrupt = python_interrupt();
-            std::vector<double> norms(idx(structure.slot_offsets().back()));
-            {
-                const nb::gil_scoped_release release;
-                slot_norms(structure, features, n_jobs, interrupt, norms.data());
-            }
-            return numpy(std::move(norms));
+            return fill_array(structure.slot_offsets().back(), [&](double* norms, Interrupt& interrupt) {
+                slot_norms(structure, features, n_jobs, interrupt, norms);
+            });
         },
         "structure"_a, "features"_a, "n_jobs"_a = 1);
 }

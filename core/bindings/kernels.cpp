@@ -1,10 +1,7 @@
 #include "bindings/common.h"
-#include "bindings/keep_alive.h"
 #include "features/kernel_segment.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 namespace {
 
@@ -12,7 +9,7 @@ KernelFunction::Kind kind_of(const std::string& name) {
     if (name == "linear") return KernelFunction::Kind::kLinear;
     if (name == "polynomial") return KernelFunction::Kind::kPolynomial;
     if (name == "rbf") return KernelFunction::Kind::kRbf;
-    throw InputError("a kernel function is 'linear', 'polynomial' or 'rbf', not '" + name + "'");
+    throw InputError("a kernel function is 'linear', 'polynomial' or 'rbf', not '", name, "'");
 }
 
 DenseRows dense_rows(const FloatRows& rows) {
@@ -42,12 +39,8 @@ void bind_kernels(nb::module_& m) {
                 if (first < 0 || last < first || last > kernel.num_queries() || begin < 0 || end < begin ||
                     end > kernel.num_support())
                     throw InputError("no such rows of the kernel matrix");
-                std::vector<double> out(idx((last - first) * (end - begin)));
-                {
-                    const nb::gil_scoped_release release;
-                    kernel.values(first, last, begin, end, out.data());
-                }
-                return numpy(std::move(out));
+                return fill_array((last - first) * (end - begin),
+                                  [&](double* out, Interrupt&) { kernel.values(first, last, begin, end, out); });
             },
             "first"_a, "last"_a, "begin"_a, "end"_a);
 
@@ -58,19 +51,19 @@ void bind_kernels(nb::module_& m) {
                const std::optional<FloatRows>& support) {
                 new (self) DenseKernel(function, dense_rows(queries), support ? dense_rows(*support) : DenseRows{});
             },
-            "function"_a, "queries"_a, "support"_a.none() = nb::none());
+            "function"_a, "queries"_a, "support"_or_none);
 
     nb::class_<SparseRows>(m, "SparseRows")
         .def(
             "__init__",
             [](SparseRows* self, Index num_attributes, const Ints& row_ptr, const Ints& attributes,
                const std::optional<Floats>& values) {
-                if (values) check_size(*values, len(attributes.size()), "values");
-                const nb::gil_scoped_release release;
-                new (self) SparseRows(num_attributes, span_of(row_ptr), span_of(attributes),
-                                      values ? span_of(*values) : std::span<const double>{});
+                check_size(values, len(attributes.size()), "values");
+                run_kernel([&] {
+                    new (self) SparseRows(num_attributes, span_of(row_ptr), span_of(attributes), span_of(values));
+                });
             },
-            "num_attributes"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "values"_a.none() = nb::none())
+            "num_attributes"_a, "row_ptr"_same, "attributes"_same, "values"_or_none)
         .def_prop_ro("num_rows", &SparseRows::num_rows)
         .def_prop_ro("num_attributes", &SparseRows::num_attributes);
 
@@ -80,10 +73,9 @@ void bind_kernels(nb::module_& m) {
             [](SparseKernel* self, const KernelFunction& function, SparseRows& queries, SparseRows* support) {
                 std::shared_ptr<SparseRows> own = share(queries);
                 std::shared_ptr<SparseRows> other = support ? share(*support) : nullptr;
-                const nb::gil_scoped_release release;
-                new (self) SparseKernel(function, std::move(own), std::move(other));
+                run_kernel([&] { new (self) SparseKernel(function, std::move(own), std::move(other)); });
             },
-            "function"_a, "queries"_a, "support"_a.none() = nb::none());
+            "function"_a, "queries"_a, "support"_or_none);
 
     nb::class_<StoredKernel, Kernel>(m, "StoredKernel")
         .def(
@@ -97,10 +89,9 @@ void bind_kernels(nb::module_& m) {
         .def(
             "__init__",
             [](PlacedKernel* self, Kernel& kernel, const Ints& query_places, const Ints& support_places) {
-                new (self)
-                    PlacedKernel(share(kernel), vector_of<Index>(query_places), vector_of<Index>(support_places));
+                new (self) PlacedKernel(share(kernel), vector_of(query_places), vector_of(support_places));
             },
-            "kernel"_a, "query_places"_a.noconvert(), "support_places"_a.noconvert());
+            "kernel"_a, "query_places"_same, "support_places"_same);
 
     nb::class_<KernelSegment, Segment>(m, "KernelSegment")
         .def(
@@ -108,11 +99,12 @@ void bind_kernels(nb::module_& m) {
             [](KernelSegment* self, Kernel& kernel, const Ints& example_ptr, Index n_columns, Index width,
                double memory_limit, bool recompute) {
                 std::shared_ptr<Kernel> shared = share(kernel);
-                const nb::gil_scoped_release release;
-                new (self) KernelSegment(std::move(shared), vector_of<Index>(example_ptr), n_columns, width,
-                                         memory_limit, recompute);
+                run_kernel([&] {
+                    new (self) KernelSegment(std::move(shared), vector_of(example_ptr), n_columns, width, memory_limit,
+                                             recompute);
+                });
             },
-            "kernel"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a, "memory_limit"_a, "recompute"_a = false)
+            "kernel"_a, "example_ptr"_same, "n_columns"_a, "width"_a, "memory_limit"_a, "recompute"_a = false)
         .def_prop_ro("kept_bytes", &KernelSegment::kept_bytes);
 }
 

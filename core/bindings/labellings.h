@@ -6,9 +6,34 @@
 
 namespace partwise::bindings {
 
+template <class S>
+const S& checked(const S& structure, Index i) {
+    check_index(i, structure.num_examples());
+    return structure;
+}
+
 inline SlotView view_of(const Ints& slots, const Floats& counts) {
     check_size(counts, len(slots.size()), "counts");
     return {span_of(slots), span_of(counts)};
+}
+
+// A labelling as Python gets it, after its value where it has one.
+inline nb::tuple pack(const SlotCounts& labelling) { return tuple_of(labelling.slots, labelling.counts); }
+inline nb::tuple pack(double value, const SlotCounts& labelling) {
+    return tuple_of(value, labelling.slots, labelling.counts);
+}
+
+inline void check_label(Index label, Index n_labels, Index example, const char* what = "example ") {
+    if (label < 0 || label >= n_labels) {
+        throw InputError(what, example, ": label ", label, " is not in [0, ", n_labels, ")");
+    }
+}
+
+// Where each sequence begins in an array of all positions, and where the last one ends.
+inline std::vector<Index> starts_of(const std::vector<Index>& lengths) {
+    std::vector<Index> starts{0};
+    for (const Index length : lengths) starts.push_back(starts.back() + length);
+    return starts;
 }
 
 // (indptr, slots, counts) built example by example.
@@ -25,7 +50,7 @@ nb::tuple encode_all(Index n, F&& labelling_of) {
         counts.insert(counts.end(), one.counts.begin(), one.counts.end());
         indptr.push_back(len(slots.size()));
     }
-    return nb::make_tuple(numpy(std::move(indptr)), numpy(std::move(slots)), numpy(std::move(counts)));
+    return tuple_of(std::move(indptr), std::move(slots), std::move(counts));
 }
 
 // f(i, view of example i's labelling)
@@ -37,9 +62,33 @@ void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const
         const Index begin = indptr.data()[i];
         const Index end = indptr.data()[i + 1];
         if (begin < 0 || end < begin || end > len(slots.size())) throw InputError("indptr does not fit slots");
-        f(i,
-          SlotView{all.slots.subspan(idx(begin), idx(end - begin)), all.counts.subspan(idx(begin), idx(end - begin))});
+        f(i, SlotView{all.slots.subspan(begin, end - begin), all.counts.subspan(begin, end - begin)});
     }
+}
+
+// `encode` and `decode` of a structure whose labelling of example i is starts(structure)[i + 1] - starts(structure)[i]
+// numbers: put(structure, i, numbers, labelling) checks and encodes them, take(structure, i, labelling, numbers) decodes.
+template <class S, class Starts, class Put, class Take>
+void def_numbers(nb::class_<S, Structure>& cls, const char* name, Starts starts, Put put, Take take) {
+    cls.def(
+        "encode",
+        [=](const S& s, const Ints& numbers) {
+            const std::vector<Index> at = starts(s);
+            check_size(numbers, at.back(), name);
+            return encode_all(s.num_examples(),
+                              [&](Index i, SlotCounts& out) { put(s, i, numbers.data() + at[i], out); });
+        },
+        nb::arg(name).noconvert());
+    cls.def(
+        "decode",
+        [=](const S& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+            const std::vector<Index> at = starts(s);
+            std::vector<Index> numbers(at.back());
+            decode_all(s, indptr, slots, counts,
+                       [&](Index i, SlotView one) { take(s, i, one, numbers.data() + at[i]); });
+            return numpy(std::move(numbers));
+        },
+        "indptr"_same, "slots"_same, "counts"_a);
 }
 
 }  // namespace partwise::bindings

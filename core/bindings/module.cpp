@@ -9,7 +9,7 @@
 namespace partwise::bindings {
 
 void check_finite(const Floats& array, const char* name) {
-    if (!all_finite(array.data(), len(array.size()))) throw InputError(std::string(name) + " holds NaN or infinity");
+    if (!all_finite(array.data(), len(array.size()))) throw InputError(name, " holds NaN or infinity");
 }
 
 namespace {
@@ -58,6 +58,21 @@ int cpu_level() {
 
 }  // namespace
 
+// The areas of the module, one file each.
+void bind_structures(nb::module_& m);
+void bind_parses(nb::module_& m);
+void bind_features(nb::module_& m);
+void bind_kernels(nb::module_& m);
+void bind_arcs(nb::module_& m);
+void bind_objective(nb::module_& m);
+void bind_solvers(nb::module_& m);
+void bind_columns(nb::module_& m);
+void bind_inference(nb::module_& m);
+void bind_products(nb::module_& m);
+void bind_sentences(nb::module_& m);
+void bind_vocabulary(nb::module_& m);
+void bind_named_chain(nb::module_& m);
+
 NB_MODULE(PARTWISE_MODULE, m) {
     m.doc() = "The compiled core of partwise: inference, features and one epoch of each solver.";
 #ifdef NDEBUG
@@ -82,44 +97,23 @@ NB_MODULE(PARTWISE_MODULE, m) {
             }
         }
     });
-    m.def("padded_width", &padded_width, nb::arg("n_labels"));
+    m.def("padded_width", &padded_width, "n_labels"_a);
     m.def("cpu_level", &cpu_level);
-    m.def("set_deadline", &set_deadline, nb::arg("seconds").none());
+    m.def("set_deadline", &set_deadline, "seconds"_a.none());
     m.def("out_of_time", &out_of_time);
     bind_structures(m);
-    bind_trees(m);
-    bind_graph(m);
-    bind_grammar(m);
-    bind_segment_chain(m);
-    bind_toy_charts(m);
+    bind_parses(m);
     bind_features(m);
     bind_kernels(m);
-    bind_maxent_map(m);
     bind_arcs(m);
-    bind_link(m);
     bind_objective(m);
-    bind_eg(m);
-    bind_eg_batch(m);
-    bind_matching(m);
-    bind_smo(m);
-    bind_bcfw(m);
-    bind_hessian(m);
-    bind_sdca(m);
-    bind_sdca_cliques(m);
-    bind_cd_l1(m);
-    bind_scaling(m);
-    bind_working_sets(m);
-    bind_dcd(m);
-    bind_online(m);
-    bind_bcfw_sets(m);
-    bind_violators(m);
+    bind_solvers(m);
+    bind_columns(m);
     bind_inference(m);
     bind_products(m);
     bind_sentences(m);
     bind_vocabulary(m);
-    bind_extractor(m);
     bind_named_chain(m);
-    bind_svmlight(m);
 }
 
 }  // namespace partwise::bindings

@@ -6,18 +6,14 @@
 #include <numeric>
 #include <optional>
 
-#include "bindings/checks.h"
-#include "bindings/items.h"
-#include "bindings/keep_alive.h"
-#include "bindings/strings.h"
+#include "bindings/states.h"
+#include "bindings/text.h"
 #include "features/segments.h"
 #include "solvers/inference.h"
 #include "structures/chain.h"
 #include "text/string_table.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 namespace {
 
@@ -34,7 +30,7 @@ struct Names {
     }
     std::size_t size() const { return values.size(); }
     std::string_view name(std::size_t k) const {
-        return std::string_view(text).substr(idx(offsets[k]), idx(offsets[k + 1] - offsets[k]));
+        return std::string_view(text).substr(offsets[k], offsets[k + 1] - offsets[k]);
     }
     void clear() {
         text.clear();
@@ -80,7 +76,7 @@ nb::list unpack(const PackedItems& self) {
     std::size_t k = 0;
     for (const Index n : self.counts) {
         nb::list names, values;
-        for (const std::size_t end = k + idx(n); k < end; ++k) {
+        for (const std::size_t end = k + n; k < end; ++k) {
             names.append(python_string(self.names.name(k)));
             values.append(self.names.values[k]);
         }
@@ -140,7 +136,7 @@ class RowsReader {
             if (!reader_.read(PySequence_Fast_GET_ITEM(items, t), emit)) return false;
             rows_.row_ptr.push_back(rows_.row_ptr.back() + len(names_.size() - before));
         }
-        rows_.lengths.push_back(len(static_cast<std::size_t>(n)));
+        rows_.lengths.push_back(len(n));
         return true;
     }
 
@@ -194,8 +190,8 @@ class NamedChain {
           follow_(std::move(follow)),
           weights_(weights) {
         if (vocabulary_->size() != layout_->num_attributes()) {
-            throw InputError("a vocabulary of " + std::to_string(vocabulary_->size()) + " names, a layout of " +
-                             std::to_string(layout_->num_attributes()) + " attributes");
+            throw InputError("a vocabulary of ", vocabulary_->size(), " names, a layout of ", layout_->num_attributes(),
+                             " attributes");
         }
         const Prepared none(*this, {});  // checks the rest
         check_weights(none.features, weights_);
@@ -211,17 +207,17 @@ class NamedChain {
         {
             const nb::gil_scoped_release release;
             const Prepared made(*this, rows);
-            std::vector<Index> all(idx(made.chain.num_examples()));
+            std::vector<Index> all(made.chain.num_examples());
             std::iota(all.begin(), all.end(), Index{0});
             const Decoded found = decode(made.chain, made.features, weights_.data(), all, n_jobs, interrupt);
             labels.resize(rows.row_ptr.size() - 1);
             Index* next = labels.data();
             for (const Index i : all) {
-                const std::size_t begin = idx(found.indptr[idx(i)]);
-                const std::size_t size = idx(found.indptr[idx(i) + 1]) - begin;
+                const std::size_t begin = found.indptr[i];
+                const std::size_t size = found.indptr[i + 1] - begin;
                 made.chain.labels_of(i, {{found.slots.data() + begin, size}, {found.counts.data() + begin, size}},
                                      next);
-                next += made.chain.lengths()[idx(i)];
+                next += made.chain.lengths()[i];
             }
         }
         nb::list out;
@@ -251,8 +247,8 @@ class NamedChain {
             const Prepared made(*this, rows);
             offsets = made.chain.slot_offsets();
             width = made.chain.width();
-            marginals.resize(idx(offsets.back()));
-            values.resize(idx(made.chain.num_examples()));
+            marginals.resize(offsets.back());
+            values.resize(made.chain.num_examples());
             infer(made.chain, made.features, weights_.data(), temperature, n_jobs, interrupt, marginals.data(),
                   values.data(), nullptr);
         }
@@ -260,10 +256,10 @@ class NamedChain {
         Index i = 0;
         const std::size_t n = labels_.size();
         for (const Index length : rows.lengths) {
-            std::vector<double> own(idx(length) * n);
+            std::vector<double> own(length * n);
             if (length > 0) {
-                const double* from = marginals.data() + offsets[idx(i++)];
-                for (Index t = 0; t < length; ++t) std::copy_n(from + t * width, n, own.data() + idx(t) * n);
+                const double* from = marginals.data() + offsets[i++];
+                for (Index t = 0; t < length; ++t) std::copy_n(from + t * width, n, own.data() + t * n);
             }
             out.append(numpy<2>(std::move(own), {idx(length), n}));
         }
@@ -274,20 +270,20 @@ class NamedChain {
     NumPy<double> values(const ItemRows& rows, const Ints& labels, int n_jobs) const {
         check_size(labels, len(rows.row_ptr.size()) - 1, "labels");
         for (const Index label : span_of(labels)) {
-            if (label < 0 || label >= len(labels_.size())) throw InputError("no label " + std::to_string(label));
+            if (label < 0 || label >= len(labels_.size())) throw InputError("no label ", label);
         }
         Interrupt interrupt = python_interrupt();
         std::vector<double> found;
         {
             const nb::gil_scoped_release release;
             const Prepared made(*this, rows);
-            std::vector<SlotCounts> owners(idx(made.chain.num_examples()));
+            std::vector<SlotCounts> owners(made.chain.num_examples());
             std::vector<SlotView> labellings;
             const Index* next = labels.data();
             for (Index i = 0; i < made.chain.num_examples(); ++i) {
-                made.chain.labelling_of(i, next, owners[idx(i)]);
-                labellings.push_back({owners[idx(i)].slots, owners[idx(i)].counts});
-                next += made.chain.lengths()[idx(i)];
+                made.chain.labelling_of(i, next, owners[i]);
+                labellings.push_back({owners[i].slots, owners[i].counts});
+                next += made.chain.lengths()[i];
             }
             found.resize(owners.size());
             labelling_values(made.chain, made.features, weights_.data(), labellings, n_jobs, interrupt, found.data());
@@ -320,8 +316,8 @@ class NamedChain {
             const Index n_labels = len(self.labels_.size());
             const Index width = padded_width(n_labels);
             if (self.layout_->n_columns() != n_labels || self.layout_->width() != width) {
-                throw InputError("the layout has " + std::to_string(self.layout_->n_columns()) +
-                                 " columns, there are " + std::to_string(n_labels) + " labels");
+                throw InputError("the layout has ", self.layout_->n_columns(), " columns, there are ", n_labels,
+                                 " labels");
             }
             std::vector<Index> example_ptr{0};
             std::vector<Index> uses;
@@ -331,7 +327,7 @@ class NamedChain {
             }
             const AttributeTable table{example_ptr, rows.row_ptr, rows.attributes, rows.values};
             std::vector<std::shared_ptr<const Segment>> out{
-                std::make_shared<AttributeSegment>(self.layout_, table, true),
+                AttributeSegment::make(self.layout_, table, true),
                 std::make_shared<SharedSegment>(n_labels * width, std::move(uses), self.mask_)};
             if (self.ends_) {
                 out.push_back(std::make_shared<SharedSegment>(2 * width, std::vector<Index>(lengths.size(), 2),
@@ -388,18 +384,17 @@ void bind_named_chain(nb::module_& m) {
                 Follow rule;
                 if (follow) {
                     const auto& [pairs, first, last] = *follow;
-                    rule = {vector_of<std::uint8_t>(pairs), vector_of<std::uint8_t>(first),
-                            vector_of<std::uint8_t>(last)};
+                    rule = {vector_of(pairs), vector_of(first), vector_of(last)};
                 }
                 new (self) NamedChain(share(vocabulary), std::move(separator), share(layout), labels,
-                                      vector_of<std::uint8_t>(transition_mask), ends, std::move(rule), weights);
+                                      vector_of(transition_mask), ends, std::move(rule), weights);
             },
             "vocabulary"_a, "separator"_a, "layout"_a, "labels"_a, "transition_mask"_a, "ends"_a, "follow"_a.none(),
-            "weights"_a.noconvert())
+            "weights"_same)
         .def("read", &NamedChain::read, "sequences"_a)
         .def("best", &NamedChain::best, "rows"_a, "n_jobs"_a = 1)
         .def("sums", &NamedChain::sums, "rows"_a, "temperature"_a = 1.0, "n_jobs"_a = 1)
-        .def("values", &NamedChain::values, "rows"_a, "labels"_a.noconvert(), "n_jobs"_a = 1);
+        .def("values", &NamedChain::values, "rows"_a, "labels"_same, "n_jobs"_a = 1);
 }
 
 }  // namespace partwise::bindings

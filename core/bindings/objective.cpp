@@ -1,21 +1,21 @@
+// Sums over examples: values, planes, dual points, Hessians.
 #include <cmath>
 
-#include "bindings/checks.h"
-#include "bindings/keep_alive.h"
 #include "bindings/labellings.h"
 #include "bindings/states.h"
+#include "solvers/eg_batch.h"
+#include "solvers/hessian.h"
+#include "solvers/matching.h"
 #include "solvers/rounding.h"
 #include "solvers/slack_rescaling.h"
 
 namespace partwise::bindings {
 
-using namespace nb::literals;
-
 namespace {
 
 using MovedArrays = std::optional<std::pair<Floats, Floats>>;
 
-// What the arrays say, checked; null without them.
+// What the arrays say, checked; nothing without them.
 std::optional<MovedMass> moved_mass(const Objective& o, const MovedArrays& given) {
     if (!given) return std::nullopt;
     check_one_part(o);
@@ -31,47 +31,48 @@ std::optional<MovedMass> moved_mass(const Objective& o, const MovedArrays& given
     return moved;
 }
 
-nb::tuple pack(Plane plane) { return nb::make_tuple(numpy(std::move(plane.u)), plane.b); }
+// (u, b) of the plane that kernel(interrupt) makes; `with_value`: (value, u, b).
+template <class F>
+nb::tuple plane_of(F&& kernel) {
+    Plane plane = run_kernel(kernel);
+    return tuple_of(std::move(plane.u), plane.b);
+}
+template <class F>
+nb::tuple valued_plane_of(F&& kernel) {
+    Plane plane = run_kernel(kernel);
+    return tuple_of(plane.value, std::move(plane.u), plane.b);
+}
 
-}  // namespace
+void bind_link(nb::module_& m) {
+    nb::class_<Link>(m, "Link")
+        .def(
+            "__init__", [](Link* self, const std::string& name) { new (self) Link(Link::named(name)); }, "name"_a)
+        .def_prop_ro("name", [](const Link& link) { return std::string(link.name()); })
+        .def_prop_ro("least_mass", &Link::least_mass)
+        .def_prop_ro("largest_mass", &Link::largest_mass)
+        .def_prop_ro("fixed_mass", &Link::fixed_mass)
+        .def_prop_ro("quadratic_conjugate", &Link::quadratic_conjugate)
+        .def("value", &Link::value, "t"_a)
+        .def("mass", &Link::mass, "t"_a)
+        .def("second", &Link::second, "t"_a)
+        .def("conjugate", &Link::conjugate, "s"_a);
+}
 
-void bind_objective(nb::module_& m) {
-    nb::class_<Objective>(m, "Objective")
-        .def(
-            "__init__",
-            [](Objective* self, Structure& structure, FeatureMap& features, const Ints& indptr, const Ints& slots,
-               const Floats& counts, double temperature, double cost_scale, const std::string& link,
-               const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
-                check_finite(counts, "gold_counts");
-                if (cost && cost->size() == 0 && structure.num_examples() > 0)
-                    throw InputError("cost must have one value per slot");
-                if (sample_weight) check_size(*sample_weight, structure.num_examples(), "sample_weight");
-                new (self) Objective(share(structure), share(features),
-                                     {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},
-                                     {temperature, cost_scale, Link::named(link)},
-                                     cost ? vector_of<double>(*cost) : std::vector<double>{},
-                                     sample_weight ? vector_of<double>(*sample_weight) : std::vector<double>{});
-            },
-            "structure"_a, "features"_a, "gold_indptr"_a.noconvert(), "gold_slots"_a.noconvert(), "gold_counts"_a,
-            "temperature"_a, "cost_scale"_a, "link"_a, "cost"_a.none() = nb::none(),
-            "sample_weight"_a.none() = nb::none())
-        .def_prop_ro("num_examples", &Objective::num_examples)
-        .def_prop_ro("link", [](const Objective& o) { return o.loss().link; })
-        .def("check_gold", &Objective::check_gold, nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "cost",
-            [](const Objective& o, Index i) {
-                check_index(i, o.num_examples());
-                std::vector<double> out(idx(o.num_slots(i)), 0.0);
-                o.add_cost(i, 1.0, out.data());
-                return numpy(std::move(out));
-            },
-            "i"_a)
+void bind_values(nb::class_<Objective>& cls) {
+    cls.def(
+           "cost",
+           [](const Objective& o, Index i) {
+               check_index(i, o.num_examples());
+               std::vector<double> out(o.num_slots(i), 0.0);
+               o.add_cost(i, 1.0, out.data());
+               return numpy(std::move(out));
+           },
+           "i"_a)
         .def(
             "gold",
             [](const Objective& o, Index i) {
                 check_index(i, o.num_examples());
-                std::vector<double> out(idx(o.num_slots(i)), 0.0);
+                std::vector<double> out(o.num_slots(i), 0.0);
                 o.add_gold(i, 1.0, out.data());
                 return numpy(std::move(out));
             },
@@ -80,9 +81,7 @@ void bind_objective(nb::module_& m) {
             "value",
             [](const Objective& o, const Floats& weights, int n_jobs) {
                 check_weights(o.features(), weights);
-                Interrupt interrupt = python_interrupt();
-                const nb::gil_scoped_release release;
-                return o.value(weights.data(), n_jobs, interrupt);
+                return run_kernel([&](auto& interrupt) { return o.value(weights.data(), n_jobs, interrupt); });
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
@@ -90,26 +89,16 @@ void bind_objective(nb::module_& m) {
             [](const Objective& o, const Floats& weights, double temperature, int n_jobs) {
                 check_weights(o.features(), weights);
                 check_temperature(temperature);
-                Interrupt interrupt = python_interrupt();
-                std::vector<double> out(idx(o.num_examples()));
-                {
-                    const nb::gil_scoped_release release;
-                    o.margins(weights.data(), temperature, out.data(), n_jobs, interrupt);
-                }
-                return numpy(std::move(out));
+                return fill_array(o.num_examples(), [&](double* out, Interrupt& interrupt) {
+                    o.margins(weights.data(), temperature, out, n_jobs, interrupt);
+                });
             },
             "weights"_a, "temperature"_a, "n_jobs"_a = 1)
         .def(
             "plane",
             [](const Objective& o, const Floats& weights, int n_jobs) {
                 check_weights(o.features(), weights);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.plane(weights.data(), n_jobs, interrupt);
-                }
-                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+                return valued_plane_of([&](auto& interrupt) { return o.plane(weights.data(), n_jobs, interrupt); });
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
@@ -117,34 +106,22 @@ void bind_objective(nb::module_& m) {
             [](const Objective& o, const Floats& weights, const Ints& examples) {
                 check_weights(o.features(), weights);
                 check_order(o, examples);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.plane_of(span_of(examples), weights.data(), interrupt);
-                }
-                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+                return valued_plane_of(
+                    [&](auto& interrupt) { return o.plane_of(span_of(examples), weights.data(), interrupt); });
             },
-            "weights"_a, "examples"_a.noconvert())
+            "weights"_a, "examples"_same)
         .def(
             "slack_plane",
             [](const Objective& o, const Floats& weights, bool with_u, int n_jobs) {
                 check_weights(o.features(), weights);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = slack_plane(o, weights.data(), with_u, n_jobs, interrupt);
-                }
-                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+                return valued_plane_of(
+                    [&](auto& interrupt) { return slack_plane(o, weights.data(), with_u, n_jobs, interrupt); });
             },
             "weights"_a, "with_u"_a = true, "n_jobs"_a = 1)
         .def(
             "largest_cost",
             [](const Objective& o, int n_jobs) {
-                Interrupt interrupt = python_interrupt();
-                const nb::gil_scoped_release release;
-                return largest_cost(o, n_jobs, interrupt);
+                return run_kernel([&](auto& interrupt) { return largest_cost(o, n_jobs, interrupt); });
             },
             "n_jobs"_a = 1)
         .def(
@@ -154,62 +131,47 @@ void bind_objective(nb::module_& m) {
                 check_weights(o.features(), weights);
                 check_size(marginals, o.total_slots(), "marginals");
                 check_temperature(temperature);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.plane_at(weights.data(), temperature, marginals.data(), n_jobs, interrupt);
-                }
-                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b, plane.extra);
+                Plane plane = run_kernel([&](auto& interrupt) {
+                    return o.plane_at(weights.data(), temperature, marginals.data(), n_jobs, interrupt);
+                });
+                return tuple_of(plane.value, std::move(plane.u), plane.b, plane.extra);
             },
-            "weights"_a, "temperature"_a, "marginals"_a.noconvert(), "n_jobs"_a = 1)
-        .def(
-            "dual_terms_gibbs",
-            [](const Objective& o, const Floats& scores, int n_jobs, const MovedArrays& moved) {
-                check_size(scores, o.total_slots(), "scores");
-                check_finite(scores, "scores");
-                const auto change = moved_mass(o, moved);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.dual_terms_gibbs(scores.data(), change ? &*change : nullptr, n_jobs, interrupt);
-                }
-                return pack(std::move(plane));
-            },
-            "scores"_a, "n_jobs"_a = 1, "moved"_a.none() = nb::none())
+            "weights"_a, "temperature"_a, "marginals"_same, "n_jobs"_a = 1);
+}
+
+void bind_dual_points(nb::class_<Objective>& cls) {
+    cls.def(
+           "dual_terms_gibbs",
+           [](const Objective& o, const Floats& scores, int n_jobs, const MovedArrays& moved) {
+               check_floats(scores, o.total_slots(), "scores");
+               const auto change = moved_mass(o, moved);
+               return plane_of([&](auto& interrupt) {
+                   return o.dual_terms_gibbs(scores.data(), change ? &*change : nullptr, n_jobs, interrupt);
+               });
+           },
+           "scores"_a, "n_jobs"_a = 1, "moved"_or_none)
         .def(
             "dual_terms_linear",
             [](const Objective& o, const Floats& z, double cost_scale, int n_jobs, const MovedArrays& moved) {
-                check_size(z, o.features().num_weights(), "z");
-                check_finite(z, "z");
+                check_floats(z, o.features().num_weights(), "z");
                 if (!std::isfinite(cost_scale)) throw InputError("cost_scale must be finite");
                 const auto change = moved_mass(o, moved);
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.dual_terms_linear(z.data(), cost_scale, change ? &*change : nullptr, n_jobs, interrupt);
-                }
-                return pack(std::move(plane));
+                return plane_of([&](auto& interrupt) {
+                    return o.dual_terms_linear(z.data(), cost_scale, change ? &*change : nullptr, n_jobs, interrupt);
+                });
             },
-            "z"_a, "cost_scale"_a, "n_jobs"_a = 1, "moved"_a.none() = nb::none())
+            "z"_a, "cost_scale"_a, "n_jobs"_a = 1, "moved"_or_none)
         .def(
             "dual_terms_slots",
             [](const Objective& o, const Floats& counts, const std::optional<Floats>& mass,
                const std::optional<Floats>& entropies, int n_jobs) {
-                check_size(counts, o.total_slots(), "counts");
-                check_finite(counts, "counts");
-                if (mass) check_size(*mass, o.num_examples(), "mass");
-                if (entropies) check_size(*entropies, o.num_examples(), "entropies");
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane = o.dual_terms_slots(counts.data(), mass ? mass->data() : nullptr,
-                                               entropies ? entropies->data() : nullptr, n_jobs, interrupt);
-                }
-                return pack(std::move(plane));
+                check_floats(counts, o.total_slots(), "counts");
+                check_size(mass, o.num_examples(), "mass");
+                check_size(entropies, o.num_examples(), "entropies");
+                return plane_of([&](auto& interrupt) {
+                    return o.dual_terms_slots(counts.data(), data_or_null(mass), data_or_null(entropies), n_jobs,
+                                              interrupt);
+                });
             },
             "counts"_a, "mass"_a.none(), "entropies"_a.none(), "n_jobs"_a = 1)
         .def(
@@ -220,65 +182,166 @@ void bind_objective(nb::module_& m) {
                 check_finite(counts, "counts");
                 decode_all(o.structure(), indptr, slots, counts, [&](Index i, SlotView used) {
                     for (const Index r : used.slots) {
-                        if (r < 0 || r >= o.num_slots(i)) {
-                            throw InputError("example " + std::to_string(i) + " has no slot " + std::to_string(r));
-                        }
+                        if (r < 0 || r >= o.num_slots(i)) throw InputError("example ", i, " has no slot ", r);
                     }
                 });
-                Interrupt interrupt = python_interrupt();
-                Plane plane;
-                {
-                    const nb::gil_scoped_release release;
-                    plane =
-                        o.dual_terms_sparse(indptr.data(), slots.data(), counts.data(), mass.data(), n_jobs, interrupt);
-                }
-                return pack(std::move(plane));
+                return plane_of([&](auto& interrupt) {
+                    return o.dual_terms_sparse(indptr.data(), slots.data(), counts.data(), mass.data(), n_jobs,
+                                               interrupt);
+                });
             },
             "indptr"_a, "slots"_a, "counts"_a, "mass"_a, "n_jobs"_a = 1)
         .def(
             "marginals_of_scores",
             [](const Objective& o, const Floats& scores, int n_jobs) {
-                check_size(scores, o.total_slots(), "scores");
-                check_finite(scores, "scores");
-                Interrupt interrupt = python_interrupt();
+                check_floats(scores, o.total_slots(), "scores");
                 std::vector<double> marginals(scores.size());
-                std::vector<double> entropies(idx(o.num_examples()));
-                {
-                    const nb::gil_scoped_release release;
+                std::vector<double> entropies(o.num_examples());
+                run_kernel([&](auto& interrupt) {
                     o.marginals_of_scores(scores.data(), marginals.data(), entropies.data(), n_jobs, interrupt);
-                }
-                return nb::make_tuple(numpy(std::move(marginals)), numpy(std::move(entropies)));
+                });
+                return tuple_of(std::move(marginals), std::move(entropies));
             },
             "scores"_a, "n_jobs"_a = 1)
         .def(
             "near_gold_scores",
             [](const Objective& o, double sharpness) {
-                std::vector<double> scores(idx(o.total_slots()));
-                {
-                    const nb::gil_scoped_release release;
-                    o.near_gold_scores(sharpness, scores.data());
-                }
-                return numpy(std::move(scores));
+                return fill_array(o.total_slots(),
+                                  [&](double* scores, Interrupt&) { o.near_gold_scores(sharpness, scores); });
             },
             "sharpness"_a);
+}
 
-    nb::class_<RoundingSums>(m, "RoundingSums")
-        .def_ro("scores", &RoundingSums::scores)
-        .def_ro("level", &RoundingSums::level)
-        .def_ro("transposed", &RoundingSums::transposed)
-        .def_ro("scores2", &RoundingSums::scores2)
-        .def_ro("level2", &RoundingSums::level2)
-        .def_ro("transposed2", &RoundingSums::transposed2)
-        .def_ro("largest_reach", &RoundingSums::largest_reach);
+void check_identity_link(const Objective& objective) {
+    if (!objective.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
+}
 
+nb::tuple pack(EgMove move) { return tuple_of(std::move(move.u), move.b, move.log_partition, move.reference); }
+
+void bind_batch_steps(nb::module_& m) {
+    m.def(
+        "eg_batch_step",
+        [](const Objective& o, const Floats& weights, double step, const Floats& scores, const MutableFloats& moved,
+           int n_jobs) {
+            check_identity_link(o);
+            check_weights(o.features(), weights);
+            check_size(scores, o.total_slots(), "scores");
+            check_size(moved, o.total_slots(), "moved");
+            if (!(step >= 0.0) || !std::isfinite(step)) throw InputError("step must be finite and not negative");
+            return pack(run_kernel([&](auto& interrupt) {
+                return eg_batch_step(o, weights.data(), step, scores.data(), moved.data(), n_jobs, interrupt);
+            }));
+        },
+        "objective"_a, "weights"_a, "step"_a, "scores"_same, "moved"_same, "n_jobs"_a = 1);
+    m.def(
+        "eg_primal_point",
+        [](const Objective& o, const Floats& z, double cost_scale, double old_cost_scale, int n_jobs) {
+            check_identity_link(o);
+            check_floats(z, o.features().num_weights(), "z");
+            if (!std::isfinite(cost_scale) || !std::isfinite(old_cost_scale))
+                throw InputError("cost scales must be finite");
+            return pack(run_kernel([&](auto& interrupt) {
+                return eg_primal_point(o, z.data(), cost_scale, old_cost_scale, n_jobs, interrupt);
+            }));
+        },
+        "objective"_a, "z"_a, "cost_scale"_a, "old_cost_scale"_a, "n_jobs"_a = 1);
+    m.def(
+        "gold_features",
+        [](const Objective& o, int n_jobs) {
+            return numpy(run_kernel([&](auto& interrupt) { return gold_features(o, n_jobs, interrupt); }));
+        },
+        "objective"_a, "n_jobs"_a = 1);
+
+    bind_report<MatchReport>(m, "MatchReport", "inferences", &MatchReport::inferences, "unmatched",
+                             &MatchReport::unmatched, "largest", &MatchReport::largest);
+    m.def(
+        "match_counts",
+        [](const Objective& o, const Floats& counts, const MutableFloats& scores, double tolerance,
+           Index max_inferences, int n_jobs) {
+            check_floats(counts, o.total_slots(), "counts");
+            check_size(scores, o.total_slots(), "scores");
+            if (!(tolerance > 0.0) || max_inferences < 1) {
+                throw InputError("tolerance must be above 0 and max_inferences at least 1");
+            }
+            return run_kernel([&](auto& interrupt) {
+                return match_counts(o, counts.data(), scores.data(), {tolerance, max_inferences}, n_jobs, interrupt);
+            });
+        },
+        "objective"_a, "counts"_a, "scores"_same, nb::kw_only(), "tolerance"_a, "max_inferences"_a, "n_jobs"_a = 1);
+}
+
+void bind_hessian(nb::module_& m) {
+    nb::class_<Hessian>(m, "Hessian")
+        .def(
+            "__init__",
+            [](Hessian* self, const Objective& o, const Floats& weights, int n_jobs, Index every,
+               const std::optional<Floats>& marginals) {
+                check_weights(o.features(), weights);
+                if (marginals) check_floats(*marginals, o.total_slots(), "marginals");
+                run_kernel([&](auto& interrupt) {
+                    new (self) Hessian(o, weights.data(), data_or_null(marginals), every, n_jobs, interrupt);
+                });
+            },
+            "objective"_a, "weights"_a, "n_jobs"_a = 1, "every"_a = 1, "marginals"_a = nb::none(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>())
+        .def(
+            "product",
+            [](const Hessian& hessian, const Floats& direction, int n_jobs) {
+                check_floats(direction, hessian.objective().features().num_weights(), "direction");
+                return numpy(
+                    run_kernel([&](auto& interrupt) { return hessian.product(direction.data(), n_jobs, interrupt); }));
+            },
+            "direction"_a, "n_jobs"_a = 1)
+        .def(
+            "diagonal",
+            [](const Hessian& hessian, int n_jobs) {
+                if (!hessian.objective().features().explicit_weights()) {
+                    throw InputError("a diagonal needs explicit weights");
+                }
+                return numpy(run_kernel([&](auto& interrupt) { return hessian.diagonal(n_jobs, interrupt); }));
+            },
+            "n_jobs"_a = 1)
+        .def_prop_ro("partial", &Hessian::partial);
+}
+
+}  // namespace
+
+void bind_objective(nb::module_& m) {
+    bind_link(m);
+    nb::class_<Objective> cls(m, "Objective");
+    cls.def(
+           "__init__",
+           [](Objective* self, Structure& structure, FeatureMap& features, const Ints& indptr, const Ints& slots,
+              const Floats& counts, double temperature, double cost_scale, const std::string& link,
+              const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
+               check_finite(counts, "gold_counts");
+               if (cost && cost->size() == 0 && structure.num_examples() > 0)
+                   throw InputError("cost must have one value per slot");
+               check_size(sample_weight, structure.num_examples(), "sample_weight");
+               new (self) Objective(
+                   share(structure), share(features), {vector_of(indptr), vector_of(slots), vector_of(counts)},
+                   {temperature, cost_scale, Link::named(link)}, vector_of(cost), vector_of(sample_weight));
+           },
+           "structure"_a, "features"_a, "gold_indptr"_same, "gold_slots"_same, "gold_counts"_a, "temperature"_a,
+           "cost_scale"_a, "link"_a, "cost"_or_none, "sample_weight"_or_none)
+        .def_prop_ro("num_examples", &Objective::num_examples)
+        .def_prop_ro("link", [](const Objective& o) { return o.loss().link; })
+        .def("check_gold", &Objective::check_gold, nb::call_guard<nb::gil_scoped_release>());
+    bind_values(cls);
+    bind_dual_points(cls);
+
+    using R = RoundingSums;
+    bind_report<R>(m, "RoundingSums", "scores", &R::scores, "level", &R::level, "transposed", &R::transposed, "scores2",
+                   &R::scores2, "level2", &R::level2, "transposed2", &R::transposed2, "largest_reach",
+                   &R::largest_reach);
     m.def(
         "rounding_sums",
         [](const Objective& o, double fixed, double examples, int n_jobs) {
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return rounding_sums(o, fixed, examples, n_jobs, interrupt);
+            return run_kernel([&](auto& interrupt) { return rounding_sums(o, fixed, examples, n_jobs, interrupt); });
         },
         "objective"_a, "fixed"_a, "examples"_a, "n_jobs"_a = 1);
+    bind_batch_steps(m);
+    bind_hessian(m);
 }
 
 }  // namespace partwise::bindings

@@ -8,17 +8,12 @@
 
 namespace partwise::bindings {
 
-using namespace nb::literals;
-
 namespace {
 
-using Stack = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Stack = Array<const double, 3>;
 
 // Rows that are one task: a few microseconds of work for the smallest matrices.
 constexpr Index kRows = 64;
-
-template <class Int>
-using Pointers = nb::ndarray<const Int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 [[noreturn]] void damaged() {
     throw InputError("X is a damaged sparse matrix: pointers or indices are out of range, or were changed meanwhile");
@@ -27,16 +22,15 @@ using Pointers = nb::ndarray<const Int, nb::ndim<1>, nb::c_contig, nb::device::c
 // The arrays belong to the caller and may change at any time: every pointer and index is read once, and looked at
 // before it is followed. C: the number of columns, or 0 for any.
 template <class Int, int C>
-auto product_of_width(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+auto product_of_width(const Array<const Int>& indptr, const Array<const Int>& indices, const Floats& data,
                       const FloatRows& right) {
     if (indptr.size() == 0) damaged();
     const Index rows = len(indptr.size()) - 1;
     const Index columns = len(right.shape(1));
     const auto n_inputs = static_cast<std::uint64_t>(right.shape(0));
     const Index size = len(std::min(indices.size(), data.size()));
-    std::vector<double> out(idx(checked_product(rows, columns, "the product")), 0.0);
-    {
-        const nb::gil_scoped_release release;
+    std::vector<double> out(checked_product(rows, columns, "the product"), 0.0);
+    run_kernel([&] {
         Index begin = Index{indptr.data()[0]};
         for (Index r = 0; r < rows; ++r) {
             const Index end = Index{indptr.data()[r + 1]};
@@ -60,12 +54,12 @@ auto product_of_width(const Pointers<Int>& indptr, const Pointers<Int>& indices,
             }
             begin = end;
         }
-    }
+    });
     return numpy<2>(std::move(out), {idx(rows), idx(columns)});
 }
 
 template <class Int>
-auto sparse_product(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+auto sparse_product(const Array<const Int>& indptr, const Array<const Int>& indices, const Floats& data,
                     const FloatRows& right) {
     switch (right.shape(1)) {
         case 1:
@@ -92,10 +86,8 @@ void bind_products(nb::module_& m) {
             if (len(right.shape(0)) != stack || len(right.shape(1)) != inner) {
                 throw InputError("the shapes of the matrices do not match");
             }
-            std::vector<double> out(idx(rows * stack * columns));
-            {
-                Interrupt interrupt = python_interrupt();
-                const nb::gil_scoped_release release;
+            std::vector<double> out(rows * stack * columns);
+            run_kernel([&](auto& interrupt) {
                 const Index blocks = (rows + kRows - 1) / kRows;
                 parallel_for(stack * blocks, n_jobs, interrupt, [&](Index task, int) {
                     const Index a = task / blocks;
@@ -105,19 +97,18 @@ void bind_products(nb::module_& m) {
                              std::min(kRows, rows - first), inner, columns, out.data() + (first * stack + a) * columns,
                              stack * columns);
                 });
-            }
+            });
             return numpy<3>(std::move(out), {idx(rows), idx(stack), idx(columns)});
         },
-        "left"_a.noconvert(), "right"_a.noconvert(), "n_jobs"_a = 1);
+        "left"_same, "right"_same, "n_jobs"_a = 1);
 
     m.def(
         "dot",
         [](const Floats& x, const Floats& y, int n_jobs) {
             check_size(y, len(x.size()), "y");
             double out = 0;
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            row_dots(x.data(), 1, y.data(), len(x.size()), &out, n_jobs, interrupt);
+            run_kernel(
+                [&](auto& interrupt) { row_dots(x.data(), 1, y.data(), len(x.size()), &out, n_jobs, interrupt); });
             return out;
         },
         "x"_a, "y"_a, "n_jobs"_a = 1);
@@ -126,31 +117,26 @@ void bind_products(nb::module_& m) {
         "row_dots",
         [](const FloatRows& rows, const Floats& v, int n_jobs) {
             check_size(v, len(rows.shape(1)), "v");
-            std::vector<double> out(rows.shape(0));
-            {
-                Interrupt interrupt = python_interrupt();
-                const nb::gil_scoped_release release;
-                row_dots(rows.data(), len(out.size()), v.data(), len(v.size()), out.data(), n_jobs, interrupt);
-            }
-            return numpy(std::move(out));
+            const Index n = len(rows.shape(0));
+            return fill_array(n, [&](double* out, Interrupt& interrupt) {
+                row_dots(rows.data(), n, v.data(), len(v.size()), out, n_jobs, interrupt);
+            });
         },
-        "rows"_a.noconvert(), "v"_a, "n_jobs"_a = 1);
+        "rows"_same, "v"_a, "n_jobs"_a = 1);
 
     m.def(
         "add_rows",
         [](const Floats& coefficients, const FloatRows& rows, const MutableFloats& out, int n_jobs) {
             check_size(coefficients, len(rows.shape(0)), "coefficients");
             check_size(out, len(rows.shape(1)), "out");
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            add_rows(coefficients.data(), rows.data(), len(rows.shape(0)), out.data(), len(out.size()), n_jobs,
-                     interrupt);
+            run_kernel([&](auto& interrupt) {
+                add_rows(coefficients.data(), rows.data(), len(rows.shape(0)), out.data(), len(out.size()), n_jobs,
+                         interrupt);
+            });
         },
-        "coefficients"_a, "rows"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a = 1);
-    m.def("sparse_product", &sparse_product<std::int32_t>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a,
-          "right"_a);
-    m.def("sparse_product", &sparse_product<Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a,
-          "right"_a);
+        "coefficients"_a, "rows"_same, "out"_same, "n_jobs"_a = 1);
+    m.def("sparse_product", &sparse_product<std::int32_t>, "indptr"_same, "indices"_same, "data"_a, "right"_a);
+    m.def("sparse_product", &sparse_product<Index>, "indptr"_same, "indices"_same, "data"_a, "right"_a);
 }
 
 }  // namespace partwise::bindings

@@ -16,7 +16,7 @@ nb::object wrapper(const Structure* structure) { return nb::find(structure); }
 constexpr double kValueTolerance = 1e-6;
 constexpr std::size_t kShown = 200;  // letters of a wrong answer that a message shows
 
-std::string where(const char* name, Index i) { return std::string(name) + ": example " + std::to_string(i) + ": "; }
+std::string where(const char* name, Index i) { return concat(name, ": example ", i, ": "); }
 
 std::string number(double x) {
     std::ostringstream text;
@@ -28,8 +28,9 @@ std::string text_of(nb::handle object) { return nb::str(object).c_str(); }
 
 std::string kind_of(nb::handle object) { return text_of(object.type().attr("__name__")); }
 
-[[noreturn]] void type_error(const std::string& message) {
-    PyErr_SetString(PyExc_TypeError, message.c_str());
+template <class... Parts>
+[[noreturn]] void type_error(const Parts&... message) {
+    PyErr_SetString(PyExc_TypeError, concat(message...).c_str());
     throw nb::python_error();
 }
 
@@ -39,22 +40,22 @@ std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::han
     if (nb::try_cast(answer, found, false)) return found;
     const char* const form = "(value, slots, counts) is needed, a number and two arrays of one length; ";
     if (!nb::isinstance<nb::tuple>(answer) && !nb::isinstance<nb::list>(answer)) {
-        type_error(where(name, i) + form + "got " + kind_of(answer));
+        type_error(where(name, i), form, "got ", kind_of(answer));
     }
     const auto parts = nb::borrow<nb::sequence>(answer);
-    if (nb::len(parts) != 3) type_error(where(name, i) + form + "got " + std::to_string(nb::len(parts)) + " values");
+    if (nb::len(parts) != 3) type_error(where(name, i), form, "got ", nb::len(parts), " values");
     const nb::object numpy = nb::module_::import_("numpy");
     nb::object slots = numpy.attr("asarray")(parts[1]);
     const nb::object counts = numpy.attr("asarray")(parts[2]);
     const std::string kind = text_of(slots.attr("dtype").attr("kind"));
     const bool none = nb::cast<Index>(slots.attr("size")) == 0;  // NumPy makes floats of an empty list
     if (kind != "i" && kind != "u" && !none) {
-        type_error(where(name, i) + "slots must be integers, got an array of " + text_of(slots.attr("dtype")));
+        type_error(where(name, i), "slots must be integers, got an array of ", text_of(slots.attr("dtype")));
     }
     slots = numpy.attr("ascontiguousarray")(slots, numpy.attr("int64"));
     if (!nb::try_cast(parts[0], std::get<0>(found)) || !nb::try_cast(slots, std::get<1>(found)) ||
         !nb::try_cast(counts, std::get<2>(found))) {
-        type_error(where(name, i) + form + "got " + text_of(nb::repr(answer)).substr(0, kShown));
+        type_error(where(name, i), form, "got ", text_of(nb::repr(answer)).substr(0, kShown));
     }
     return found;
 }
@@ -62,13 +63,10 @@ std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::han
 // What a method that is asked for several examples gave: a list with one answer for each.
 std::vector<nb::object> answers_in(const char* name, const char* form, nb::handle found, std::size_t n) {
     if (!nb::isinstance<nb::sequence>(found)) {
-        type_error(std::string(name) + " must return a list of " + form + ", got " + kind_of(found));
+        type_error(name, " must return a list of ", form, ", got ", kind_of(found));
     }
     const auto answers = nb::borrow<nb::sequence>(found);
-    if (nb::len(answers) != n) {
-        throw InputError(std::string(name) + " gave " + std::to_string(nb::len(answers)) + " answers for " +
-                         std::to_string(n) + " examples");
-    }
+    if (nb::len(answers) != n) throw InputError(name, " gave ", nb::len(answers), " answers for ", n, " examples");
     std::vector<nb::object> own;
     for (std::size_t k = 0; k < n; ++k) own.emplace_back(answers[k]);
     return own;
@@ -108,12 +106,11 @@ Index PythonStructure::num_slots(Index i) const {
     const nb::gil_scoped_acquire gil;
     const auto n = nb::cast<Index>(method("num_slots")(i));
     const std::string name = "num_slots(" + std::to_string(i) + ")";
-    if (n < 0) throw InputError(name + " is " + std::to_string(n));
-    Index& known = sizes_[idx(i)];
+    if (n < 0) throw InputError(name, " is ", n);
+    Index& known = sizes_[i];
     if (known < 0) known = n;
     if (known != n) {
-        throw InputError(name + " was " + std::to_string(known) + " and is now " + std::to_string(n) +
-                         ": a structure must not change, make a new one");
+        throw InputError(name, " was ", known, " and is now ", n, ": a structure must not change, make a new one");
     }
     return n;
 }
@@ -122,8 +119,8 @@ double PythonStructure::take_answer(const char* name, Index i, const double* sco
                                     SlotCounts& best) const {
     const auto [value, slots, counts] = labelling_in(name, i, answer);
     if (slots.size() != counts.size()) {
-        throw InputError(where(name, i) + std::to_string(slots.size()) + " slots with " +
-                         std::to_string(counts.size()) + " counts: one count per slot is needed");
+        throw InputError(where(name, i), slots.size(), " slots with ", counts.size(),
+                         " counts: one count per slot is needed");
     }
     best.clear();
     const Index n = size(i);
@@ -131,10 +128,7 @@ double PythonStructure::take_answer(const char* name, Index i, const double* sco
     double magnitude = 1;
     for (std::size_t k = 0; k < slots.size(); ++k) {
         const Index slot = slots.data()[k];
-        if (slot < 0 || slot >= n) {
-            throw InputError(where(name, i) + "slot " + std::to_string(slot) + " is out of range, there are " +
-                             std::to_string(n));
-        }
+        if (slot < 0 || slot >= n) throw InputError(where(name, i), "slot ", slot, " is out of range, there are ", n);
         best.add(slot, counts.data()[k]);
         const double term = counts.data()[k] * scores[slot];
         sum += term;
@@ -142,7 +136,7 @@ double PythonStructure::take_answer(const char* name, Index i, const double* sco
     }
     // Certificates rest on the value; not a number, and infinite counts, fail here too.
     if (!(std::abs(value - sum) <= kValueTolerance * magnitude)) {
-        throw InputError(where(name, i) + "the value is " + number(value) + ", but the labelling's slots sum up to " +
+        throw InputError(where(name, i), "the value is ", number(value), ", but the labelling's slots sum up to ",
                          number(sum));
     }
     return value;
@@ -189,7 +183,7 @@ void PythonStructure::maximize_of(std::span<const Index> examples, const double*
 
 void PythonStructure::maxima_of(Index begin, Index end, const double* scores, double* values,
                                 std::vector<SlotCounts>& best, Workspace& ws) const {
-    std::vector<Index> examples(idx(end - begin));
+    std::vector<Index> examples(end - begin);
     std::vector<const double*> own(examples.size());
     for (std::size_t k = 0; k < examples.size(); ++k) {
         examples[k] = begin + len(k);
@@ -204,17 +198,15 @@ double PythonStructure::take_sums(const char* name, Index i, nb::handle answer, 
                                   double* entropy) const {
     std::tuple<double, Floats, double> found;
     if (!nb::try_cast(answer, found)) {
-        type_error(where(name, i) + "(value, expected counts, entropy) is needed, a number, a float64 array and " +
-                   "a number; got " + text_of(nb::repr(answer)).substr(0, kShown));
+        type_error(where(name, i), "(value, expected counts, entropy) is needed, a number, a float64 array and ",
+                   "a number; got ", text_of(nb::repr(answer)).substr(0, kShown));
     }
     const auto& [value, mu, h] = found;
     check_size(mu, size(i), (std::string(name) + ": expected counts").c_str());
     if (std::isnan(value) || std::isnan(h)) {
-        throw InputError(where(name, i) + "the value is " + number(value) + " and the entropy " + number(h));
+        throw InputError(where(name, i), "the value is ", number(value), " and the entropy ", number(h));
     }
-    if (!all_finite(mu.data(), len(mu.size()))) {
-        throw InputError(where(name, i) + "an expected count is not finite");
-    }
+    if (!all_finite(mu.data(), len(mu.size()))) throw InputError(where(name, i), "an expected count is not finite");
     if (marginals) copy(mu.data(), marginals, len(mu.size()));
     if (entropy) *entropy = h;
     return value;
@@ -245,10 +237,10 @@ void PythonStructure::sums_of(Index begin, Index end, const double* scores, doub
     }
     const nb::object found = method("log_partition_many")(numbers, arrays, temperature);
     const std::vector<nb::object> answers =
-        answers_in("log_partition_many", "(value, expected counts, entropy)", found, idx(end - begin));
+        answers_in("log_partition_many", "(value, expected counts, entropy)", found, end - begin);
     for (Index i = begin; i < end; ++i) {
         const Index k = i - begin;
-        values[k] = take_sums("log_partition_many", i, answers[idx(k)], marginals, entropies ? entropies + k : nullptr);
+        values[k] = take_sums("log_partition_many", i, answers[k], marginals, entropies ? entropies + k : nullptr);
         if (marginals) marginals += size(i);
     }
 }
@@ -265,7 +257,7 @@ void PythonStructure::log_partition_of(Index begin, Index end, const double* sco
     std::vector<SlotCounts> best;
     maxima_of(begin, end, scores, values, best, ws);
     for (Index i = begin; i < end; ++i) {
-        const auto& [slots, counts] = best[idx(i - begin)];
+        const auto& [slots, counts] = best[i - begin];
         fill(marginals, size(i), 0.0);
         for (std::size_t k = 0; k < slots.size(); ++k) marginals[slots[k]] += counts[k];
         entropies[i - begin] = 0.0;
@@ -290,7 +282,7 @@ std::vector<Scored> PythonStructure::k_best(Index i, const double* scores, Index
     const nb::gil_scoped_acquire gil;
     const nb::object found = method("k_best")(i, array(i, scores), k);
     if (!nb::isinstance<nb::sequence>(found)) {
-        type_error(where("k_best", i) + "a list of (value, slots, counts) is needed, got " + kind_of(found));
+        type_error(where("k_best", i), "a list of (value, slots, counts) is needed, got ", kind_of(found));
     }
     const auto answers = nb::borrow<nb::sequence>(found);
     std::vector<Scored> best(std::min(nb::len(answers), idx(k)));
@@ -302,8 +294,7 @@ std::vector<Scored> PythonStructure::k_best(Index i, const double* scores, Index
 
 void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* scores) const {
     const nb::gil_scoped_acquire gil;
-    const auto cost =
-        nb::cast<Floats>(method("cost")(i, numpy(vector_of<Index>(gold.slots)), numpy(vector_of<double>(gold.counts))));
+    const auto cost = nb::cast<Floats>(method("cost")(i, numpy(vector_of(gold.slots)), numpy(vector_of(gold.counts))));
     check_size(cost, size(i), "cost");
     axpy(scale, cost.data(), scores, len(cost.size()));
 }
@@ -311,12 +302,10 @@ void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* sco
 void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
     if (implements("check_labelling")) {
-        method("check_labelling")(i, numpy(vector_of<Index>(labelling.slots)),
-                                  numpy(vector_of<double>(labelling.counts)));
+        method("check_labelling")(i, numpy(vector_of(labelling.slots)), numpy(vector_of(labelling.counts)));
     }
     for (const Index slot : labelling.slots) {
-        if (slot < 0 || slot >= size(i))
-            throw InputError("example " + std::to_string(i) + ": slot " + std::to_string(slot) + " is out of range");
+        if (slot < 0 || slot >= size(i)) throw InputError("example ", i, ": slot ", slot, " is out of range");
     }
     check_by_maxima(i, labelling, "the gold labelling is not one of the structure's labellings", ws);
 }
@@ -341,7 +330,7 @@ std::vector<Index> PythonStructure::clique_offsets(Index i) const {
     const Index* first = offsets.data();
     const Index* last = first + offsets.size();
     if (first == last || *first != 0 || !std::is_sorted(first, last))
-        throw InputError(where("clique_offsets", i) + "they must start at 0 and not fall");
+        throw InputError(where("clique_offsets", i), "they must start at 0 and not fall");
     return {first, last};
 }
 
@@ -369,7 +358,7 @@ double PythonStructure::entropy_of_cliques(Index i, const double* cliques, doubl
     const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
     const auto [entropy, slope] = nb::cast<std::pair<double, Floats>>(method("entropy_of_cliques")(i, own));
     check_size(slope, len(own.size()), "entropy_of_cliques");
-    if (!std::isfinite(entropy)) throw InputError(where("entropy_of_cliques", i) + "the entropy is " + number(entropy));
+    if (!std::isfinite(entropy)) throw InputError(where("entropy_of_cliques", i), "the entropy is ", number(entropy));
     if (gradient) copy(slope.data(), gradient, len(slope.size()));
     return entropy;
 }
@@ -381,13 +370,11 @@ void PythonStructure::clique_entries(Index i, SlotView labelling, Index* entries
                                  numpy(std::vector<double>(labelling.counts.begin(), labelling.counts.end()))));
     const std::vector<Index> offsets = clique_offsets(i);
     if (found.size() + 1 != offsets.size())
-        throw InputError(where("clique_entries", i) + std::to_string(found.size()) + " entries for " +
-                         std::to_string(offsets.size() - 1) + " cliques");
+        throw InputError(where("clique_entries", i), found.size(), " entries for ", offsets.size() - 1, " cliques");
     for (std::size_t c = 0; c < found.size(); ++c) {
         entries[c] = found.data()[c];
         if (entries[c] < offsets[c] || entries[c] >= offsets[c + 1])
-            throw InputError(where("clique_entries", i) + "entry " + std::to_string(entries[c]) +
-                             " is none of clique " + std::to_string(c));
+            throw InputError(where("clique_entries", i), "entry ", entries[c], " is none of clique ", c);
     }
 }
 

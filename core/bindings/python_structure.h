@@ -8,7 +8,7 @@ namespace partwise::bindings {
 
 class PythonStructure final : public Structure {
    public:
-    explicit PythonStructure(Index num_examples) : Structure(num_examples), sizes_(idx(num_examples), -1) {}
+    explicit PythonStructure(Index num_examples) : Structure(num_examples), sizes_(num_examples, -1) {}
 
     bool thread_safe() const override { return false; }
     unsigned capabilities() const override;
@@ -62,7 +62,7 @@ class PythonStructure final : public Structure {
     // Scores as an array of their own: Python may keep it.
     NumPy<double> array(Index i, const double* scores) const;
     // The first answer of num_slots: what the core's arrays have.
-    Index size(Index i) const { return sizes_[idx(i)] < 0 ? num_slots(i) : sizes_[idx(i)]; }
+    Index size(Index i) const { return sizes_[i] < 0 ? num_slots(i) : sizes_[i]; }
 
     mutable int single_ = -1;           // whether `maximize` answers for single examples; -1: not looked up yet
     mutable std::vector<Index> sizes_;  // read and written with the GIL; -1: not asked yet

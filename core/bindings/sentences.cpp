@@ -1,16 +1,14 @@
+// Files as tables: sentences of columns, and rows of features.
 #include "text/sentences.h"
 
 #include <limits>
 
-#include "bindings/common.h"
-#include "bindings/keep_alive.h"
-#include "bindings/strings.h"
+#include "bindings/text.h"
 #include "text/string_table.h"
+#include "text/svmlight.h"
 #include "text/utf8.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 namespace {
 
@@ -28,7 +26,7 @@ Sentences from_lists(const nb::iterable& sentences) {
     for (const nb::handle sentence : sentences) {
         const Index number = len(sentence_ptr.size()) - 1;
         if (PyUnicode_Check(sentence.ptr()) || !PyIter_Check(nb::iter(sentence).ptr())) {
-            throw InputError("sentence " + std::to_string(number) + " must be a list of tokens");
+            throw InputError("sentence ", number, " must be a list of tokens");
         }
         Index t = 0;
         for (const nb::handle token : sentence) {
@@ -46,7 +44,7 @@ Sentences from_lists(const nb::iterable& sentences) {
             }
             if (n_columns < 0) n_columns = n;
             if (n != n_columns || n == 0) {
-                throw InputError(place(number, t) + " has " + std::to_string(n) + " columns, expected " +
+                throw InputError(place(number, t), " has ", n, " columns, expected ",
                                  (n == 0 ? "at least one" : std::to_string(n_columns)));
             }
             ++t;
@@ -69,27 +67,26 @@ Sentences from_packed(const std::vector<std::pair<Bytes, Ints>>& columns, const 
     std::string text;
     for (const auto& [bytes, offsets] : columns) {
         if (len(offsets.size()) - 1 != n_tokens) {
-            throw InputError("a column has " + std::to_string(len(offsets.size()) - 1) + " strings, the lengths say " +
-                             std::to_string(n_tokens));
+            throw InputError("a column has ", len(offsets.size()) - 1, " strings, the lengths say ", n_tokens);
         }
         const auto view = span_of(bytes);
         text.append(reinterpret_cast<const char*>(view.data()), view.size());
     }
-    std::vector<Sentences::Cell> cells(idx(n_tokens * n_columns));
+    std::vector<Sentences::Cell> cells(n_tokens * n_columns);
     Index base = 0;
     for (Index j = 0; j < n_columns; ++j) {
-        const auto offsets = span_of(columns[idx(j)].second);
-        const Index size = len(columns[idx(j)].first.size());
+        const auto offsets = span_of(columns[j].second);
+        const Index size = len(columns[j].first.size());
         for (Index t = 0; t < n_tokens; ++t) {
-            const Index begin = offsets[idx(t)];
-            const Index end = offsets[idx(t) + 1];
+            const Index begin = offsets[t];
+            const Index end = offsets[t + 1];
             if (begin < 0 || end < begin || end > size) throw InputError("offsets must rise within the bytes");
             // A cell that begins or ends inside a character would be no text.
             const auto inside = [&](Index at) {
-                return at < size && (static_cast<unsigned char>(text[idx(base + at)]) & 0xC0U) == 0x80U;
+                return at < size && (static_cast<unsigned char>(text[base + at]) & 0xC0U) == 0x80U;
             };
             if (inside(begin) || inside(end)) throw InputError("an offset lies inside a character");
-            cells[idx(t * n_columns + j)] = {base + begin, end - begin};
+            cells[t * n_columns + j] = {base + begin, end - begin};
         }
         base += size;
     }
@@ -99,22 +96,21 @@ Sentences from_packed(const std::vector<std::pair<Bytes, Ints>>& columns, const 
 
 Index checked_column(const Sentences& self, Index j) {
     const Index n = self.n_columns();
-    if (j < -n || j >= n) throw InputError("no column " + std::to_string(j) + " (there are " + std::to_string(n) + ")");
+    if (j < -n || j >= n) throw InputError("no column ", j, " (there are ", n, ")");
     return j < 0 ? j + n : j;
 }
 
 // Distinct strings of a column, and which of them each token has.
 std::pair<StringTable, std::vector<std::int32_t>> codes_of(const Sentences& self, Index j) {
     StringTable distinct;
-    std::vector<std::int32_t> codes(idx(self.n_tokens()));
-    for (Index t = 0; t < self.n_tokens(); ++t)
-        codes[idx(t)] = static_cast<std::int32_t>(distinct.add(self.cell(t, j)));
+    std::vector<std::int32_t> codes(self.n_tokens());
+    for (Index t = 0; t < self.n_tokens(); ++t) codes[t] = static_cast<std::int32_t>(distinct.add(self.cell(t, j)));
     return {std::move(distinct), std::move(codes)};
 }
 
 std::vector<nb::object> python_names(const StringTable& table) {
     std::vector<nb::object> names;
-    names.reserve(idx(table.size()));
+    names.reserve(table.size());
     for (Index k = 0; k < table.size(); ++k) names.push_back(python_string(table.name(k)));
     return names;
 }
@@ -124,11 +120,11 @@ nb::list column(const Sentences& self, Index j) {
     const std::vector<nb::object> names = python_names(table);
     nb::list out;
     for (Index i = 0; i < self.size(); ++i) {
-        const Index start = self.sentence_ptr()[idx(i)];
-        const Index n = self.sentence_ptr()[idx(i) + 1] - start;
+        const Index start = self.sentence_ptr()[i];
+        const Index n = self.sentence_ptr()[i + 1] - start;
         nb::object row = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
         for (Index t = 0; t < n; ++t) {
-            PyList_SET_ITEM(row.ptr(), static_cast<Py_ssize_t>(t), names[idx(codes[idx(start + t)])].inc_ref().ptr());
+            PyList_SET_ITEM(row.ptr(), static_cast<Py_ssize_t>(t), names[codes[start + t]].inc_ref().ptr());
         }
         out.append(row);
     }
@@ -143,7 +139,7 @@ nb::list sentence(const Sentences& self, Index i) {
     if (i < 0) i += self.size();
     check_sentence(self, i);
     nb::list out;
-    for (Index t = self.sentence_ptr()[idx(i)]; t < self.sentence_ptr()[idx(i) + 1]; ++t) {
+    for (Index t = self.sentence_ptr()[i]; t < self.sentence_ptr()[i + 1]; ++t) {
         if (self.n_columns() == 1) {
             out.append(python_string(self.cell(t, 0)));
             continue;
@@ -158,19 +154,16 @@ nb::list sentence(const Sentences& self, Index i) {
 // The lines of sentence i, with a text after each token's cells and a blank line at the end.
 nb::object lines(const Sentences& self, Index i, const nb::list& ends) {
     check_sentence(self, i);
-    const Index start = self.sentence_ptr()[idx(i)];
-    const Index n = self.sentence_ptr()[idx(i) + 1] - start;
-    if (len(ends.size()) != n) {
-        throw InputError("sentence " + std::to_string(i) + " has " + std::to_string(n) + " tokens but " +
-                         std::to_string(ends.size()) + " texts");
-    }
+    const Index start = self.sentence_ptr()[i];
+    const Index n = self.sentence_ptr()[i + 1] - start;
+    if (len(ends.size()) != n) throw InputError("sentence ", i, " has ", n, " tokens but ", ends.size(), " texts");
     std::string out;
     for (Index t = 0; t < n; ++t) {
         for (Index j = 0; j < self.n_columns(); ++j) {
             out.append(self.cell(start + t, j));
             out.push_back('\t');
         }
-        out.append(utf8_of(ends[idx(t)], [&] { return place(i, t); }));
+        out.append(utf8_of(ends[t], [&] { return place(i, t); }));
         out.push_back('\n');
     }
     out.push_back('\n');
@@ -241,8 +234,9 @@ void bind_sentences(nb::module_& m) {
                     throw InputError("separator must be a tab or a space");
                 }
                 Sentences::Text text{{data.c_str(), data.size()}, keep_alive(data)};
-                const nb::gil_scoped_release release;
-                return Sentences::parse(std::move(text), separator.empty() ? '\0' : separator[0], n_columns);
+                return run_kernel([&] {
+                    return Sentences::parse(std::move(text), separator.empty() ? '\0' : separator[0], n_columns);
+                });
             },
             "data"_a, "separator"_a = "", "n_columns"_a = 0)
         .def_static("from_lists", &from_lists, "sentences"_a)
@@ -253,23 +247,30 @@ void bind_sentences(nb::module_& m) {
         .def("__setstate__", &restore)
         .def_prop_ro("n_columns", &Sentences::n_columns)
         .def_prop_ro("n_tokens", &Sentences::n_tokens)
-        .def_prop_ro(
-            "lengths",
-            [](const Sentences& self) {
-                std::vector<Index> out;
-                for (Index i = 0; i < self.size(); ++i) {
-                    out.push_back(self.sentence_ptr()[idx(i) + 1] - self.sentence_ptr()[idx(i)]);
-                }
-                return numpy(std::move(out));
-            },
-            nb::rv_policy::automatic)
+        .def_prop_ro("lengths",
+                     [](const Sentences& self) {
+                         std::vector<Index> out;
+                         for (Index i = 0; i < self.size(); ++i) {
+                             out.push_back(self.sentence_ptr()[i + 1] - self.sentence_ptr()[i]);
+                         }
+                         return nb::cast(numpy(std::move(out)));
+                     })
         .def("column", &column, "j"_a)
         .def(
-            "take", [](const Sentences& self, const Ints& indices) { return self.take(vector_of<Index>(indices)); },
+            "take", [](const Sentences& self, const Ints& indices) { return self.take(vector_of(indices)); },
             "indices"_a)
         .def("lines", &lines, "i"_a, "ends"_a)
         .def("select", &select, "columns"_a)
         .def("without", &without, "j"_a);
+
+    m.def(
+        "parse_svmlight",
+        [](const nb::bytes& data, Index first) {
+            SvmlightRows rows = run_kernel([&] { return parse_svmlight({data.c_str(), data.size()}, first); });
+            return tuple_of(std::move(rows.labels), std::move(rows.row_ptr), std::move(rows.columns),
+                            std::move(rows.values));
+        },
+        "data"_a, "first"_a = 1);
 }
 
 }  // namespace partwise::bindings

@@ -4,38 +4,33 @@
 //   an order     which examples or columns to visit
 //   options      numbers and switches, checked where they are made
 //
-// so that an epoch looks the same in both languages: epoch(state, order, options).
+// so that an epoch looks the same in both languages: epoch(state, order, options). A solver declares these in structs;
+// here they get a constructor of keywords, from one table of their members.
 #pragma once
 
-#include "bindings/checks.h"
-#include "bindings/keep_alive.h"
+#include "bindings/common.h"
+#include "solvers/objective.h"
 
 namespace partwise::bindings {
 
-// A state, and what keeps its memory alive: the objective and the arrays live as long as it does.
-template <class State>
-struct Held {
-    State state;
-    std::vector<std::shared_ptr<const void>> owners;
-};
-
-// The array's memory, once it has a value per weight, slot or example.
-template <class Array>
-auto* per_weight(const Objective& objective, const Array& array, const char* name) {
-    check_size(array, objective.features().num_weights(), name);
-    return array.data();
+inline void check_weights(const FeatureMap& features, const Floats& weights) {
+    check_floats(weights, features.num_weights(), "weights");
 }
 
-template <class Array>
-auto* per_slot(const Objective& objective, const Array& array, const char* name) {
-    check_size(array, objective.total_slots(), name);
-    return array.data();
+inline void check_l2(double l2) {
+    if (!(l2 > 0.0) || l2 == kInfinity) throw InputError("l2 must be above 0 and finite");
 }
 
-template <class Array>
-auto* per_example(const Objective& objective, const Array& array, const char* name) {
-    check_size(array, objective.num_examples(), name);
-    return array.data();
+inline void check_l1(double l1) {
+    if (!(l1 >= 0.0) || l1 == kInfinity) throw InputError("l1 must be a number >= 0");
+}
+
+inline void check_plane(double l1, const double* plane) {
+    if (l1 > 0.0 && !plane) throw InputError("with l1 > 0 the state needs a plane");
+}
+
+inline void check_order(const Objective& objective, const Ints& order) {
+    for (const Index i : span_of(order)) check_index(i, objective.num_examples());
 }
 
 inline void check_one_part(const Objective& objective) {
@@ -44,12 +39,191 @@ inline void check_one_part(const Objective& objective) {
     }
 }
 
-// Runs a kernel on a state without the GIL, for as long as Ctrl-C lets it.
-template <class F>
-auto run_kernel(F&& kernel) {
-    Interrupt interrupt = python_interrupt();
-    const nb::gil_scoped_release release;
-    return kernel(interrupt);
+// A class of Python with these readable members: ("name", &Report::name, ...).
+template <class Report, class... Members>
+nb::class_<Report> bind_report(nb::module_& m, const char* name, Members... members) {
+    nb::class_<Report> cls(m, name);
+    def_readable(cls, members...);
+    return cls;
+}
+
+// Keywords of options. `required` ones have no default; that of `usual` ones is the struct's.
+template <class Options, class T>
+struct Required {
+    using Type = T;
+    const char* name;
+    T Options::* member;
+
+    auto argument() const { return nb::arg(name); }
+    void set(Options& options, const T& value) const { options.*member = value; }
+};
+template <class Options, class T>
+struct Usual : Required<Options, T> {
+    auto argument() const {
+        if constexpr (requires { T().has_value(); }) {
+            return nb::arg(this->name) = nb::none();
+        } else {
+            return nb::arg(this->name) = Options{}.*(this->member);
+        }
+    }
+};
+// One of several names, which `parse` turns into a value.
+template <class Options, class T>
+struct Named {
+    using Type = std::string;
+    const char* name;
+    T Options::* member;
+    T (*parse)(const std::string&);
+
+    auto argument() const { return nb::arg(name); }
+    void set(Options& options, const std::string& value) const { options.*member = parse(value); }
+};
+template <class Options, class T>
+struct UsuallyNamed : Named<Options, T> {
+    const char* usual;
+    auto argument() const { return nb::arg(this->name) = usual; }
+};
+
+template <class Options, class T>
+Required<Options, T> required(const char* name, T Options::* member) {
+    return {name, member};
+}
+template <class Options, class T>
+Usual<Options, T> usual(const char* name, T Options::* member) {
+    return {{name, member}};
+}
+template <class Options, class T>
+Named<Options, T> named(const char* name, T Options::* member, T (*parse)(const std::string&)) {
+    return {name, member, parse};
+}
+template <class Options, class T>
+UsuallyNamed<Options, T> named(const char* name, T Options::* member, T (*parse)(const std::string&),
+                               const char* usual) {
+    return {{name, member, parse}, usual};
+}
+
+// A class of Python for options, whose constructor takes the fields as keywords; check(options) throws InputError.
+template <class Options, class... Fields>
+void bind_options(nb::module_& m, const char* name, void (*check)(const Options&), Fields... fields) {
+    nb::class_<Options>(m, name).def(
+        "__init__",
+        [=](Options* self, const typename Fields::Type&... values) {
+            Options options;
+            (fields.set(options, values), ...);
+            check(options);
+            new (self) Options(options);
+        },
+        nb::kw_only(), fields.argument()...);
+}
+
+using Owners = std::vector<std::shared_ptr<const void>>;
+
+// A state, and what keeps its memory alive: the objective and the arrays live as long as it does.
+template <class State>
+struct Held {
+    State state;
+    Owners owners;
+};
+
+// Keywords of states. An array of the size that the objective says, used where it lies (or in a converted copy).
+template <class A, bool kConverted = false>
+struct ArrayPart {
+    using Type = const A&;
+    const char* name;
+    Index (*size)(const Objective&);
+
+    ArrayPart<A, true> converted() const { return {name, size}; }
+    auto argument() const {
+        if constexpr (kConverted) {
+            return nb::arg(name);
+        } else {
+            return nb::arg(name).noconvert();
+        }
+    }
+    auto* take(const Objective& objective, const A& array, Owners& owners) const {
+        check_size(array, size(objective), name);
+        owners.push_back(keep_alive(array));
+        return array.data();
+    }
+};
+// The same, null where it is None.
+struct OptionalPart {
+    using Type = const std::optional<MutableFloats>&;
+    ArrayPart<MutableFloats> part;
+
+    auto argument() const { return part.argument() = nb::none(); }
+    double* take(const Objective& objective, const std::optional<MutableFloats>& array, Owners& owners) const {
+        return array ? part.take(objective, *array, owners) : nullptr;
+    }
+};
+// Another object of the core.
+template <class T>
+struct ObjectPart {
+    using Type = T&;
+    const char* name;
+
+    auto argument() const { return nb::arg(name); }
+    T& take(const Objective&, T& object, Owners& owners) const {
+        owners.push_back(share(object));
+        return object;
+    }
+};
+// A number.
+struct NumberPart {
+    using Type = double;
+    const char* name;
+
+    auto argument() const { return nb::arg(name); }
+    double take(const Objective&, double value, Owners&) const { return value; }
+};
+
+template <class A = MutableFloats>
+ArrayPart<A> sized(const char* name, Index (*size)(const Objective&)) {
+    return {name, size};
+}
+template <class A = MutableFloats>
+ArrayPart<A> per_weight(const char* name) {
+    return {name, [](const Objective& o) { return o.features().num_weights(); }};
+}
+template <class A = MutableFloats>
+ArrayPart<A> per_slot(const char* name) {
+    return {name, [](const Objective& o) { return o.total_slots(); }};
+}
+template <class A = MutableFloats>
+ArrayPart<A> per_example(const char* name) {
+    return {name, [](const Objective& o) { return o.num_examples(); }};
+}
+inline OptionalPart or_none(ArrayPart<MutableFloats> part) { return {part}; }
+
+// A class of Python for a state, whose members after the objective are these parts, in their order.
+template <class State, class... Parts>
+void bind_state(nb::module_& m, const char* name, void (*check)(const Objective&), Parts... parts) {
+    nb::class_<Held<State>>(m, name).def(
+        "__init__",
+        [=](Held<State>* self, Objective& o, typename Parts::Type... given) {
+            check(o);
+            Owners owners{share(o)};
+            new (self) Held<State>{State{o, parts.take(o, given, owners)...}, std::move(owners)};
+        },
+        "objective"_a, nb::kw_only(), parts.argument()...);
+}
+
+template <class T>
+void unchecked(const T&) {}
+
+// epoch(state, order, options) over examples; check(state, options) throws InputError.
+template <class Report, class State, class Options>
+void bind_epoch(
+    nb::module_& m, const char* name, Report (*epoch)(const State&, std::span<const Index>, const Options&, Interrupt&),
+    void (*check)(const State&, const Options&) = [](const State&, const Options&) {}) {
+    m.def(
+        name,
+        [=](const Held<State>& held, const Ints& order, const Options& options) {
+            check_order(held.state.objective, order);
+            check(held.state, options);
+            return run_kernel([&](auto& interrupt) { return epoch(held.state, span_of(order), options, interrupt); });
+        },
+        "state"_a, "order"_same, "options"_a);
 }
 
 }  // namespace partwise::bindings

@@ -1,47 +1,37 @@
+// Structures: what all of them answer, and those over sequences of labels.
 #include <nanobind/stl/set.h>
 
-#include "bindings/checks.h"
 #include "bindings/labellings.h"
 #include "bindings/python_structure.h"
 #include "structures/chain.h"
+#include "structures/chart_structure.h"
 #include "structures/history_chain.h"
 #include "structures/multiclass.h"
 #include "structures/second_order_chain.h"
+#include "structures/segment_chain.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 namespace {
 
 void check_scores(const Structure& s, Index i, const Floats& scores) {
-    check_index(i, s.num_examples());
-    check_size(scores, s.num_slots(i), "scores");
-    check_finite(scores, "scores");
+    check_floats(scores, checked(s, i).num_slots(i), "scores");
 }
 
 void check_alike(const std::vector<Index>& examples, const std::vector<Floats>& scores) {
     if (examples.size() != scores.size()) {
-        throw InputError(std::to_string(examples.size()) + " examples with scores for " +
-                         std::to_string(scores.size()));
+        throw InputError(examples.size(), " examples with scores for ", scores.size());
     }
 }
 
-void check_positive_temperature(double temperature) {
-    check_temperature(temperature);
-    if (temperature == 0.0) throw InputError("temperature must be above 0 here");
-}
-
-// Calls f(workspace) with the GIL released; Ctrl-C is looked for inside (one example can take long).
+// Calls f(workspace) without the GIL. Structures look for Ctrl-C themselves: one example can take long.
 template <class F>
 auto without_gil(F&& f) {
-    Interrupt interrupt = python_interrupt();
-    const nb::gil_scoped_release release;
-    Workspace ws;
-    return f(ws);
+    return run_kernel([&] {
+        Workspace ws;
+        return f(ws);
+    });
 }
-
-nb::tuple pack(const SlotCounts& labelling) { return nb::make_tuple(numpy(labelling.slots), numpy(labelling.counts)); }
 
 nb::object capability_names(const Structure& s) {
     nb::list names;
@@ -55,85 +45,40 @@ nb::object capability_names(const Structure& s) {
     return nb::module_::import_("builtins").attr("frozenset")(names);
 }
 
-// A clique vector's length, checked against the array given.
-Index clique_size(const Structure& s, Index i) {
-    check_index(i, s.num_examples());
-    return s.clique_offsets(i).back();
-}
-
 void check_cliques(const Structure& s, Index i, const Floats& cliques) {
-    check_size(cliques, clique_size(s, i), "marginals");
-    check_finite(cliques, "marginals");
-}
-
-void check_label(Index label, Index n_labels, Index example) {
-    if (label < 0 || label >= n_labels) {
-        throw InputError("example " + std::to_string(example) + ": label " + std::to_string(label) + " is not in [0, " +
-                         std::to_string(n_labels) + ")");
-    }
+    check_floats(cliques, checked(s, i).clique_offsets(i).back(), "marginals");
 }
 
 // What all structures over sequences of labels have.
 template <class S>
-void bind_sequences(nb::class_<S, Structure>& cls) {
+void def_sequences(nb::class_<S, Structure>& cls) {
     cls.def_prop_ro("n_labels", &S::n_labels)
         .def_prop_ro("width", &S::width)
-        .def_prop_ro(
-            "lengths", [](const S& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
+        .def_prop_ro("lengths", copied<S>(&S::lengths))
         .def(
             "set_follow",
             [](S& s, const std::optional<Bytes>& pairs, const std::optional<Bytes>& first,
                const std::optional<Bytes>& last) {
-                const auto bytes = [](const std::optional<Bytes>& given) {
-                    return given ? vector_of<std::uint8_t>(*given) : std::vector<std::uint8_t>{};
-                };
-                s.set_follow({bytes(pairs), bytes(first), bytes(last)});
+                s.set_follow({vector_of(pairs), vector_of(first), vector_of(last)});
             },
-            "pairs"_a.none(), "first"_a.none() = nb::none(), "last"_a.none() = nb::none())
-        .def(
-            "encode",
-            [](const S& s, const Ints& labels) {
-                Index total = 0;
-                for (const Index length : s.lengths()) total += length;
-                check_size(labels, total, "labels");
-                const Index* next = labels.data();
-                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                    const Index length = s.lengths()[idx(i)];
-                    for (Index t = 0; t < length; ++t) check_label(next[t], s.n_labels(), i);
-                    s.labelling_of(i, next, out);
-                    next += length;
-                });
-            },
-            "labels"_a.noconvert())
-        .def(
-            "decode",
-            [](const S& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                std::vector<Index> labels;
-                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
-                    const std::size_t begin = labels.size();
-                    labels.resize(begin + idx(s.lengths()[idx(i)]));
-                    s.labels_of(i, one, labels.data() + begin);
-                });
-                return numpy(std::move(labels));
-            },
-            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
+            "pairs"_a.none(), "first"_or_none, "last"_or_none);
+    def_numbers(
+        cls, "labels", [](const S& s) { return starts_of(s.lengths()); },
+        [](const S& s, Index i, const Index* labels, SlotCounts& out) {
+            for (Index t = 0; t < s.lengths()[i]; ++t) check_label(labels[t], s.n_labels(), i);
+            s.labelling_of(i, labels, out);
+        },
+        [](const S& s, Index i, SlotView one, Index* labels) { s.labels_of(i, one, labels); });
 }
 
-}  // namespace
-
-void bind_structures(nb::module_& m) {
+void bind_structure(nb::module_& m) {
     nb::class_<Structure, PythonStructure>(m, "Structure")
         .def(nb::init<Index>(), "num_examples"_a)
         .def_prop_ro("num_examples", &Structure::num_examples)
         .def_prop_ro("linear", &Structure::linear)
         .def("capabilities", &capability_names)
         .def(
-            "num_slots",
-            [](const Structure& s, Index i) {
-                check_index(i, s.num_examples());
-                return s.num_slots(i);
-            },
-            "i"_a)
+            "num_slots", [](const Structure& s, Index i) { return checked(s, i).num_slots(i); }, "i"_a)
         .def("slot_offsets", [](const Structure& s) { return numpy(s.slot_offsets()); })
         .def(
             "maximize",
@@ -141,7 +86,7 @@ void bind_structures(nb::module_& m) {
                 check_scores(s, i, scores);
                 SlotCounts best;
                 const double value = without_gil([&](Workspace& ws) { return s.maximize(i, scores.data(), best, ws); });
-                return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
+                return pack(value, best);
             },
             "i"_a, "scores"_a)
         .def(
@@ -158,9 +103,7 @@ void bind_structures(nb::module_& m) {
                 without_gil(
                     [&](Workspace& ws) { s.maximize_of(examples, own.data(), values.data(), best.data(), ws); });
                 nb::list out;
-                for (std::size_t k = 0; k < best.size(); ++k) {
-                    out.append(nb::make_tuple(values[k], numpy(best[k].slots), numpy(best[k].counts)));
-                }
+                for (std::size_t k = 0; k < best.size(); ++k) out.append(pack(values[k], best[k]));
                 return out;
             },
             "examples"_a, "scores"_a)
@@ -174,7 +117,7 @@ void bind_structures(nb::module_& m) {
                 const double value = without_gil([&](Workspace& ws) {
                     return s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
                 });
-                return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
+                return tuple_of(value, std::move(marginals), entropy);
             },
             "i"_a, "scores"_a, "temperature"_a = 1.0)
         .def(
@@ -192,7 +135,7 @@ void bind_structures(nb::module_& m) {
                         return s.log_partition(examples[k], scores[k].data(), temperature, marginals.data(), &entropy,
                                                ws);
                     });
-                    out.append(nb::make_tuple(value, numpy(std::move(marginals)), entropy));
+                    out.append(tuple_of(value, std::move(marginals), entropy));
                 }
                 return out;
             },
@@ -205,11 +148,11 @@ void bind_structures(nb::module_& m) {
                 for (const Index slot : gold.slots) {
                     if (slot < 0 || slot >= s.num_slots(i)) throw InputError("a gold slot is out of range");
                 }
-                std::vector<double> cost(idx(s.num_slots(i)), 0.0);
+                std::vector<double> cost(s.num_slots(i), 0.0);
                 s.add_cost(i, gold, 1.0, cost.data());
                 return numpy(std::move(cost));
             },
-            "i"_a, "slots"_a.noconvert(), "counts"_a)
+            "i"_a, "slots"_same, "counts"_a)
         .def(
             "check_labelling",
             [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
@@ -217,20 +160,18 @@ void bind_structures(nb::module_& m) {
                 Workspace ws;
                 s.check_labelling(i, view_of(slots, counts), ws);
             },
-            "i"_a, "slots"_a.noconvert(), "counts"_a)
+            "i"_a, "slots"_same, "counts"_a)
         .def(
             "set_mask",
             [](Structure& s, Index i, const std::optional<Bytes>& allowed) {
-                check_index(i, s.num_examples());
-                if (allowed) check_size(*allowed, s.num_slots(i), "the mask");
-                s.set_mask(i, allowed ? vector_of<std::uint8_t>(*allowed) : std::vector<std::uint8_t>{});
+                check_size(allowed, checked(s, i).num_slots(i), "the mask");
+                s.set_mask(i, vector_of(allowed));
             },
             "i"_a, "allowed"_a.none())
         .def(
             "mask",
             [](const Structure& s, Index i) -> nb::object {
-                check_index(i, s.num_examples());
-                if (!s.mask(i)) return nb::none();
+                if (!checked(s, i).mask(i)) return nb::none();
                 return nb::cast(numpy(std::vector<std::uint8_t>(s.mask(i), s.mask(i) + s.num_slots(i))));
             },
             "i"_a)
@@ -241,9 +182,7 @@ void bind_structures(nb::module_& m) {
                 const std::vector<Scored> best =
                     without_gil([&](Workspace& ws) { return s.k_best(i, scores.data(), k, ws); });
                 nb::list out;
-                for (const Scored& x : best) {
-                    out.append(nb::make_tuple(x.value, numpy(x.labelling.slots), numpy(x.labelling.counts)));
-                }
+                for (const Scored& x : best) out.append(pack(x.value, x.labelling));
                 return out;
             },
             "i"_a, "scores"_a, "k"_a)
@@ -276,18 +215,13 @@ void bind_structures(nb::module_& m) {
             },
             "i"_a, "scores"_a, "temperature"_a, "direction"_a)
         .def(
-            "clique_offsets",
-            [](const Structure& s, Index i) {
-                check_index(i, s.num_examples());
-                return numpy(s.clique_offsets(i));
-            },
-            "i"_a)
+            "clique_offsets", [](const Structure& s, Index i) { return numpy(checked(s, i).clique_offsets(i)); }, "i"_a)
         .def(
             "clique_marginals",
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
                 check_scores(s, i, scores);
                 check_positive_temperature(temperature);
-                std::vector<double> out(idx(clique_size(s, i)));
+                std::vector<double> out(s.clique_offsets(i).back());
                 without_gil([&](Workspace& ws) { s.clique_marginals(i, scores.data(), temperature, out.data(), ws); });
                 return numpy(std::move(out));
             },
@@ -296,7 +230,7 @@ void bind_structures(nb::module_& m) {
             "slots_from_cliques",
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
-                std::vector<double> out(idx(s.num_slots(i)));
+                std::vector<double> out(s.num_slots(i));
                 without_gil([&](Workspace&) { s.slots_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
@@ -308,7 +242,7 @@ void bind_structures(nb::module_& m) {
                 std::vector<double> gradient(cliques.size());
                 const double entropy = without_gil(
                     [&](Workspace& ws) { return s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws); });
-                return nb::make_tuple(entropy, numpy(std::move(gradient)));
+                return tuple_of(entropy, std::move(gradient));
             },
             "i"_a, "marginals"_a)
         .def(
@@ -324,7 +258,7 @@ void bind_structures(nb::module_& m) {
             "slot_scores_from_cliques",
             [](const Structure& s, Index i, const Floats& cliques) -> nb::object {
                 check_cliques(s, i, cliques);
-                std::vector<double> out(idx(s.num_slots(i)));
+                std::vector<double> out(s.num_slots(i));
                 if (!s.slot_scores_from_cliques(i, cliques.data(), out.data())) return nb::none();
                 return nb::cast(numpy(std::move(out)));
             },
@@ -340,7 +274,7 @@ void bind_structures(nb::module_& m) {
                 s.clique_entries(i, labelling, out.data(), ws);
                 return numpy(std::move(out));
             },
-            "i"_a, "slots"_a.noconvert(), "counts"_a)
+            "i"_a, "slots"_same, "counts"_a)
         .def(
             "maximize_in_support",
             [](const Structure& s, Index i, const Floats& scores, const Floats& cliques, double least) {
@@ -350,57 +284,48 @@ void bind_structures(nb::module_& m) {
                 const double value = without_gil([&](Workspace& ws) {
                     return s.maximize_in_support(i, scores.data(), cliques.data(), least, best, ws);
                 });
-                return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
+                return pack(value, best);
             },
             "i"_a, "scores"_a, "marginals"_a, "least"_a = 0.0);
+}
 
-    nb::class_<Multiclass, Structure>(m, "Multiclass")
-        .def(nb::init<Index, Index>(), "num_examples"_a, "n_labels"_a)
+void bind_sequences(nb::module_& m) {
+    nb::class_<Multiclass, Structure> multiclass(m, "Multiclass");
+    multiclass.def(nb::init<Index, Index>(), "num_examples"_a, "n_labels"_a)
         .def_prop_ro("n_labels", &Multiclass::n_labels)
-        .def_prop_ro("width", &Multiclass::width)
-        .def(
-            "encode",
-            [](const Multiclass& s, const Ints& labels) {
-                check_size(labels, s.num_examples(), "labels");
-                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                    check_label(labels.data()[i], s.n_labels(), i);
-                    out.add(labels.data()[i], 1.0);
-                });
-            },
-            "labels"_a.noconvert())
-        .def(
-            "decode",
-            [](const Multiclass& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                std::vector<Index> labels;
-                Workspace ws;
-                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
-                    s.check_labelling(i, one, ws);
-                    labels.push_back(one.slots[0]);
-                });
-                return numpy(std::move(labels));
-            },
-            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
+        .def_prop_ro("width", &Multiclass::width);
+    def_numbers(
+        multiclass, "labels", [](const Multiclass& s) { return starts_of(std::vector<Index>(s.num_examples(), 1)); },
+        [](const Multiclass& s, Index i, const Index* label, SlotCounts& out) {
+            check_label(*label, s.n_labels(), i);
+            out.add(*label, 1.0);
+        },
+        [](const Multiclass& s, Index i, SlotView one, Index* label) {
+            Workspace ws;
+            s.check_labelling(i, one, ws);
+            *label = one.slots[0];
+        });
 
     nb::class_<Chain, Structure> chain(m, "Chain");
     chain
         .def(
             "__init__",
             [](Chain* self, const Ints& lengths, Index n_labels, bool tied, bool ends) {
-                new (self) Chain(vector_of<Index>(lengths), n_labels, tied, ends);
+                new (self) Chain(vector_of(lengths), n_labels, tied, ends);
             },
-            "lengths"_a.noconvert(), "n_labels"_a, "tied"_a = true, "ends"_a = false)
+            "lengths"_same, "n_labels"_a, "tied"_a = true, "ends"_a = false)
         .def_prop_ro("tied", &Chain::tied)
         .def_prop_ro("ends", &Chain::ends);
-    bind_sequences(chain);
+    def_sequences(chain);
 
     nb::class_<SecondOrderChain, Structure> second_order_chain(m, "SecondOrderChain");
     second_order_chain.def(
         "__init__",
         [](SecondOrderChain* self, const Ints& lengths, Index n_labels) {
-            new (self) SecondOrderChain(vector_of<Index>(lengths), n_labels);
+            new (self) SecondOrderChain(vector_of(lengths), n_labels);
         },
-        "lengths"_a.noconvert(), "n_labels"_a);
-    bind_sequences(second_order_chain);
+        "lengths"_same, "n_labels"_a);
+    def_sequences(second_order_chain);
 
     nb::class_<HistoryChain, Structure> history_chain(m, "HistoryChain");
     history_chain
@@ -410,14 +335,196 @@ void bind_structures(nb::module_& m) {
                const Ints& pairs, const Floats& second, Index beam_width) {
                 check_finite(first, "first");
                 check_finite(second, "second");
-                new (self) HistoryChain(vector_of<Index>(lengths), n_labels, history, vector_of<double>(first),
-                                        vector_of<Index>(pairs), vector_of<double>(second), beam_width);
+                new (self) HistoryChain(vector_of(lengths), n_labels, history, vector_of(first), vector_of(pairs),
+                                        vector_of(second), beam_width);
             },
-            "lengths"_a.noconvert(), "n_labels"_a, "history"_a, "first"_a, "pairs"_a.noconvert(), "second"_a,
-            "beam_width"_a)
+            "lengths"_same, "n_labels"_a, "history"_a, "first"_a, "pairs"_same, "second"_a, "beam_width"_a)
         .def_prop_ro("history", &HistoryChain::history)
         .def_prop_ro("n_states", &HistoryChain::n_states);
-    bind_sequences(history_chain);
+    def_sequences(history_chain);
+}
+
+void check_positions(const SegmentChain& s, std::size_t labels, std::size_t begins) {
+    Index total = 0;
+    for (const Index length : s.lengths()) total += length;
+    if (len(labels) != total || len(begins) != total) {
+        throw InputError("labels and begins have ", labels, " and ", begins, " values, the sequences ", total,
+                         " positions");
+    }
+}
+
+void bind_segment_chain(nb::module_& m) {
+    nb::class_<SegmentChain, Structure>(m, "SegmentChain")
+        .def(
+            "__init__",
+            [](SegmentChain* self, const Ints& lengths, Index n_labels, Index max_length,
+               const std::optional<Ints>& max_lengths, const std::optional<std::tuple<Ints, Ints, Ints>>& listed,
+               bool segment_cost) {
+                SegmentList list;
+                if (listed) {
+                    const auto& [ptr, begins, ends] = *listed;
+                    list = {vector_of(ptr), vector_of(begins), vector_of(ends)};
+                }
+                new (self) SegmentChain(vector_of(lengths), n_labels, max_length, vector_of(max_lengths),
+                                        std::move(list), segment_cost);
+            },
+            "lengths"_same, "n_labels"_a, "max_length"_a, "max_lengths"_or_none, "listed"_or_none,
+            "segment_cost"_a = false)
+        .def_prop_ro("n_labels", &SegmentChain::n_labels)
+        .def_prop_ro("width", &SegmentChain::width)
+        .def_prop_ro("max_length", &SegmentChain::max_length)
+        .def_prop_ro("segment_cost", &SegmentChain::segment_cost)
+        .def_prop_ro("max_lengths", copied<SegmentChain>(&SegmentChain::max_lengths))
+        .def_prop_ro("lengths", copied<SegmentChain>(&SegmentChain::lengths))
+        .def_prop_ro("listed",
+                     [](const SegmentChain& s) {
+                         const SegmentList& all = s.listed();
+                         return tuple_of(all.ptr, all.begins, all.ends);
+                     })
+        .def(
+            "encode",
+            [](const SegmentChain& s, const Ints& labels, const Bytes& begins) {
+                check_positions(s, labels.size(), begins.size());
+                Index at = 0;
+                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
+                    for (Index t = 0; t < s.lengths()[i]; ++t) {
+                        check_label(labels.data()[at + t], s.n_labels(), i, "sequence ");
+                    }
+                    s.labelling_of(i, labels.data() + at, begins.data() + at, out);
+                    at += s.lengths()[i];
+                });
+            },
+            "labels"_same, "begins"_same)
+        .def(
+            "decode",
+            [](const SegmentChain& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+                std::vector<Index> labels;
+                std::vector<std::uint8_t> begins;
+                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
+                    const std::size_t at = labels.size();
+                    labels.resize(at + s.lengths()[i]);
+                    begins.resize(labels.size());
+                    s.positions_of(i, one, labels.data() + at, begins.data() + at);
+                });
+                return tuple_of(std::move(labels), std::move(begins));
+            },
+            "indptr"_same, "slots"_same, "counts"_a)
+        .def(
+            "set_continuation",
+            [](SegmentChain& s, Index i, const std::optional<Bytes>& allowed) {
+                check_size(allowed, checked(s, i).lengths()[i] * s.width(), "the continuation mask");
+                s.set_continuation(i, vector_of(allowed));
+            },
+            "i"_a, "allowed"_a.none())
+        .def(
+            "segment_probabilities",
+            [](const SegmentChain& s, Index i, const Floats& scores, const Ints& begins, const Ints& ends,
+               const Ints& labels, double temperature) {
+                check_scores(s, i, scores);
+                check_positive_temperature(temperature);
+                check_size(ends, len(begins.size()), "ends");
+                check_size(labels, len(begins.size()), "labels");
+                std::vector<double> out(begins.size());
+                without_gil([&](Workspace& ws) {
+                    s.segment_probabilities(i, scores.data(), temperature, span_of(begins), span_of(ends),
+                                            span_of(labels), out.data(), ws);
+                });
+                return numpy(std::move(out));
+            },
+            "i"_a, "scores"_a, "begins"_same, "ends"_same, "labels"_same, "temperature"_a = 1.0);
+}
+
+// A small structure for the tests, which shows that chart programs carry more than chains, trees and grammars: a segment
+// chain (docs/charts.md explains it).
+//
+// Segments of at most `longest` positions, each with a label. Slots: (end, label, begin) of segments, a row of
+// `longest` per end and label; then (label, label before it).
+//   end(t, b)   = sum over s in [t - longest, t) of begin(s, b) with the segment [s, t)
+//   begin(t, b) = sum over a of end(t, a) with (b, a);   begin(0, b) is the empty one
+struct SegmentProgram {
+    Index length;
+    Index n_labels;
+    Index longest;
+
+    Index cells() const { return 2 * (length + 1) * n_labels + 1; }
+    Index slots() const { return (length * longest + n_labels) * n_labels; }
+    Index root() const { return cells() - 1; }
+    Index most_edges() const { return std::max(longest, n_labels); }
+
+    Index end(Index t, Index b) const { return t * n_labels + b; }
+    Index begin(Index t, Index b) const { return ((length + 1) * n_labels) + b * (length + 1) + t; }
+
+    template <class V>
+    void up(V&& v) const {
+        for (Index t = 0; t <= length; ++t) {
+            for (Index b = 0; t > 0 && b < n_labels; ++b) visit_end(t, b, v);
+            for (Index b = 0; t < length && b < n_labels; ++b) visit_begin(t, b, v);
+        }
+        visit(root(), v);
+    }
+    template <class V>
+    void down(V&& v) const {
+        visit(root(), v);
+        for (Index t = length; t >= 0; --t) {
+            for (Index b = 0; t < length && b < n_labels; ++b) visit_begin(t, b, v);
+            for (Index b = 0; t > 0 && b < n_labels; ++b) visit_end(t, b, v);
+        }
+    }
+    template <class V>
+    void visit(Index cell, V&& v) const {
+        if (cell == root()) return v.sum(cell, cell, chart::Tails{end(length, 0), n_labels});
+        const Index other = cell - begin(0, 0);
+        if (other < 0) return visit_end(cell / n_labels, cell % n_labels, v);
+        visit_begin(other % (length + 1), other / (length + 1), v);
+    }
+
+   private:
+    template <class V>
+    void visit_end(Index t, Index b, V&& v) const {
+        const Index s = std::max<Index>(0, t - longest);
+        const Index slot = ((t - 1) * n_labels + b) * longest + s - (t - longest);
+        v.sum(end(t, b), end(t, b), chart::ScoredTails<>{begin(s, b), slot, t - s});
+    }
+    template <class V>
+    void visit_begin(Index t, Index b, V&& v) const {
+        if (t == 0) return v.unit(begin(0, b), begin(0, b));
+        const Index slot = (length * longest + b) * n_labels;
+        v.sum(begin(t, b), begin(t, b), chart::ScoredTails<>{end(t, 0), slot, n_labels});
+    }
+};
+
+class ToySegments final : public ChartStructure<SegmentProgram> {
+   public:
+    ToySegments(std::vector<Index> lengths, Index n_labels, Index longest)
+        : ChartStructure(len(lengths.size())), lengths_(std::move(lengths)), n_labels_(n_labels), longest_(longest) {}
+    void add_cost(Index, SlotView, double, double*) const override {}
+
+   protected:
+    SegmentProgram program(Index i) const override { return {lengths_[i], n_labels_, longest_}; }
+
+   private:
+    std::vector<Index> lengths_;
+    Index n_labels_;
+    Index longest_;
+};
+
+void bind_toy_charts(nb::module_& m) {
+    nb::class_<ToySegments, Structure>(m, "_ToySegments")
+        .def(
+            "__init__",
+            [](ToySegments* self, const Ints& lengths, Index n_labels, Index longest) {
+                new (self) ToySegments(vector_of(lengths), n_labels, longest);
+            },
+            "lengths"_a, "n_labels"_a, "longest"_a);
+}
+
+}  // namespace
+
+void bind_structures(nb::module_& m) {
+    bind_structure(m);
+    bind_sequences(m);
+    bind_segment_chain(m);
+    bind_toy_charts(m);
 }
 
 }  // namespace partwise::bindings

@@ -1,14 +1,13 @@
+// Vocabularies, and what fills them: items of Python, and templates over columns of text.
 #include "text/vocabulary.h"
 
 #include <optional>
 
-#include "bindings/common.h"
-#include "bindings/items.h"
-#include "bindings/strings.h"
+#include "bindings/text.h"
+#include "text/extractor.h"
+#include "text/sentences.h"
 
 namespace partwise::bindings {
-
-using namespace nb::literals;
 
 namespace {
 
@@ -21,7 +20,7 @@ void for_each_name(const nb::list& names, F&& f) {
     const Index n = len(names.size());
     for (Index k = 0; k < n; ++k) {
         if ((k & 0x3FFF) == 0) interrupt.check();
-        f(k, utf8_of(names[idx(k)], [&] { return "name " + std::to_string(k); }));
+        f(k, utf8_of(names[k], [&] { return "name " + std::to_string(k); }));
     }
 }
 
@@ -77,7 +76,7 @@ class Learner {
     void add(std::string_view name) {
         const Index id = seen_.add(name);
         if (id == len(counts_.size())) counts_.push_back(0);
-        ++counts_[idx(id)];
+        ++counts_[id];
         ids_.push_back(id);
     }
 
@@ -85,7 +84,7 @@ class Learner {
     std::pair<StringTable, std::vector<Index>> finish(Index min_count) {
         std::vector<Index> rank;
         StringTable table = by_frequency(seen_, counts_, {}, min_count, rank);
-        for (Index& id : ids_) id = rank[idx(id)];
+        for (Index& id : ids_) id = rank[id];
         return {std::move(table), std::move(ids_)};
     }
 
@@ -111,28 +110,18 @@ std::optional<std::tuple<StringTable, Items::Arrays, bool>> learn_items(const nb
     return std::tuple(std::move(table), std::move(found).arrays(std::move(ids)), joined);
 }
 
-nb::list names_of(const StringTable& self) {
-    nb::list out;
-    for (Index k = 0; k < self.size(); ++k) out.append(python_string(self.name(k)));
-    return out;
-}
-
 NumPy<std::uint8_t> bytes_of(const StringTable& self) {
     return numpy(std::vector<std::uint8_t>(self.bytes().begin(), self.bytes().end()));
 }
 
-}  // namespace
-
-void bind_vocabulary(nb::module_& m) {
-    const auto automatic = nb::rv_policy::automatic;
+void bind_string_table(nb::module_& m) {
     nb::class_<StringTable>(m, "Vocabulary")
         .def(
             "__init__",
             [](StringTable* self, const Bytes& bytes, const Ints& offsets) {
-                const nb::gil_scoped_release release;
-                new (self) StringTable(make_vocabulary(packed(bytes, offsets)));
+                run_kernel([&] { new (self) StringTable(make_vocabulary(packed(bytes, offsets))); });
             },
-            "bytes"_a.noconvert(), "offsets"_a.noconvert())
+            "bytes"_same, "offsets"_same)
         .def_static("learn", &learn, "names"_a, "min_count"_a = 1)
         .def_static("learn_items", &learn_items, "items"_a, "separator"_a, "min_count"_a = 1)
         .def("__len__", &StringTable::size)
@@ -155,15 +144,14 @@ void bind_vocabulary(nb::module_& m) {
              [](StringTable& self, const std::pair<Bytes, Ints>& state) {
                  new (&self) StringTable(make_vocabulary(packed(state.first, state.second)));
              })
-        .def_prop_ro("bytes", &bytes_of, automatic)
-        .def_prop_ro(
-            "offsets", [](const StringTable& self) { return numpy(std::vector(self.offsets())); }, automatic)
-        .def("names", &names_of)
+        .def_prop_ro("bytes", [](const StringTable& self) { return nb::cast(bytes_of(self)); })
+        .def_prop_ro("offsets", copied<StringTable>(&StringTable::offsets))
+        .def("names", &python_strings<StringTable>)
         .def(
             "ids",
             [](const StringTable& self, const nb::list& names) {
                 std::vector<Index> out(names.size());
-                for_each_name(names, [&](Index k, std::string_view name) { out[idx(k)] = self.find(name); });
+                for_each_name(names, [&](Index k, std::string_view name) { out[k] = self.find(name); });
                 return numpy(std::move(out));
             },
             "names"_a)
@@ -171,22 +159,17 @@ void bind_vocabulary(nb::module_& m) {
         .def(
             "packed_ids",
             [](const StringTable& self, const Bytes& bytes, const Ints& offsets, int n_jobs) {
-                Interrupt interrupt = python_interrupt();
-                std::vector<Index> out;
-                {
-                    const nb::gil_scoped_release release;
-                    out = look_up(self, packed(bytes, offsets), n_jobs, interrupt);
-                }
-                return numpy(std::move(out));
+                return numpy(run_kernel(
+                    [&](auto& interrupt) { return look_up(self, packed(bytes, offsets), n_jobs, interrupt); }));
             },
-            "bytes"_a.noconvert(), "offsets"_a.noconvert(), "n_jobs"_a = 1)
+            "bytes"_same, "offsets"_same, "n_jobs"_a = 1)
         .def(
             "starts_with",
             [](const StringTable& self, const std::vector<std::string>& prefixes) {
-                std::vector<std::uint8_t> out(idx(self.size()), 0);
+                std::vector<std::uint8_t> out(self.size(), 0);
                 for (Index k = 0; k < self.size(); ++k) {
                     for (const std::string& prefix : prefixes) {
-                        if (self.name(k).starts_with(prefix)) out[idx(k)] = 1;
+                        if (self.name(k).starts_with(prefix)) out[k] = 1;
                     }
                 }
                 return numpy(std::move(out));
@@ -198,8 +181,135 @@ void bind_vocabulary(nb::module_& m) {
         .def("__len__", &NameCounts::size)
         .def(
             "add", [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); },
-            "block"_a, "ids"_a.noconvert())
+            "block"_a, "ids"_same)
         .def("vocabulary", &NameCounts::vocabulary, "min_count"_a = 1);
+}
+
+using Column = std::unique_ptr<CodedColumn>;
+
+Column code_column(const Sentences& sentences, Index j) {
+    if (j < 0 || j >= sentences.n_columns()) {
+        throw InputError("no column ", j, " (there are ", sentences.n_columns(), ")");
+    }
+    auto column = std::make_unique<CodedColumn>();
+    column->codes.resize(sentences.n_tokens());
+    for (Index t = 0; t < sentences.n_tokens(); ++t) {
+        column->codes[t] = static_cast<std::int32_t>(column->names.add(sentences.cell(t, j)));
+    }
+    return column;
+}
+
+// Numbers of the names that are not None, -1 for None.
+std::vector<std::int32_t> add_all(StringTable& table, const nb::list& names) {
+    std::vector<std::int32_t> numbers;
+    for (const nb::handle name : names) {
+        const auto where = [&] { return "name " + std::to_string(numbers.size()); };
+        numbers.push_back(name.is_none() ? -1 : static_cast<std::int32_t>(table.add(utf8_of(name, where))));
+    }
+    return numbers;
+}
+
+Column mapped(const CodedColumn& self, const nb::list& names) {
+    if (len(names.size()) != self.names.size()) throw InputError("there must be one name per distinct string");
+    auto column = std::make_unique<CodedColumn>();
+    const std::vector<std::int32_t> numbers = add_all(column->names, names);
+    column->codes.resize(self.codes.size());
+    for (std::size_t t = 0; t < self.codes.size(); ++t) {
+        column->codes[t] = self.codes[t] < 0 ? -1 : numbers[self.codes[t]];
+    }
+    return column;
+}
+
+Column from_list(const nb::list& strings) {
+    auto column = std::make_unique<CodedColumn>();
+    column->codes = add_all(column->names, strings);
+    return column;
+}
+
+// A piece is a string, or ("first",), ("last",), ("cell", column, row, what is past the ends): None, True for the
+// boundary marks, or a string.
+TemplatePiece piece_of(nb::handle object) {
+    TemplatePiece piece;
+    if (nb::isinstance<nb::str>(object)) {
+        piece.text = std::string(utf8_of(object, [] { return std::string("template"); }));
+        return piece;
+    }
+    const auto parts = nb::cast<nb::tuple>(object);
+    const auto kind = nb::cast<std::string>(parts[0]);
+    if (kind == "first" || kind == "last") {
+        piece.kind = kind == "first" ? TemplatePiece::Kind::kFirst : TemplatePiece::Kind::kLast;
+        return piece;
+    }
+    if (kind != "cell" || parts.size() != 4) throw InputError("a template has a piece of an unknown kind");
+    piece.kind = TemplatePiece::Kind::kCell;
+    piece.column = nb::cast<Index>(parts[1]);
+    piece.row = nb::cast<Index>(parts[2]);
+    if (nb::isinstance<nb::str>(parts[3])) {
+        piece.outside = TemplatePiece::Outside::kText;
+        piece.text = std::string(utf8_of(parts[3], [] { return std::string("template"); }));
+    } else if (!parts[3].is_none()) {
+        piece.outside = TemplatePiece::Outside::kBoundary;
+    }
+    return piece;
+}
+
+nb::tuple as_tuple(ExtractedRows rows) {
+    return tuple_of(std::move(rows.row_ptr), std::move(rows.attributes), rows.n_unknown);
+}
+
+void bind_extractor(nb::module_& m) {
+    nb::class_<CodedColumn>(m, "CodedColumn")
+        .def_static("of", &code_column, "sentences"_a, "j"_a)
+        .def_static("from_list", &from_list, "strings"_a)
+        .def("names", [](const CodedColumn& self) { return python_strings(self.names); })
+        .def_prop_ro("codes", copied<CodedColumn>(&CodedColumn::codes))
+        .def("mapped", &mapped, "names"_a);
+
+    nb::class_<Extractor>(m, "Extractor")
+        .def(
+            "__init__",
+            [](Extractor* self, const nb::list& lines, const nb::sequence& columns, const Ints& lengths) {
+                std::vector<TemplateLine> parsed;
+                for (const nb::handle line : lines) {
+                    const auto pair = nb::cast<nb::tuple>(line);
+                    TemplateLine& added = parsed.emplace_back();
+                    added.edge = nb::cast<bool>(pair[0]);
+                    for (const nb::handle piece : pair[1]) added.pieces.push_back(piece_of(piece));
+                }
+                new (self) Extractor(std::move(parsed), share_all<CodedColumn>(columns), vector_of(lengths));
+            },
+            "lines"_a, "columns"_a, "lengths"_same)
+        .def(
+            "learn",
+            [](const Extractor& self, Index min_count, int n_jobs) {
+                ExtractedRows rows;
+                StringTable vocabulary =
+                    run_kernel([&](auto& interrupt) { return self.learn(min_count, n_jobs, interrupt, rows); });
+                return nb::make_tuple(std::move(vocabulary), as_tuple(std::move(rows)));
+            },
+            "min_count"_a = 1, "n_jobs"_a = 1)
+        .def(
+            "look_up",
+            [](const Extractor& self, const StringTable& vocabulary, int n_jobs) {
+                return as_tuple(
+                    run_kernel([&](auto& interrupt) { return self.look_up(vocabulary, n_jobs, interrupt); }));
+            },
+            "vocabulary"_a, "n_jobs"_a = 1)
+        .def(
+            "attributes",
+            [](const Extractor& self, Index token) {
+                nb::list out;
+                for (const std::string& text : self.attributes(token)) out.append(python_string(text));
+                return out;
+            },
+            "token"_a);
+}
+
+}  // namespace
+
+void bind_vocabulary(nb::module_& m) {
+    bind_string_table(m);
+    bind_extractor(m);
 }
 
 }  // namespace partwise::bindings

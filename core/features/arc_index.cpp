@@ -57,8 +57,8 @@ class Counter {
 
    private:
     void resize(Index size) {
-        keys_.assign(idx(size), 0);
-        counts_.assign(idx(size), 0);
+        keys_.assign(size, 0);
+        counts_.assign(size, 0);
         shift_ = 64 - std::countr_zero(idx(size));
     }
     void grow() {
@@ -104,10 +104,9 @@ Counter count_keys(const std::vector<ArcTemplate>& templates, const ArcTokens& t
             }
         } else {
             for (Index m = 1; m <= tokens.length(i); ++m) {
-                const Index h = heads[idx(tokens.offset(i) + m - 1)];
+                const Index h = heads[tokens.offset(i) + m - 1];
                 if (h < 0 || h > tokens.length(i) || h == m)
-                    throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(m) +
-                                     " cannot have the head " + std::to_string(h));
+                    throw InputError("sentence ", i, ": word ", m, " cannot have the head ", h);
                 keys.arc(h, m, found);
             }
         }
@@ -157,7 +156,7 @@ std::vector<std::uint8_t> ArcIndex::with_plain(std::span<const std::uint8_t> kep
     std::array<std::uint32_t, ArcDistance::kBins> ids;
     for (std::size_t k = 0; k < keys_.size(); ++k) {
         if (kept[k] == 0) continue;
-        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) plain[idx(bin)] = keys_[k] - distance_key(bin);
+        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) plain[bin] = keys_[k] - distance_key(bin);
         find(plain.data(), plain.size(), ids.data());
         for (const std::uint32_t id : ids) {
             if (id != kUnknown) needed[id] = 1;

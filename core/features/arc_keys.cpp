@@ -32,8 +32,7 @@ void check_templates(const std::vector<ArcTemplate>& templates, Index n_columns)
         for (const auto* side : {&t.head, &t.modifier}) {
             for (const ArcTemplate::Atom& atom : *side) {
                 if (atom.column < 0 || atom.column >= n_columns)
-                    throw InputError("a template looks at column " + std::to_string(atom.column) + " of " +
-                                     std::to_string(n_columns));
+                    throw InputError("a template looks at column ", atom.column, " of ", n_columns);
                 if (atom.offset < -16 || atom.offset > 16) throw InputError("templates look at most 16 words away");
             }
         }
@@ -47,11 +46,11 @@ ArcKeys::ArcKeys(const std::vector<ArcTemplate>& templates, const ArcTokens& tok
     : templates_(templates), tokens_(tokens) {
     check_templates(templates, tokens.num_columns());
     for (Index t = 0; t < len(templates.size()); ++t) {
-        const ArcTemplate& each = templates[idx(t)];
+        const ArcTemplate& each = templates[t];
         if (each.between >= 0) {
             betweens_.push_back(t);
             const auto same = std::find(columns_.begin(), columns_.end(), each.between);
-            same_column_.push_back(idx(same - columns_.begin()));
+            same_column_.push_back(same - columns_.begin());
             if (same == columns_.end()) columns_.push_back(each.between);
         } else if (each.modifier.empty()) {
             heads_.push_back(t);
@@ -70,7 +69,7 @@ void ArcKeys::load(Index i) {
         out.clear();
         for (Index p = 0; p <= n_; ++p) {
             for (const Index t : which) {
-                const ArcTemplate& each = templates_[idx(t)];
+                const ArcTemplate& each = templates_[t];
                 out.push_back(head ? side_hash(each.head, tokens_, i, p, kHeadSide)
                                    : side_hash(each.modifier, tokens_, i, p, kModifierSide));
             }
@@ -87,57 +86,57 @@ void ArcKeys::load(Index i) {
 }
 
 void ArcKeys::load_between(Index i, Index column, std::vector<Between>& out) {
-    out.resize(idx(n_) + 1);
+    out.resize(n_ + 1);
     const auto add = [&](std::vector<Key>& values, Index position) {
         const Key value = mix(mix(tokens_.value(i, column, position) + kBetween));
         if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     };
     for (Index m = 1; m <= n_; ++m) {
-        Between& between = out[idx(m)];
+        Between& between = out[m];
         between.left.clear();
         between.right.clear();
-        between.seen.assign(idx(n_) + 1, 0);
+        between.seen.assign(n_ + 1, 0);
         for (Index h = m - 2; h >= 0; --h) {
             add(between.left, h + 1);
-            between.seen[idx(h)] = static_cast<std::uint32_t>(between.left.size());
+            between.seen[h] = static_cast<std::uint32_t>(between.left.size());
         }
         for (Index h = m + 2; h <= n_; ++h) {
             add(between.right, h - 1);
-            between.seen[idx(h)] = static_cast<std::uint32_t>(between.right.size());
+            between.seen[h] = static_cast<std::uint32_t>(between.right.size());
         }
     }
 }
 
 void ArcKeys::pair(Index h, Index m, std::vector<Key>& out) const {
     const std::size_t n = pairs_.size();
-    const Key* __restrict heads = pair_heads_.data() + idx(h) * n;
-    const Key* __restrict modifiers = pair_modifiers_.data() + idx(m) * n;
+    const Key* __restrict heads = pair_heads_.data() + h * n;
+    const Key* __restrict modifiers = pair_modifiers_.data() + m * n;
     const std::size_t first = out.size();
     out.resize(first + n);
     Key* __restrict keys = out.data() + first;
     for (std::size_t t = 0; t < n; ++t) keys[t] = heads[t] + modifiers[t];
     const std::size_t nb = betweens_.size();
     for (std::size_t b = 0; b < nb; ++b) {
-        const Between& between = between_[same_column_[b]][idx(m)];
+        const Between& between = between_[same_column_[b]][m];
         const std::vector<Key>& values = h < m ? between.left : between.right;
-        const Key sides = between_heads_[idx(h) * nb + b] + between_modifiers_[idx(m) * nb + b];
-        for (std::uint32_t k = 0; k < between.seen[idx(h)]; ++k) out.push_back(sides + values[k]);
+        const Key sides = between_heads_[h * nb + b] + between_modifiers_[m * nb + b];
+        for (std::uint32_t k = 0; k < between.seen[h]; ++k) out.push_back(sides + values[k]);
     }
 }
 
 void ArcKeys::head(Index h, std::vector<Key>& out) const {
     const std::size_t n = heads_.size();
-    out.insert(out.end(), head_sides_.begin() + len(idx(h) * n), head_sides_.begin() + len((idx(h) + 1) * n));
+    out.insert(out.end(), head_sides_.begin() + len(h * n), head_sides_.begin() + len((h + 1) * n));
 }
 
 void ArcKeys::head(Index h, Index bin, std::vector<Key>& out) const {
     const std::size_t n = heads_.size();
-    for (std::size_t t = 0; t < n; ++t) out.push_back(head_sides_[idx(h) * n + t] + bins_[idx(bin)]);
+    for (std::size_t t = 0; t < n; ++t) out.push_back(head_sides_[h * n + t] + bins_[bin]);
 }
 
 void ArcKeys::modifier(Index m, Index bin, std::vector<Key>& out) const {
     const std::size_t n = modifiers_.size();
-    for (std::size_t t = 0; t < n; ++t) out.push_back(modifier_sides_[idx(m) * n + t] + bins_[idx(bin)]);
+    for (std::size_t t = 0; t < n; ++t) out.push_back(modifier_sides_[m * n + t] + bins_[bin]);
 }
 
 void ArcKeys::arc(Index h, Index m, std::vector<Key>& out) const {
@@ -145,7 +144,7 @@ void ArcKeys::arc(Index h, Index m, std::vector<Key>& out) const {
     const std::size_t first = out.size();
     pair(h, m, out);
     const std::size_t plain = out.size();
-    for (std::size_t k = first; k < plain; ++k) out.push_back(out[k] + bins_[idx(bin)]);
+    for (std::size_t k = first; k < plain; ++k) out.push_back(out[k] + bins_[bin]);
     head(h, out);
     head(h, bin, out);
     modifier(m, bin, out);
@@ -171,14 +170,14 @@ void ArcKeys::all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends
     const Index half = ArcDistance::kBins / 2;
     for (Index h = 0; h <= n_; ++h) {
         for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
-            const Index m = bin < half ? h + ArcDistance::kLowest[idx(bin)] : h - ArcDistance::kLowest[idx(bin - half)];
+            const Index m = bin < half ? h + ArcDistance::kLowest[bin] : h - ArcDistance::kLowest[bin - half];
             if (m >= 1 && m <= n_) head(h, bin, out);
             end();
         }
     }
     for (Index m = 1; m <= n_; ++m) {
         for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
-            const Index h = bin < half ? m - ArcDistance::kLowest[idx(bin)] : m + ArcDistance::kLowest[idx(bin - half)];
+            const Index h = bin < half ? m - ArcDistance::kLowest[bin] : m + ArcDistance::kLowest[bin - half];
             if (h >= 0 && h <= n_) modifier(m, bin, out);
             end();
         }

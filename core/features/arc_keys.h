@@ -41,7 +41,7 @@ class ArcDistance {
     static Index bin(Index h, Index m) {
         constexpr std::array<std::uint8_t, 12> kBinOf = {0, 0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6};
         const Index distance = h < m ? m - h : h - m;
-        return kBinOf[idx(distance < 11 ? distance : 11)] + (h < m ? 0 : 7);
+        return kBinOf[distance < 11 ? distance : 11] + (h < m ? 0 : 7);
     }
 };
 
@@ -71,7 +71,7 @@ class ArcKeys {
     void load(Index i);
     Index length() const { return n_; }
 
-    Key with_bin(Index bin) const { return bins_[idx(bin)]; }
+    Key with_bin(Index bin) const { return bins_[bin]; }
 
     // Each appends a row's keys; pair() without those that have direction and distance.
     void pair(Index h, Index m, std::vector<Key>& out) const;

@@ -31,14 +31,13 @@ double row_sum(const Number* members, std::size_t n, const double* values) {
 }
 
 // out[arc] = its rows' values
-void spread(const ArcRows& rows, const double* values, double scale, double* out) {
+void spread(const ArcRows& rows, const double* values, double* out) {
     for (Index m = 1; m <= rows.n; ++m) {
         double* to = out + (m - 1) * (rows.n + 1);
         const double* pairs = values + (m - 1) * (rows.n + 1);
         for (Index h = 0; h <= rows.n; ++h) {
             const Index bin = ArcDistance::bin(h, m);
-            to[h] =
-                scale * (pairs[h] + values[rows.head(h)] + values[rows.head(h, bin)] + values[rows.modifier(m, bin)]);
+            to[h] = pairs[h] + values[rows.head(h)] + values[rows.head(h, bin)] + values[rows.modifier(m, bin)];
         }
         to[m] = 0.0;
     }
@@ -118,7 +117,7 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
       index_(std::move(index)),
       scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     check_templates(templates_, tokens_->num_columns());
-    blocks_.resize(idx(num_examples()));
+    blocks_.resize(num_examples());
     if (memory_limit <= 0) return;
     // In chunks, so that which blocks are kept does not depend on the threads.
     constexpr Index kChunk = 256;
@@ -128,12 +127,12 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
             auto block = std::make_unique<Block>();
             ScratchPool<Scratch>::Lease lease(*scratch_);
             make_block(first + k, *lease, *block);
-            blocks_[idx(first + k)] = std::move(block);
+            blocks_[first + k] = std::move(block);
         });
         for (Index i = first; i < first + n; ++i) {
-            const double bytes = blocks_[idx(i)]->bytes();
+            const double bytes = blocks_[i]->bytes();
             if (cached_bytes_ + bytes > memory_limit) {
-                for (Index j = i; j < first + n; ++j) blocks_[idx(j)].reset();
+                for (Index j = i; j < first + n; ++j) blocks_[j].reset();
                 return;
             }
             cached_bytes_ += bytes;
@@ -163,12 +162,12 @@ void ArcMap::look_up(Index i, Scratch& s) const {
         k = 0;
         for (Index h = 0; h <= n; ++h) {
             const Key with = keys.with_bin(ArcDistance::bin(h, m));
-            for (; k < s.plain_ends[idx(h)]; ++k) {
+            for (; k < s.plain_ends[h]; ++k) {
                 s.keys[kept] = s.keys[k] + with;
                 s.plain_ids[kept] = s.plain_ids[k];
                 kept += s.plain_ids[k] != ArcIndex::kUnknown;
             }
-            s.plain_ends[idx(h)] = static_cast<std::uint32_t>(kept);
+            s.plain_ends[h] = static_cast<std::uint32_t>(kept);
         }
         s.found.resize(kept);
         index_->find(s.keys.data(), kept, s.found.data());
@@ -183,7 +182,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
             s.ends.push_back(static_cast<std::uint32_t>(used));
         }
         if (used >= std::numeric_limits<std::uint32_t>::max() / 2)
-            throw InputError("sentence " + std::to_string(i) + " has too many arcs");
+            throw InputError("sentence ", i, " has too many arcs");
     }
     keys.all_others(s.keys, s.plain_ends);
     s.found.resize(s.keys.size());
@@ -228,21 +227,17 @@ void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
 }
 
 const ArcMap::Block& ArcMap::block(Index i, Scratch& s) const {
-    if (blocks_[idx(i)]) return *blocks_[idx(i)];
+    if (blocks_[i]) return *blocks_[i];
     make_block(i, s, s.block);
     return s.block;
 }
 
-double ArcMap::dot(const double* w, const double* v, int, Interrupt&) const {
-    return partwise::dot(w, v, num_weights());
-}
-
-void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
+void ArcMap::scores(Index i, const double* w, double* out) const {
     ScratchPool<Scratch>::Lease lease(*scratch_);
     Scratch& s = *lease;
     const ArcRows rows{tokens_->length(i)};
-    s.rows.resize(idx(rows.size()));
-    if (const Block* kept = blocks_[idx(i)].get()) {
+    s.rows.resize(rows.size());
+    if (const Block* kept = blocks_[i].get()) {
         const std::size_t n = kept->ids.size();
         if (s.values.size() < n) s.values.resize(n, 0.0);
         const std::uint32_t* __restrict ids = kept->ids.data();
@@ -275,7 +270,7 @@ void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
             s.rows[r] = a + b;
         }
     }
-    spread(rows, s.rows.data(), scale, out);
+    spread(rows, s.rows.data(), out);
 }
 
 template <class Sink>
@@ -284,7 +279,7 @@ void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
     Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
-    s.rows.resize(idx(rows.size()));
+    s.rows.resize(rows.size());
     if (!collect(rows, slots, s.rows.data())) return;
     if (s.values.size() < b.ids.size()) s.values.resize(b.ids.size(), 0.0);
     double* __restrict values = s.values.data();
@@ -327,17 +322,15 @@ Added ArcMap::add_transpose_shrunk(Index i, const double* slots, double scale, c
     return Added::of(sums, scale);
 }
 
-void ArcMap::project(Index i, const double* slots, SparseVector& out) const {
-    out.clear();
+void ArcMap::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
     visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
         for (std::size_t k = 0; k < ids.size(); ++k) {
-            if (values[k] != 0.0) out.append(ids[k], values + k, 1);
+            if (values[k] != 0.0) out.append(first + ids[k], values + k, 1);
         }
     });
-    out.finish();
 }
 
-void ArcMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
+void ArcMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
     ScratchPool<Scratch>::Lease lease(*scratch_);
     Scratch& s = *lease;
     const Block& b = block(i, s);
@@ -349,10 +342,10 @@ void ArcMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) c
         if (h != m) {
             const Index bin = ArcDistance::bin(h, m);
             const auto all = {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)};
-            for (const Index r : all) b.for_each_member(idx(r), [&](std::size_t k) { s.values[k] += 1.0; });
+            for (const Index r : all) b.for_each_member(r, [&](std::size_t k) { s.values[k] += 1.0; });
             for (const Index r : all) {
-                b.for_each_member(idx(r),
-                                  [&](std::size_t k) { out.append(b.ids[k], std::exchange(s.values[k], 0.0)); });
+                b.for_each_member(
+                    r, [&](std::size_t k) { out.append(first + b.ids[k], std::exchange(s.values[k], 0.0)); });
             }
         }
         out.finish_row();
@@ -376,8 +369,8 @@ double ArcMap::psi2_bound(Index i) const {
     std::vector<double> most(b.ids.size(), 0.0);       // K_f
     std::vector<double> here(b.ids.size(), 0.0);       // of one arc
     std::vector<double> best_here(b.ids.size(), 0.0);  // of one modifier's arcs
-    std::vector<std::pair<const std::uint16_t*, std::size_t>> small(idx(rows.size()));
-    std::vector<std::pair<const std::uint32_t*, std::size_t>> large(idx(rows.size()));
+    std::vector<std::pair<const std::uint16_t*, std::size_t>> small(rows.size());
+    std::vector<std::pair<const std::uint32_t*, std::size_t>> large(rows.size());
     b.for_each_row([&](std::size_t r, const auto* members, std::size_t size) {
         if constexpr (sizeof(*members) == 2) {
             small[r] = {members, size};
@@ -388,8 +381,8 @@ double ArcMap::psi2_bound(Index i) const {
     const auto for_each_feature = [&](Index h, Index m, auto&& f) {
         const Index bin = ArcDistance::bin(h, m);
         for (const Index r : {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)}) {
-            for (std::size_t k = 0; k < small[idx(r)].second; ++k) f(small[idx(r)].first[k]);
-            for (std::size_t k = 0; k < large[idx(r)].second; ++k) f(large[idx(r)].first[k]);
+            for (std::size_t k = 0; k < small[r].second; ++k) f(small[r].first[k]);
+            for (std::size_t k = 0; k < large[r].second; ++k) f(large[r].first[k]);
         }
     };
     for (Index m = 1; m <= rows.n; ++m) {
@@ -449,7 +442,7 @@ double ArcMap::features_per_arc() const {
         const ArcRows rows{tokens_->length(i)};
         arcs += rows.n * rows.n;
         look_up(i, s);
-        const auto size = [&](Index r) { return Index{s.ends[idx(r)]} - (r > 0 ? Index{s.ends[idx(r) - 1]} : 0); };
+        const auto size = [&](Index r) { return Index{s.ends[r]} - (r > 0 ? Index{s.ends[r - 1]} : 0); };
         for (Index m = 1; m <= rows.n; ++m) {
             for (Index h = 0; h <= rows.n; ++h) {
                 const Index bin = ArcDistance::bin(h, m);

@@ -25,12 +25,11 @@ class ArcMap final : public FeatureMap {
     Index num_examples() const override { return tokens_->num_sentences(); }
     Index num_weights() const override { return index_->num_weights(); }
     Index num_slots(Index i) const override { return tokens_->length(i) * (tokens_->length(i) + 1); }
-    double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
-    void scores(Index i, const double* w, double scale, double* out) const override;
+    void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
-    void project(Index i, const double* slots, SparseVector& out) const override;
-    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     double reach(Index i) const override;

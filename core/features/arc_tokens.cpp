@@ -24,14 +24,14 @@ ArcTokens::ArcTokens(std::vector<Index> lengths, const std::vector<std::string_v
     : lengths_(std::move(lengths)) {
     offsets_.push_back(0);
     for (std::size_t i = 0; i < lengths_.size(); ++i) {
-        if (lengths_[i] < 1) throw InputError("sentence " + std::to_string(i) + " has no words");
+        if (lengths_[i] < 1) throw InputError("sentence ", i, " has no words");
         if (lengths_[i] > kMostValues) too_large("the number of words");
         checked_product(lengths_[i], lengths_[i] + 1, "the number of a sentence's arcs");
         offsets_.push_back(checked_sum(offsets_.back(), lengths_[i], "the number of words"));
     }
     for (const std::string_view text : columns) {
         std::vector<Key>& values = columns_.emplace_back();
-        values.reserve(idx(num_words()));
+        values.reserve(num_words());
         std::size_t begin = 0;
         while (begin < text.size()) {
             const std::size_t end = text.find('\0', begin);
@@ -40,14 +40,13 @@ ArcTokens::ArcTokens(std::vector<Index> lengths, const std::vector<std::string_v
             begin = end + 1;
         }
         if (len(values.size()) != num_words()) {
-            throw InputError("a column has " + std::to_string(values.size()) + " values, there are " +
-                             std::to_string(num_words()) + " words");
+            throw InputError("a column has ", values.size(), " values, there are ", num_words(), " words");
         }
     }
 }
 
 bool ArcTokens::varies(Index column) const {
-    const std::vector<Key>& values = columns_[idx(column)];
+    const std::vector<Key>& values = columns_[column];
     return std::any_of(values.begin(), values.end(), [&](Key value) { return value != values.front(); });
 }
 

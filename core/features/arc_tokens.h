@@ -32,14 +32,14 @@ class ArcTokens {
 
     Index num_sentences() const { return len(lengths_.size()); }
     Index num_columns() const { return len(columns_.size()); }
-    Index length(Index i) const { return lengths_[idx(i)]; }
+    Index length(Index i) const { return lengths_[i]; }
     Index num_words() const { return offsets_.back(); }
-    Index offset(Index i) const { return offsets_[idx(i)]; }
+    Index offset(Index i) const { return offsets_[i]; }
     // The value at a position: words are 1..n, the root is 0, all else is outside.
     Key value(Index i, Index column, Index position) const {
         if (position == 0) return kRoot;
-        if (position < 0 || position > lengths_[idx(i)]) return kOutside;
-        return columns_[idx(column)][idx(offsets_[idx(i)] + position - 1)];
+        if (position < 0 || position > lengths_[i]) return kOutside;
+        return columns_[column][offsets_[i] + position - 1];
     }
     // Whether a column has more than one value.
     bool varies(Index column) const;

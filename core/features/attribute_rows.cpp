@@ -4,11 +4,72 @@
 #include <type_traits>
 #include <utility>
 
-#include "features/row_sinks.h"
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
+#include "support/sizes.h"
+#include "support/vector_math.h"
 
 namespace partwise {
+
+namespace {
+
+void check(const RowLayout& layout, const AttributeTable& table) {
+    check_pointers(table.row_ptr, len(table.attributes.size()), "row_ptr");
+    check_pointers(table.example_ptr, len(table.row_ptr.size()) - 1, "example_ptr");
+    if (!table.values.empty() && table.values.size() != table.attributes.size()) {
+        throw InputError("values must have one value per attribute");
+    }
+    check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[k]); });
+    // Extremes first: that is a loop of vector instructions.
+    Index low = -1;
+    Index high = -1;
+    for (const Index attribute : table.attributes) {
+        low = std::min(low, attribute);
+        high = std::max(high, attribute);
+    }
+    if (low < -1 || high >= layout.num_attributes()) {
+        throw InputError("attribute ", low < -1 ? low : high, " is out of range");
+    }
+    if (layout.num_weights() > Index{0xFFFFFFFF}) throw InputError("more than 2^32 weights in one segment");
+}
+
+}  // namespace
+
+bool has_single_rows(const AttributeTable& table) {
+    const auto ptr = table.example_ptr;
+    for (std::size_t i = 1; i < ptr.size(); ++i) {
+        if (ptr[i] - ptr[i - 1] != 1) return false;
+    }
+    return true;
+}
+
+Index longest_row(std::span<const Index> row_ptr) {
+    Index longest = 0;
+    for (std::size_t p = 1; p < row_ptr.size(); ++p) longest = std::max(longest, row_ptr[p] - row_ptr[p - 1]);
+    return longest;
+}
+
+AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
+    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)), use_(std::move(use)) {}
+
+std::unique_ptr<AttributeSegment> AttributeSegment::make(std::shared_ptr<const RowLayout> layout,
+                                                         const AttributeTable& table, bool once, RowUse use) {
+    check(*layout, table);
+    if (use.uses < 1) throw InputError("uses must be at least 1");
+    if (!use.parts.empty() && use.parts.size() + 1 != table.example_ptr.size()) {
+        throw InputError("parts must have one value per example");
+    }
+    for (const Index n : use.parts) {
+        if (n < 0) throw InputError("parts must not be negative");
+    }
+    if (once) {  // whatever the other examples are like: the bits of one must not depend on them
+        return std::make_unique<PassingRows>(std::move(layout), table, std::move(use));
+    }
+    if (has_single_rows(table) && layout->all_full()) {
+        return std::make_unique<SingleRows>(std::move(layout), table, std::move(use));
+    }
+    return std::make_unique<AttributeRows>(std::move(layout), table, std::move(use));
+}
 
 namespace {
 
@@ -68,13 +129,128 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
     pass(kRowBits + kAttributeBits);
 }
 
+// What becomes of v = A' slots when AttributeRows hands it over. row(): a whole row of `width` values; one(): a single
+// weight's value. Sums over rows are kept column by column and added up at the end: a horizontal sum per row would cost
+// more than the row itself. Unnamed, like all that is used here only: it is always put in line, which batch sums gain a
+// tenth from.
+
+// Sums side by side for rows of this width (0: not known to the compiler).
+constexpr int lanes(int width) { return width > 0 ? width : 1; }
+
+template <int W>
+struct AddSink {
+    static constexpr int kLanes = lanes(W);
+    double scale;
+    double* w;
+    double norms[kLanes] = {};
+    double products[kLanes] = {};
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void row(Index at, const double* __restrict v, Index width) {
+        double* __restrict target = w + at;
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) {
+                norms[b] += v[b] * v[b];
+                products[b] += v[b] * target[b];
+                target[b] += scale * v[b];
+            }
+        } else {
+            norms[0] += norm2(v, width);
+            products[0] += dot(v, target, width);
+            axpy(scale, v, target, width);
+        }
+    }
+    void one(Index at, double v) {
+        norms[0] += v * v;
+        products[0] += v * w[at];
+        w[at] += scale * v;
+    }
+    Added added() const {
+        Added sum;
+        for (int b = 0; b < kLanes; ++b) sum += {norms[b], products[b]};
+        return sum;
+    }
+};
+
+// The same under an elastic net.
+template <int W>
+struct ShrinkSink {
+    double scale;
+    double* u;
+    double* w;
+    Shrinking<lanes(W)> sums;
+
+    void prefetch(Index at) const {
+        __builtin_prefetch(u + at, 1);
+        __builtin_prefetch(w + at, 1);
+    }
+    void row(Index at, const double* __restrict v, Index width) {
+        double* __restrict target = u + at;
+        double* __restrict weights = w + at;
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) sums.move(b, scale * v[b], target[b], weights[b]);
+        } else {
+            for (Index b = 0; b < width; ++b) sums.move(0, scale * v[b], target[b], weights[b]);
+        }
+    }
+    void one(Index at, double v) { sums.move(0, scale * v, u[at], w[at]); }
+};
+
+// Adds and measures nothing.
+template <int W>
+struct PlainSink {
+    double* w;
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void row(Index at, const double* __restrict v, Index width) const {
+        double* __restrict target = w + at;
+        if constexpr (W > 0) {
+#pragma omp simd
+            for (int b = 0; b < W; ++b) target[b] += v[b];
+        } else {
+            axpy(1.0, v, target, width);
+        }
+    }
+    void one(Index at, double v) const { w[at] += v; }
+};
+
+template <int W>
+struct NormSink {
+    static constexpr int kLanes = lanes(W);
+    double norms[kLanes] = {};
+
+    void prefetch(Index) const {}
+    void row(Index, const double* __restrict v, Index width) {
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) norms[b] += v[b] * v[b];
+        } else {
+            norms[0] += norm2(v, width);
+        }
+    }
+    void one(Index, double v) { norms[0] += v * v; }
+    double sum() const {
+        double total = 0;
+        for (int b = 0; b < kLanes; ++b) total += norms[b];
+        return total;
+    }
+};
+
+struct ProjectSink {
+    Index first;
+    SparseVector& out;
+
+    void prefetch(Index) const {}
+    void row(Index at, const double* v, Index width) const { out.append(first + at, v, width); }
+    void one(Index at, double v) const { out.append(first + at, &v, 1); }
+};
+
 }  // namespace
 
 AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
-    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)), use_(std::move(use)) {
+    : AttributeSegment(std::move(layout), table, std::move(use)) {
     const auto& [example_ptr, row_ptr, attributes, values] = table;
     const Index n = len(example_ptr.size()) - 1;
-    n_rows_.reserve(idx(n));
+    n_rows_.reserve(n);
     group_ptr_.assign(1, 0);
     entry_ptr_.assign(1, 0);
     rows_.reserve(attributes.size());
@@ -98,17 +274,17 @@ void AttributeRows::add_examples(const AttributeTable& table) {
         const Index first = example_ptr[i];
         const Index last = example_ptr[i + 1];
         entries.clear();
-        const Index end = row_ptr[idx(last)];
+        const Index end = row_ptr[last];
         for (Index p = first; p < last; ++p) {
-            for (Index k = row_ptr[idx(p)]; k < row_ptr[idx(p) + 1]; ++k) {
-                if (k + kAhead < end && attributes[idx(k + kAhead)] >= 0) {
-                    __builtin_prefetch(&layout_->row(attributes[idx(k + kAhead)]));
+            for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
+                if (k + kAhead < end && attributes[k + kAhead] >= 0) {
+                    __builtin_prefetch(&layout_->row(attributes[k + kAhead]));
                 }
-                const Index attribute = attributes[idx(k)];
+                const Index attribute = attributes[k];
                 if (attribute < 0) continue;
                 const std::uint64_t key = entry_key(layout_->row(attribute).kind, attribute, p - first);
                 if constexpr (std::is_same_v<Entry, KeyAndValue>) {
-                    entries.push_back({key, values[idx(k)]});
+                    entries.push_back({key, values[k]});
                 } else {
                     entries.push_back(key);
                 }
@@ -145,7 +321,7 @@ void AttributeRows::add_examples(const AttributeTable& table) {
 AttributeRows::Groups AttributeRows::groups_of(Index i) const {
     const Index* ends = group_ptr_.data() + 3 * i;
     const Group* all = groups_.data();
-    const Index entry = entry_ptr_[idx(i)];
+    const Index entry = entry_ptr_[i];
     return {all + ends[0], all + ends[1],        all + ends[2],
             all + ends[3], rows_.data() + entry, values_.empty() ? nullptr : values_.data() + entry};
 }
@@ -207,7 +383,7 @@ void AttributeRows::visit(Index i, const double* __restrict slots, Sink& sink) c
     const Index width = W > 0 ? W : layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
     auto [full, masked, sparse, end, rows, values] = groups_of(i);
-    std::vector<double> long_row(W > 0 ? 0 : idx(width));
+    std::vector<double> long_row(W > 0 ? 0 : width);
     for (const Group* g = full; g < sparse; ++g) {
         if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
         double short_row[W > 0 ? W : 1];
@@ -301,7 +477,7 @@ void AttributeRows::add_squares_of(Index begin, Index end, const double* slots, 
     Segment::add_squares_of(begin, end, slots, w);
 }
 
-void AttributeRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
+void AttributeRows::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
     ProjectSink sink{first, out};
     dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
 }
@@ -310,11 +486,11 @@ void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first
     const Index width = layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
     // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
-    std::vector<std::uint32_t> place(idx(n_rows_[idx(i)]), 0);
+    std::vector<std::uint32_t> place(n_rows_[i], 0);
     std::vector<std::uint32_t> size(place.size(), 0);
     std::vector<std::int32_t> column(slots.size());
     for (std::uint32_t q = 0; q < slots.size(); ++q) {
-        const std::size_t t = idx(slots[q] / width);
+        const std::size_t t = slots[q] / width;
         column[q] = static_cast<std::int32_t>(slots[q] % width);
         if (size[t]++ == 0) place[t] = q;
     }
@@ -323,8 +499,8 @@ void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first
     for (const Group* g = full; g < end; ++g) {
         for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
             const double x = value ? *value++ : 1.0;
-            const std::uint32_t begin = place[idx(*row)];
-            for (std::uint32_t q = begin; q < begin + size[idx(*row)]; ++q) {
+            const std::uint32_t begin = place[*row];
+            for (std::uint32_t q = begin; q < begin + size[*row]; ++q) {
                 const std::int32_t b = column[q];
                 if (g < masked || (g < sparse && layout_->all_present()[Index{g->offset} + b])) {
                     rows.add(q, first + g->offset + b, x);

@@ -57,7 +57,7 @@ template <class F>
 void DenseSegment::visit(Index row, Index n_rows, const double* slots, F&& f) const {
     const Index run = std::min(std::clamp<Index>(kRunWeights / width_, 8, kInputs), rows_.n_inputs);
     double room[kRows * kInputs];
-    std::vector<double> v(idx(run * width_));
+    std::vector<double> v(run * width_);
     for (Index j = 0; j < rows_.n_inputs; j += run) {
         const Index n = std::min(run, rows_.n_inputs - j);
         fill(v.data(), n * width_, 0.0);
@@ -74,8 +74,8 @@ void DenseSegment::visit(Index row, Index n_rows, const double* slots, F&& f) co
 void DenseSegment::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
 
 void DenseSegment::scores_of(Index begin, Index end, const double* w, double* out) const {
-    const Index last = example_ptr_[idx(end)];
-    for (Index row = example_ptr_[idx(begin)]; row < last; row += kRows, out += kRows * width_) {
+    const Index last = example_ptr_[end];
+    for (Index row = example_ptr_[begin]; row < last; row += kRows, out += kRows * width_) {
         const Index n = std::min(kRows, last - row);
         if (n == 1) {
             scores_of_row(row, w, out);
@@ -87,7 +87,7 @@ void DenseSegment::scores_of(Index begin, Index end, const double* w, double* ou
 
 void DenseSegment::scores_of_rows(Index row, Index n, const double* w, double* out) const {
     const Index size = n * width_;
-    std::vector<double> sums(idx(kParts * size), 0.0);
+    std::vector<double> sums(kParts * size, 0.0);
     double room[kRows * kInputs];
     for (Index k = 0; k < kParts; ++k) {
         const Index end = part(k + 1, rows_.n_inputs);
@@ -133,9 +133,9 @@ void DenseSegment::scores_of_row(Index row, const double* __restrict w, double* 
 }
 
 Added DenseSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    if (n_rows(i) == 1) return add_row(example_ptr_[idx(i)], slots, scale, w);
+    if (n_rows(i) == 1) return add_row(example_ptr_[i], slots, scale, w);
     Added added;
-    visit(example_ptr_[idx(i)], n_rows(i), slots, [&](Index first, const double* v, Index n) {
+    visit(example_ptr_[i], n_rows(i), slots, [&](Index first, const double* v, Index n) {
         added += {norm2(v, n), dot(w + first, v, n)};
         axpy(scale, v, w + first, n);
     });
@@ -176,29 +176,28 @@ Added DenseSegment::add_row(Index row, const double* __restrict slots, double sc
 
 void DenseSegment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     constexpr Index kMostRows = 64;  // added up before they are added to w
-    const Index last = example_ptr_[idx(end)];
-    for (Index row = example_ptr_[idx(begin)]; row < last; row += kMostRows, slots += kMostRows * width_) {
+    const Index last = example_ptr_[end];
+    for (Index row = example_ptr_[begin]; row < last; row += kMostRows, slots += kMostRows * width_) {
         visit(row, std::min(kMostRows, last - row), slots,
               [&](Index first, const double* v, Index n) { axpy(1.0, v, w + first, n); });
     }
 }
 
 void DenseSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    for (Index row = example_ptr_[idx(begin)]; row < example_ptr_[idx(end)]; ++row, slots += width_) {
+    for (Index row = example_ptr_[begin]; row < example_ptr_[end]; ++row, slots += width_) {
         read(row, [&](Index first, const double* x, Index n) {
             for (Index j = 0; j < n; ++j) axpy(x[j] * x[j], slots, w + (first + j) * width_, width_);
         });
     }
 }
 
-void DenseSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    visit(example_ptr_[idx(i)], n_rows(i), slots,
-          [&](Index at, const double* v, Index n) { out.append(first + at, v, n); });
+void DenseSegment::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
+    visit(example_ptr_[i], n_rows(i), slots, [&](Index at, const double* v, Index n) { out.append(first + at, v, n); });
 }
 
 void DenseSegment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
     for (const Index r : slots) {
-        read(example_ptr_[idx(i)] + r / width_, [&](Index input, const double* x, Index n) {
+        read(example_ptr_[i] + r / width_, [&](Index input, const double* x, Index n) {
             for (Index j = 0; j < n; ++j) out.append(first + (input + j) * width_ + r % width_, x[j]);
         });
         out.finish_row();
@@ -208,18 +207,18 @@ void DenseSegment::slot_rows(Index i, std::span<const Index> slots, Index first,
 double DenseSegment::transpose_norm2(Index i, const double* slots) const {
     double sum = 0;
     if (n_rows(i) == 1) {
-        read(example_ptr_[idx(i)], [&](Index, const double* x, Index n) { sum += norm2(x, n); });
+        read(example_ptr_[i], [&](Index, const double* x, Index n) { sum += norm2(x, n); });
         return sum * norm2(slots, width_);
     }
-    visit(example_ptr_[idx(i)], n_rows(i), slots, [&](Index, const double* v, Index n) { sum += norm2(v, n); });
+    visit(example_ptr_[i], n_rows(i), slots, [&](Index, const double* v, Index n) { sum += norm2(v, n); });
     return sum;
 }
 
 double DenseSegment::psi2_bound(Index i) const {
-    std::vector<double> totals(idx(rows_.n_inputs), 0.0);
-    for (Index row = example_ptr_[idx(i)]; row < example_ptr_[idx(i) + 1]; ++row) {
+    std::vector<double> totals(rows_.n_inputs, 0.0);
+    for (Index row = example_ptr_[i]; row < example_ptr_[i + 1]; ++row) {
         read(row, [&](Index first, const double* x, Index n) {
-            for (Index j = 0; j < n; ++j) totals[idx(first + j)] += std::abs(x[j]);
+            for (Index j = 0; j < n; ++j) totals[first + j] += std::abs(x[j]);
         });
     }
     return 2.0 * norm2(totals.data(), rows_.n_inputs);

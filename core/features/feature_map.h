@@ -2,16 +2,61 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "features/columns.h"
-#include "features/packed_rows.h"
 #include "features/shrunk_weights.h"
-#include "features/sparse_vector.h"
+#include "features/sparse_rows.h"
 #include "support/parallel.h"
 #include "support/types.h"
 
 namespace partwise {
+
+// One feature: the cells (example, slot) where its value f_t is not 0, by example. Somebody else stores the arrays.
+struct Column {
+    Index weight;                  // which weight it is
+    Index slot;                    // the slot of all its cells (then an example occurs once), or -1: see `slots`
+    Index size;                    // number of cells
+    const std::int32_t* examples;  // ascending
+    const std::int32_t* slots;     // null if all are `slot`
+    const double* values;          // null if all are 1
+    double lowest;                 // over its cells
+    double highest;
+};
+
+inline double value_at(const Column& c, Index k) { return c.values ? c.values[k] : 1.0; }
+
+// f(example, its first cell, one past its last) for each example of a column.
+template <class F>
+void for_each_example(const Column& c, F&& f) {
+    for (Index k = 0; k < c.size;) {
+        const Index first = k;
+        while (k < c.size && c.examples[k] == c.examples[first]) ++k;
+        f(Index{c.examples[first]}, first, k);
+    }
+}
+
+class ColumnAccess {
+   public:
+    virtual ~ColumnAccess() = default;
+
+    // Weights that are padding have no column. The order is a good one to visit them in.
+    virtual Index num_columns() const = 0;
+    virtual Column column(Index k) const = 0;
+    // column(k).weight of every k.
+    virtual std::span<const Index> weights() const = 0;
+    // Slots of every example.
+    virtual Index width() const = 0;
+    // Cells of all columns together.
+    virtual Index num_cells() const = 0;
+    // Whether every value is 1.
+    virtual bool binary() const = 0;
+    // The weight of a feature with a negative value, -1 if there is none.
+    virtual Index negative() const = 0;
+    // A feature's name in messages.
+    virtual std::string describe(Index weight) const = 0;
+};
 
 // What comes for free when v = A' slots is added to w.
 struct Added {
@@ -46,9 +91,9 @@ class FeatureMap {
     // coefficients of a basis known by its inner products alone (kernels): sums and multiples still mean what they say.
     virtual bool explicit_weights() const { return true; }
     // <w, v> in weight space; as much work as the scores of all examples where weights are not explicit.
-    virtual double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const = 0;
-    // out = scale * A_i w
-    virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
+    virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
+    // out = A_i w
+    virtual void scores(Index i, const double* w, double* out) const = 0;
     // w += scale * A_i' slots
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     // u += scale * A_i' slots, scale != 0, and w = soft(u, l1) / l2 on those rows. Explicit weights only.
@@ -61,9 +106,11 @@ class FeatureMap {
     // The same with the squares of A_i's entries: w_j += sum over r of A_rj^2 slots_r. Explicit weights only.
     virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
     // A_i' slots, merged; explicit weights only
-    virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
+    void project(Index i, const double* slots, SparseVector& out) const;
+    // Appends it as runs; `first` is added to the numbers of weights, here and below.
+    virtual void append_projection(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     // Appends the rows A_i' e_r of these slots, which ascend; explicit weights only
-    virtual void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const;
+    virtual void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const;
     // |A_i' slots|^2
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     // out_r = |A_i' e_r|^2 of every slot r
@@ -77,38 +124,16 @@ class FeatureMap {
     virtual Index row_length() const = 0;
     // Capability "column access": null without it.
     virtual const ColumnAccess* columns() const { return nullptr; }
+
+   protected:
+    void need_explicit_weights() const;
 };
 
-// One run of the weights mapped to one run of every example's slots.
-class Segment {
-   public:
-    Segment() = default;
-    virtual ~Segment() = default;
-    Segment(const Segment&) = delete;
-    Segment& operator=(const Segment&) = delete;
-
-    virtual Index num_examples() const = 0;
-    virtual Index num_weights() const = 0;
-    virtual Index num_slots(Index i) const = 0;
-    virtual bool explicit_weights() const { return true; }
-    virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
-    virtual void scores(Index i, const double* w, double* out) const = 0;
-    virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
-    virtual Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const;
-    virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
-    virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
-    virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
-    // Appends runs; `first` is the segment's first weight.
-    virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
-    virtual void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const;
-    virtual double transpose_norm2(Index i, const double* slots) const = 0;
-    virtual void slot_norms2(Index i, double* out) const;
-    virtual double psi2_bound(Index i) const = 0;
-    virtual Index row_length() const = 0;
-};
+// A feature map that is stacked with others: one run of the weights, and one run of every example's slots.
+class Segment : public FeatureMap {};
 
 // Segments stacked: weights end to end, slots end to end.
-class LinearMap final : public FeatureMap {
+class LinearMap : public FeatureMap {
    public:
     explicit LinearMap(std::vector<std::shared_ptr<const Segment>> segments);
 
@@ -117,23 +142,23 @@ class LinearMap final : public FeatureMap {
     Index num_weights() const override { return num_weights_; }
     Index num_slots(Index i) const override;
     bool explicit_weights() const override { return explicit_weights_; }
-    double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
-    void scores(Index i, const double* w, double scale, double* out) const override;
+    double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
+    void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
-    void project(Index i, const double* slots, SparseVector& out) const override;
-    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override;
 
    private:
-    using SegmentSum = void (Segment::*)(Index begin, Index end, const double* slots, double* w) const;
-    void add_by_segment(Index begin, Index end, const double* slots, double* w, SegmentSum sum) const;
+    using Sum = void (FeatureMap::*)(Index begin, Index end, const double* slots, double* w) const;
+    void add_by_segment(Index begin, Index end, const double* slots, double* w, Sum sum) const;
 
     std::vector<std::shared_ptr<const Segment>> segments_;
     Index num_examples_ = 0;

@@ -73,8 +73,7 @@ DenseKernel::DenseKernel(KernelFunction function, DenseRows queries, DenseRows s
     function_.check();
     if (queries_.n_inputs < 1) throw InputError("dense rows need at least one input");
     if (support_.n_inputs != queries_.n_inputs) {
-        throw InputError("queries have " + std::to_string(queries_.n_inputs) + " inputs, the support has " +
-                         std::to_string(support_.n_inputs));
+        throw InputError("queries have ", queries_.n_inputs, " inputs, the support has ", support_.n_inputs);
     }
     for (const DenseRows* rows : {&queries_, &support_}) {
         if (!all_finite(rows->data, rows->n_rows * rows->n_inputs))
@@ -84,7 +83,7 @@ DenseKernel::DenseKernel(KernelFunction function, DenseRows queries, DenseRows s
             norms2.push_back(norm2(rows->data + p * rows->n_inputs, rows->n_inputs));
     }
     const Index d = support_.n_inputs;
-    panels_.assign(idx((support_.n_rows + kPanel - 1) / kPanel * kPanel * d), 0.0);
+    panels_.assign((support_.n_rows + kPanel - 1) / kPanel * kPanel * d, 0.0);
     for (Index p = 0; p < support_.n_rows; ++p) {
         double* panel = panels_.data() + p / kPanel * kPanel * d + p % kPanel;
         for (Index j = 0; j < d; ++j) panel[j * kPanel] = support_.data[p * d + j];
@@ -95,7 +94,7 @@ void DenseKernel::values(Index first, Index last, Index begin, Index end, double
     const Index d = queries_.n_inputs;
     const Index n = end - begin;
     const Index rows = last - first;
-    std::vector<double> block(idx(rows * kPanel));
+    std::vector<double> block(rows * kPanel);
     for (Index p = begin / kPanel * kPanel; p < end; p += kPanel) {
         multiply({queries_.data + first * d, d}, {panels_.data() + p * d, kPanel}, rows, d, kPanel, block.data(),
                  kPanel);
@@ -107,7 +106,7 @@ void DenseKernel::values(Index first, Index last, Index begin, Index end, double
     }
     for (Index t = 0; t < rows; ++t, out += n) {
         if (function_.of_distances() &&
-            function_.distances(out, n, query_norms2_[idx(first + t)], support_norms2_.data() + begin))
+            function_.distances(out, n, query_norms2_[first + t], support_norms2_.data() + begin))
             mend_distances(first + t, begin, end, out);
         function_.apply(out, n);
     }
@@ -120,7 +119,7 @@ void DenseKernel::mend_distances(Index query, Index begin, Index end, double* di
         const Index from = std::max(p, begin);
         const Index to = std::min(p + kPanel, end);
         const auto lost = [&](Index row) {
-            return function_.cancels(distances2[row - begin], query_norms2_[idx(query)] + support_norms2_[idx(row)]);
+            return function_.cancels(distances2[row - begin], query_norms2_[query] + support_norms2_[row]);
         };
         bool any = false;
         for (Index row = from; row < to; ++row) any |= lost(row);
@@ -163,10 +162,9 @@ SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std
     std::vector<std::pair<Index, double>> row;
     for (std::size_t p = 0; p + 1 < row_ptr.size(); ++p) {
         row.clear();
-        for (std::size_t e = idx(row_ptr[p]); e < idx(row_ptr[p + 1]); ++e) {
+        for (Index e = row_ptr[p]; e < row_ptr[p + 1]; ++e) {
             const Index a = attributes[e];
-            if (a < -1 || a >= num_attributes)
-                throw InputError("row " + std::to_string(p) + ": attribute " + std::to_string(a) + " is out of range");
+            if (a < -1 || a >= num_attributes) throw InputError("row ", p, ": attribute ", a, " is out of range");
             if (a >= 0) row.emplace_back(a, values.empty() ? 1.0 : values[e]);
         }
         std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -231,24 +229,24 @@ SparseKernel::SparseKernel(KernelFunction function, std::shared_ptr<const Sparse
     : function_(function),
       queries_(std::move(queries)),
       support_(support ? std::move(support) : queries_),
-      posting_ptr_(idx(queries_->num_attributes()) + 1, 0) {
+      posting_ptr_(queries_->num_attributes() + 1, 0) {
     function_.check();
     if (support_->num_attributes() != queries_->num_attributes()) {
-        throw InputError("queries have " + std::to_string(queries_->num_attributes()) +
-                         " attributes, the support has " + std::to_string(support_->num_attributes()));
+        throw InputError("queries have ", queries_->num_attributes(), " attributes, the support has ",
+                         support_->num_attributes());
     }
     for (Index p = 0; p < queries_->num_rows(); ++p) query_norms2_.push_back(queries_->norm2(p));
     for (Index p = 0; p < support_->num_rows(); ++p) {
         support_norms2_.push_back(support_->norm2(p));
-        for (const Index a : support_->attributes(p)) ++posting_ptr_[idx(a) + 1];
+        for (const Index a : support_->attributes(p)) ++posting_ptr_[a + 1];
     }
     std::partial_sum(posting_ptr_.begin(), posting_ptr_.end(), posting_ptr_.begin());
-    postings_.resize(idx(posting_ptr_.back()));
+    postings_.resize(posting_ptr_.back());
     std::vector<Index> next(posting_ptr_.begin(), posting_ptr_.end() - 1);
     for (Index p = 0; p < support_->num_rows(); ++p) {
         const auto a = support_->attributes(p);
         const auto v = support_->values(p);
-        for (std::size_t e = 0; e < a.size(); ++e) postings_[idx(next[idx(a[e])]++)] = {p, v[e]};
+        for (std::size_t e = 0; e < a.size(); ++e) postings_[next[a[e]]++] = {p, v[e]};
     }
 }
 
@@ -262,8 +260,8 @@ void SparseKernel::values(Index first, Index last, Index begin, Index end, doubl
             const auto a = queries_->attributes(t);
             const auto x = queries_->values(t);
             for (std::size_t e = 0; e < a.size(); ++e) {
-                const Posting* stop = postings_.data() + posting_ptr_[idx(a[e]) + 1];
-                const Posting* at = postings_.data() + posting_ptr_[idx(a[e])];
+                const Posting* stop = postings_.data() + posting_ptr_[a[e] + 1];
+                const Posting* at = postings_.data() + posting_ptr_[a[e]];
                 if (begin > 0)
                     at = std::lower_bound(at, stop, begin, [](const Posting& p, Index b) { return p.row < b; });
                 for (; at < stop && at->row < end; ++at) out[at->row - begin] += x[e] * at->value;
@@ -271,7 +269,7 @@ void SparseKernel::values(Index first, Index last, Index begin, Index end, doubl
         } else {
             for (Index p = 0; p < n; ++p) out[p] = queries_->dot(t, *support_, begin + p);
         }
-        const double norm2 = query_norms2_[idx(t)];
+        const double norm2 = query_norms2_[t];
         const double* norms2 = support_norms2_.data() + begin;
         if (function_.of_distances() && function_.distances(out, n, norm2, norms2)) {
             for (Index p = 0; p < n; ++p) {
@@ -304,8 +302,8 @@ double SparseKernel::psi2_bound(Index first, Index last, const double* gram) con
 
 StoredKernel::StoredKernel(DenseRows matrix, bool square) : matrix_(std::move(matrix)), square_(square) {
     if (square && matrix_.n_rows != matrix_.n_inputs) {
-        throw InputError("a kernel matrix of training rows must be square, this one has " +
-                         std::to_string(matrix_.n_rows) + " rows and " + std::to_string(matrix_.n_inputs) + " columns");
+        throw InputError("a kernel matrix of training rows must be square, this one has ", matrix_.n_rows, " rows and ",
+                         matrix_.n_inputs, " columns");
     }
     if (!all_finite(matrix_.data, matrix_.n_rows * matrix_.n_inputs))
         throw InputError("a kernel value is NaN or infinite");
@@ -329,7 +327,7 @@ void PlacedKernel::values(Index first, Index last, Index begin, Index end, doubl
     const Index n = end - begin;
     for (Index t = first; t < last; ++t, out += n) {
         for (Index p = 0; p < n; ++p) {
-            if (support_places_[idx(begin + p)] != query_places_[idx(t)]) out[p] = 0.0;
+            if (support_places_[begin + p] != query_places_[t]) out[p] = 0.0;
         }
     }
 }

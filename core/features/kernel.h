@@ -98,8 +98,8 @@ class SparseRows {
     double distance2(Index row, const SparseRows& other, Index other_row) const;
 
    private:
-    std::size_t begin(Index row) const { return idx(ptr_[idx(row)]); }
-    std::size_t size(Index row) const { return idx(ptr_[idx(row) + 1] - ptr_[idx(row)]); }
+    std::size_t begin(Index row) const { return ptr_[row]; }
+    std::size_t size(Index row) const { return ptr_[row + 1] - ptr_[row]; }
 
     Index num_attributes_;
     std::vector<Index> ptr_;

@@ -23,21 +23,20 @@ KernelSegment::KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<I
     const double needed = static_cast<double>(kernel_->num_queries()) * static_cast<double>(kernel_->num_support()) *
                           static_cast<double>(sizeof(double));
     if (needed > memory_limit && !recompute) {
-        throw InputError("the kernel matrix of " + std::to_string(kernel_->num_queries()) + " rows takes " +
-                         std::to_string(std::llround(needed / 1e6)) + " MB, above the memory limit of " +
-                         std::to_string(std::llround(memory_limit / 1e6)) +
+        throw InputError("the kernel matrix of ", kernel_->num_queries(), " rows takes ", std::llround(needed / 1e6),
+                         " MB, above the memory limit of ", std::llround(memory_limit / 1e6),
                          " MB: raise memory_limit, train on less data, or have what does not fit recomputed in "
                          "every pass (recompute)");
     }
     limit_ = static_cast<Index>(std::min(memory_limit, needed) / static_cast<double>(sizeof(double)));
-    cache_ = std::vector<std::atomic<const double*>>(idx(num_examples()));
+    cache_ = std::vector<std::atomic<const double*>>(num_examples());
     gram_ptr_.push_back(0);
     for (Index i = 0; i < num_examples(); ++i) gram_ptr_.push_back(gram_ptr_.back() + n_rows(i) * n_rows(i));
-    grams_.resize(idx(gram_ptr_.back()));
+    grams_.resize(gram_ptr_.back());
     for (Index i = 0; i < num_examples(); ++i) {
-        const Index first = example_ptr_[idx(i)];
-        const Index last = example_ptr_[idx(i) + 1];
-        kernel_->values(first, last, first, last, grams_.data() + gram_ptr_[idx(i)]);
+        const Index first = example_ptr_[i];
+        const Index last = example_ptr_[i + 1];
+        kernel_->values(first, last, first, last, grams_.data() + gram_ptr_[i]);
     }
 }
 
@@ -50,23 +49,23 @@ void KernelSegment::need_square() const {
 }
 
 const double* KernelSegment::keep(Index i) const {
-    if (const double* found = cache_[idx(i)].load(std::memory_order_acquire)) return found;
+    if (const double* found = cache_[i].load(std::memory_order_acquire)) return found;
     const Index n = kernel_->num_support();
     const Index size = n_rows(i) * n;
     if (kept_.fetch_add(size) + size > limit_) {
         kept_.fetch_sub(size);
         return nullptr;
     }
-    auto fresh = std::make_unique_for_overwrite<double[]>(idx(size));
-    kernel_->values(example_ptr_[idx(i)], example_ptr_[idx(i) + 1], 0, n, fresh.get());
+    auto fresh = std::make_unique_for_overwrite<double[]>(size);
+    kernel_->values(example_ptr_[i], example_ptr_[i + 1], 0, n, fresh.get());
     const double* none = nullptr;
-    if (cache_[idx(i)].compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
+    if (cache_[i].compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
     kept_.fetch_sub(size);  // another thread was faster
     return none;
 }
 
 const double* KernelSegment::rows(Index i, Index begin, std::vector<double>& scratch, Index& stride) const {
-    const Index first = example_ptr_[idx(i)];
+    const Index first = example_ptr_[i];
     const Index n = kernel_->num_support();
     stride = n;
     if (const double* stored = kernel_->stored(first)) return stored + begin;
@@ -74,7 +73,7 @@ const double* KernelSegment::rows(Index i, Index begin, std::vector<double>& scr
         if (const double* kept = keep(i)) return kept + begin;
     }
     stride = n - begin;
-    scratch.resize(idx(n_rows(i) * stride));
+    scratch.resize(n_rows(i) * stride);
     kernel_->values(first, first + n_rows(i), begin, n, scratch.data());
     return scratch.data();
 }
@@ -92,23 +91,23 @@ double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, 
     need_square();
     const bool same = w == v;
     const Index n = kernel_->num_support();
-    std::vector<double> sums(idx(num_examples()), 0.0);
+    std::vector<double> sums(num_examples(), 0.0);
     parallel_for(num_examples(), n_jobs, interrupt, [&](Index i, int) {
         const Index size = n_rows(i) * width_;
         if (size == 0) return;
-        const double* mine = w + example_ptr_[idx(i)] * width_;
+        const double* mine = w + example_ptr_[i] * width_;
         std::vector<double> scratch;
-        std::vector<double> product(idx(size));
+        std::vector<double> product(size);
         Index stride = 0;
-        const Index begin = same ? example_ptr_[idx(i) + 1] : 0;
+        const Index begin = same ? example_ptr_[i + 1] : 0;
         if (begin < n) {
             const double* k = rows(i, begin, scratch, stride);
             multiply({k, stride}, {v + begin * width_, width_}, n_rows(i), n - begin, width_, product.data(), width_);
-            sums[idx(i)] = dot(mine, product.data(), size);
+            sums[i] = dot(mine, product.data(), size);
         }
         if (same) {
             multiply({gram(i), n_rows(i)}, {mine, width_}, n_rows(i), n_rows(i), width_, product.data(), width_);
-            sums[idx(i)] = 2.0 * sums[idx(i)] + dot(mine, product.data(), size);
+            sums[i] = 2.0 * sums[i] + dot(mine, product.data(), size);
         }
     });
     double sum = 0;
@@ -119,11 +118,11 @@ double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, 
 Added KernelSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
     need_square();
     const Added added{transpose_norm2(i, slots), std::numeric_limits<double>::quiet_NaN()};
-    axpy(scale, slots, w + example_ptr_[idx(i)] * width_, num_slots(i));
+    axpy(scale, slots, w + example_ptr_[i] * width_, num_slots(i));
     return added;
 }
 
-void KernelSegment::project(Index, const double*, Index, SparseVector&) const {
+void KernelSegment::append_projection(Index, const double*, Index, SparseVector&) const {
     throw InputError("a kernel has no vectors of weight space");
 }
 
@@ -141,7 +140,7 @@ double KernelSegment::transpose_norm2(Index i, const double* slots) const {
 
 double KernelSegment::psi2_bound(Index i) const {
     need_square();
-    return kernel_->psi2_bound(example_ptr_[idx(i)], example_ptr_[idx(i) + 1], gram(i));
+    return kernel_->psi2_bound(example_ptr_[i], example_ptr_[i + 1], gram(i));
 }
 
 }  // namespace partwise

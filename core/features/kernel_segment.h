@@ -31,15 +31,15 @@ class KernelSegment final : public Segment {
     double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return kernel_->num_support(); }
 
    private:
-    Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }
+    Index n_rows(Index i) const { return example_ptr_[i + 1] - example_ptr_[i]; }
     void need_square() const;
-    const double* gram(Index i) const { return grams_.data() + gram_ptr_[idx(i)]; }
+    const double* gram(Index i) const { return grams_.data() + gram_ptr_[i]; }
     // Example i's rows of the kernel against support rows [begin, num_support), `stride` apart. scratch is used if need
     // be.
     const double* rows(Index i, Index begin, std::vector<double>& scratch, Index& stride) const;

@@ -9,60 +9,52 @@ namespace partwise {
 
 void FeatureMap::scores_of(Index begin, Index end, const double* w, double* out) const {
     for (Index i = begin; i < end; ++i) {
-        scores(i, w, 1.0, out);
+        scores(i, w, out);
         out += num_slots(i);
     }
 }
 
 double FeatureMap::reach(Index i) const { return std::sqrt(psi2_bound(i)); }
 
-namespace {
+void FeatureMap::need_explicit_weights() const {
+    if (!explicit_weights()) throw InputError("a map without explicit weights has no vectors of weight space");
+}
 
-template <class Map>
-void norms2_of_units(const Map& map, Index i, double* out) {
-    std::vector<double> unit(idx(map.num_slots(i)), 0.0);
+double FeatureMap::weights_dot(const double* w, const double* v, int, Interrupt&) const {
+    return partwise::dot(w, v, num_weights());
+}
+
+void FeatureMap::project(Index i, const double* slots, SparseVector& out) const {
+    need_explicit_weights();
+    out.clear();
+    append_projection(i, slots, 0, out);
+    out.finish();
+}
+
+void FeatureMap::slot_norms2(Index i, double* out) const {
+    std::vector<double> unit(num_slots(i), 0.0);
     for (std::size_t r = 0; r < unit.size(); ++r) {
         unit[r] = 1.0;
-        out[r] = map.transpose_norm2(i, unit.data());
+        out[r] = transpose_norm2(i, unit.data());
         unit[r] = 0.0;
     }
 }
 
-}  // namespace
-
-void FeatureMap::slot_norms2(Index i, double* out) const { norms2_of_units(*this, i, out); }
-
-void Segment::slot_norms2(Index i, double* out) const { norms2_of_units(*this, i, out); }
-
-namespace {
-
-// Slot by slot, from what one slot projects to: project(slots, vector).
-template <class F>
-void rows_of_units(Index n, std::span<const Index> slots, PackedRows& out, F&& project) {
-    std::vector<double> unit(idx(n), 0.0);
+// Slot by slot, from what one slot projects to.
+void FeatureMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    std::vector<double> unit(num_slots(i), 0.0);
     SparseVector row;
     for (const Index r : slots) {
-        unit[idx(r)] = 1.0;
+        unit[r] = 1.0;
         row.clear();
-        project(unit.data(), row);
-        unit[idx(r)] = 0.0;
+        append_projection(i, unit.data(), first, row);
+        unit[r] = 0.0;
         for (const SparseVector::Run& run : row.runs()) {
             const double* x = row.values(run);
             for (Index k = 0; k < run.length; ++k) out.append(run.start + k, x[k]);
         }
         out.finish_row();
     }
-}
-
-}  // namespace
-
-void FeatureMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
-    rows_of_units(num_slots(i), slots, out, [&](const double* unit, SparseVector& row) { project(i, unit, row); });
-}
-
-void Segment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    rows_of_units(num_slots(i), slots, out,
-                  [&](const double* unit, SparseVector& row) { project(i, unit, first, row); });
 }
 
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
@@ -72,27 +64,9 @@ void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, d
     }
 }
 
-namespace {
-
-// Slot by slot, from what one slot projects to: project(i, slots, vector).
-template <class F>
-void add_squares(Index n, const double* slots, double* w, F&& project) {
-    std::vector<double> unit(idx(n), 0.0);
-    SparseVector row;
-    for (Index r = 0; r < n; ++r) {
-        if (slots[r] == 0.0) continue;
-        unit[idx(r)] = 1.0;
-        row.clear();
-        project(unit.data(), row);
-        unit[idx(r)] = 0.0;
-        for (const SparseVector::Run& run : row.runs()) {
-            const double* x = row.values(run);
-            for (Index k = 0; k < run.length; ++k) w[run.start + k] += slots[r] * x[k] * x[k];
-        }
-    }
-}
-
-Added add_shrunk(const SparseVector& v, double scale, const ShrunkWeights& to) {
+Added FeatureMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    SparseVector v;
+    append_projection(i, slots, 0, v);
     Shrinking<1> sums(to);
     for (const SparseVector::Run& run : v.runs()) {
         const double* values = v.values(run);
@@ -103,48 +77,23 @@ Added add_shrunk(const SparseVector& v, double scale, const ShrunkWeights& to) {
     return Added::of(sums, scale);
 }
 
-}  // namespace
-
-Added FeatureMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
-    SparseVector v;
-    project(i, slots, v);
-    return add_shrunk(v, scale, to);
-}
-
-Added Segment::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
-    SparseVector v;
-    project(i, slots, 0, v);
-    return add_shrunk(v, scale, to);
-}
-
 void FeatureMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    std::vector<double> unit;
+    SparseVector row;
     for (Index i = begin; i < end; slots += num_slots(i), ++i) {
-        add_squares(num_slots(i), slots, w, [&](const double* unit, SparseVector& out) { project(i, unit, out); });
+        unit.assign(num_slots(i), 0.0);
+        for (Index r = 0; r < num_slots(i); ++r) {
+            if (slots[r] == 0.0) continue;
+            unit[r] = 1.0;
+            row.clear();
+            append_projection(i, unit.data(), 0, row);
+            unit[r] = 0.0;
+            for (const SparseVector::Run& run : row.runs()) {
+                const double* x = row.values(run);
+                for (Index k = 0; k < run.length; ++k) w[run.start + k] += slots[r] * x[k] * x[k];
+            }
+        }
     }
-}
-
-void Segment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    for (Index i = begin; i < end; slots += num_slots(i), ++i) {
-        add_squares(num_slots(i), slots, w, [&](const double* unit, SparseVector& out) { project(i, unit, 0, out); });
-    }
-}
-
-void Segment::scores_of(Index begin, Index end, const double* w, double* out) const {
-    for (Index i = begin; i < end; ++i) {
-        scores(i, w, out);
-        out += num_slots(i);
-    }
-}
-
-void Segment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    for (Index i = begin; i < end; ++i) {
-        add_transpose(i, slots, 1.0, w);
-        slots += num_slots(i);
-    }
-}
-
-double Segment::weights_dot(const double* w, const double* v, int, Interrupt&) const {
-    return partwise::dot(w, v, num_weights());
 }
 
 LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : segments_(std::move(segments)) {
@@ -152,8 +101,8 @@ LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : seg
     num_examples_ = segments_.front()->num_examples();
     for (const auto& segment : segments_) {
         if (segment->num_examples() != num_examples_) {
-            throw InputError("segments disagree on the number of examples: " + std::to_string(num_examples_) + " and " +
-                             std::to_string(segment->num_examples()));
+            throw InputError("segments disagree on the number of examples: ", num_examples_, " and ",
+                             segment->num_examples());
         }
         num_weights_ = checked_sum(num_weights_, segment->num_weights(), "the number of weights");
         explicit_weights_ = explicit_weights_ && segment->explicit_weights();
@@ -170,7 +119,7 @@ Index LinearMap::num_slots(Index i) const {
     return n;
 }
 
-double LinearMap::dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const {
+double LinearMap::weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const {
     double sum = 0;
     Index first = 0;
     for (const auto& segment : segments_) {
@@ -180,15 +129,11 @@ double LinearMap::dot(const double* w, const double* v, int n_jobs, Interrupt& i
     return sum;
 }
 
-void LinearMap::scores(Index i, const double* w, double scale, double* out) const {
+void LinearMap::scores(Index i, const double* w, double* out) const {
     for (const auto& segment : segments_) {
-        const Index n = segment->num_slots(i);
         segment->scores(i, w, out);
-        if (scale != 1.0) {
-            for (Index r = 0; r < n; ++r) out[r] *= scale;
-        }
         w += segment->num_weights();
-        out += n;
+        out += segment->num_slots(i);
     }
 }
 
@@ -219,14 +164,14 @@ void LinearMap::scores_of(Index begin, Index end, const double* w, double* out) 
 }
 
 void LinearMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    add_by_segment(begin, end, slots, w, &Segment::add_transpose_of);
+    add_by_segment(begin, end, slots, w, &FeatureMap::add_transpose_of);
 }
 
 void LinearMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    add_by_segment(begin, end, slots, w, &Segment::add_squares_of);
+    add_by_segment(begin, end, slots, w, &FeatureMap::add_squares_of);
 }
 
-void LinearMap::add_by_segment(Index begin, Index end, const double* slots, double* w, SegmentSum sum) const {
+void LinearMap::add_by_segment(Index begin, Index end, const double* slots, double* w, Sum sum) const {
     if (segments_.size() == 1) return ((*segments_.front()).*sum)(begin, end, slots, w);
     for (Index i = begin; i < end; ++i) {
         double* first = w;
@@ -238,22 +183,17 @@ void LinearMap::add_by_segment(Index begin, Index end, const double* slots, doub
     }
 }
 
-void LinearMap::project(Index i, const double* slots, SparseVector& out) const {
-    if (!explicit_weights_) throw InputError("a map without explicit weights has no vectors of weight space");
-    out.clear();
-    Index first = 0;
+void LinearMap::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
     for (const auto& segment : segments_) {
-        segment->project(i, slots, first, out);
+        segment->append_projection(i, slots, first, out);
         first += segment->num_weights();
         slots += segment->num_slots(i);
     }
-    out.finish();
 }
 
-void LinearMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
-    if (!explicit_weights_) throw InputError("a map without explicit weights has no vectors of weight space");
+void LinearMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    need_explicit_weights();
     std::vector<Index> own;  // slots of one segment
-    Index first = 0;
     Index first_slot = 0;
     auto slot = slots.begin();
     for (const auto& segment : segments_) {

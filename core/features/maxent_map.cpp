@@ -32,9 +32,9 @@ void check_matrix(Index n_examples, Index n_labels, Index width, Index n_feature
         throw InputError("a matrix of features needs a row for every slot of every example");
     check_pointers(cell_ptr, len(features.size()), "cell_ptr");
     if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value per feature");
-    check_values(values, [&](Index k) { return "feature " + std::to_string(features[idx(k)]); });
+    check_values(values, [&](Index k) { return "feature " + std::to_string(features[k]); });
     for (const Index t : features) {
-        if (t < 0 || t >= n_features) throw InputError("feature " + std::to_string(t) + " is out of range");
+        if (t < 0 || t >= n_features) throw InputError("feature ", t, " is out of range");
     }
 }
 
@@ -46,7 +46,7 @@ std::shared_ptr<const SlotSegment> matrix_segment(Index n_examples, Index n_labe
     std::vector<Index> slot_ptr{0};
     std::vector<Index> row_ptr{0};
     for (Index i = 0; i < n_examples; ++i) {
-        for (Index r = 0; r < width; ++r) row_ptr.push_back(cell_ptr[idx(i * n_labels + std::min(r + 1, n_labels))]);
+        for (Index r = 0; r < width; ++r) row_ptr.push_back(cell_ptr[i * n_labels + std::min(r + 1, n_labels)]);
         slot_ptr.push_back(len(row_ptr.size()) - 1);
     }
     return std::make_shared<SlotSegment>(SlotTable{slot_ptr, row_ptr, features, values}, n_features, 1, 1);
@@ -67,12 +67,12 @@ struct MaxentMap::Builder {
             map.lists_.push_back({total, total + size, -1, 0.0, 0.0});
             total += std::exchange(size, total);
         }
-        map.examples_.resize(idx(total));
-        values.resize(idx(total));
+        map.examples_.resize(total);
+        values.resize(total);
     }
 
     void add(Index list, Index example, double value) {
-        const std::size_t at = idx(next[idx(list)]++);
+        const std::size_t at = next[list]++;
         map.examples_[at] = static_cast<std::int32_t>(example);
         values[at] = value;
     }
@@ -82,10 +82,10 @@ struct MaxentMap::Builder {
         Index kept = 0;
         for (List& list : map.lists_) {
             if (list.begin == list.end) continue;
-            list.lowest = list.highest = values[idx(list.begin)];
+            list.lowest = list.highest = values[list.begin];
             for (Index k = list.begin; k < list.end; ++k) {
-                list.lowest = std::min(list.lowest, values[idx(k)]);
-                list.highest = std::max(list.highest, values[idx(k)]);
+                list.lowest = std::min(list.lowest, values[k]);
+                list.highest = std::max(list.highest, values[k]);
             }
             if (list.lowest == 1.0 && list.highest == 1.0) continue;
             list.values = kept;
@@ -94,7 +94,7 @@ struct MaxentMap::Builder {
                 std::copy_n(values.begin() + list.begin, list.end - list.begin, values.begin() + kept);
             kept += list.end - list.begin;
         }
-        values.resize(idx(kept));
+        values.resize(kept);
         map.values_ = std::move(values);
         map.values_.shrink_to_fit();
     }
@@ -102,28 +102,27 @@ struct MaxentMap::Builder {
 
 MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const Index> row_ptr,
                      std::span<const Index> attributes, std::span<const double> values)
-    : rows_(std::make_shared<AttributeSegment>(
-          layout, AttributeTable{one_row_each(row_ptr.size()), row_ptr, attributes, values})),
+    : LinearMap({AttributeSegment::make(layout, {one_row_each(row_ptr.size()), row_ptr, attributes, values})}),
       layout_(std::move(layout)),
       width_(layout_->width()) {
     const Index n = num_examples();
     // f(attribute, value) for an example's attributes, in order, without repetitions and zeros.
     std::vector<std::pair<Index, double>> merged;
     const auto each = [&](Index i, auto&& f) {
-        const Index begin = row_ptr[idx(i)];
-        const Index end = row_ptr[idx(i) + 1];
-        const auto value = [&](Index k) { return values.empty() ? 1.0 : values[idx(k)]; };
+        const Index begin = row_ptr[i];
+        const Index end = row_ptr[i + 1];
+        const auto value = [&](Index k) { return values.empty() ? 1.0 : values[k]; };
         bool ready = true;
         for (Index k = begin; k < end && ready; ++k) {
-            ready = attributes[idx(k)] > (k > begin ? attributes[idx(k - 1)] : -1) && value(k) != 0.0;
+            ready = attributes[k] > (k > begin ? attributes[k - 1] : -1) && value(k) != 0.0;
         }
         if (ready) {
-            for (Index k = begin; k < end; ++k) f(attributes[idx(k)], value(k));
+            for (Index k = begin; k < end; ++k) f(attributes[k], value(k));
             return;
         }
         merged.clear();
         for (Index k = begin; k < end; ++k) {
-            if (attributes[idx(k)] >= 0) merged.push_back({attributes[idx(k)], value(k)});
+            if (attributes[k] >= 0) merged.push_back({attributes[k], value(k)});
         }
         std::sort(merged.begin(), merged.end(), [](const auto& p, const auto& q) { return p.first < q.first; });
         for (std::size_t k = 0; k < merged.size();) {
@@ -133,17 +132,13 @@ MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const In
             if (sum != 0.0) f(attribute, sum);
         }
     };
-    std::vector<Index> sizes(idx(layout_->num_attributes()), 0);
-    for (Index i = 0; i < n; ++i) {
-        each(i, [&](Index attribute, double) { ++sizes[idx(attribute)]; });
-    }
+    std::vector<Index> sizes(layout_->num_attributes(), 0);
+    for (Index i = 0; i < n; ++i) each(i, [&](Index attribute, double) { ++sizes[attribute]; });
     Builder builder(*this, std::move(sizes));
-    for (Index i = 0; i < n; ++i) {
-        each(i, [&](Index attribute, double value) { builder.add(attribute, i, value); });
-    }
+    for (Index i = 0; i < n; ++i) each(i, [&](Index attribute, double value) { builder.add(attribute, i, value); });
     builder.finish();
 
-    columns_.reserve(idx(layout_->num_pairs()));
+    columns_.reserve(layout_->num_pairs());
     for (Index a = 0; a < layout_->num_attributes(); ++a) {
         const RowLayout::Row& row = layout_->row(a);
         for (Index j = 0; j < row.length; ++j) {
@@ -161,26 +156,28 @@ MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const In
 
 MaxentMap::MaxentMap(Index n_examples, Index n_labels, Index width, Index n_features, std::span<const Index> row_ptr,
                      std::span<const Index> features, std::span<const double> values)
-    : width_(width) {
-    const auto matrix = matrix_segment(n_examples, n_labels, width, n_features, row_ptr, features, values);
-    rows_ = matrix;
-    std::vector<Index> sizes(idx(n_features), 0);
+    : MaxentMap(matrix_segment(n_examples, n_labels, width, n_features, row_ptr, features, values), width) {}
+
+MaxentMap::MaxentMap(std::shared_ptr<const SlotSegment> matrix, Index width) : LinearMap({matrix}), width_(width) {
+    const Index n_examples = num_examples();
+    const Index n_features = num_weights();
+    std::vector<Index> sizes(n_features, 0);
     for (Index i = 0; i < n_examples; ++i) {
-        for (const auto& entry : matrix->entries(i)) ++sizes[idx(entry.feature)];
+        for (const auto& entry : matrix->entries(i)) ++sizes[entry.feature];
     }
     Builder builder(*this, std::move(sizes));
     slots_.resize(examples_.size());
     for (Index i = 0; i < n_examples; ++i) {
         const double* value = matrix->values(i);
         for (const auto& entry : matrix->entries(i)) {
-            slots_[idx(builder.next[idx(entry.feature)])] = entry.slot;
+            slots_[builder.next[entry.feature]] = entry.slot;
             builder.add(entry.feature, i, value ? *value++ : 1.0);
         }
     }
     builder.finish();
     for (Index t = 0; t < n_features; ++t) {
-        const auto begin = slots_.begin() + lists_[idx(t)].begin;
-        const auto end = slots_.begin() + lists_[idx(t)].end;
+        const auto begin = slots_.begin() + lists_[t].begin;
+        const auto end = slots_.begin() + lists_[t].end;
         const bool single = begin != end && std::all_of(begin, end, [&](std::int32_t r) { return r == *begin; });
         columns_.push_back({t, static_cast<std::int32_t>(t), single ? *begin : -1});
     }
@@ -194,17 +191,17 @@ void MaxentMap::finish() {
     std::vector<Index> by_size(lists_.size());
     std::iota(by_size.begin(), by_size.end(), Index{0});
     std::stable_sort(by_size.begin(), by_size.end(), [&](Index p, Index q) {
-        return lists_[idx(p)].end - lists_[idx(p)].begin > lists_[idx(q)].end - lists_[idx(q)].begin;
+        return lists_[p].end - lists_[p].begin > lists_[q].end - lists_[q].begin;
     });
     std::vector<Index> rank(lists_.size());
-    for (std::size_t k = 0; k < by_size.size(); ++k) rank[idx(by_size[k])] = len(k);
+    for (std::size_t k = 0; k < by_size.size(); ++k) rank[by_size[k]] = len(k);
     std::stable_sort(columns_.begin(), columns_.end(), [&](const Place& p, const Place& q) {
-        const Index a = rank[idx(p.list)];
-        const Index b = rank[idx(q.list)];
+        const Index a = rank[p.list];
+        const Index b = rank[q.list];
         return std::tuple(std::bit_width(idx(a + 1)), p.slot, a) < std::tuple(std::bit_width(idx(b + 1)), q.slot, b);
     });
     for (const Place& place : columns_) {
-        const List& list = lists_[idx(place.list)];
+        const List& list = lists_[place.list];
         weights_.push_back(place.weight);
         num_cells_ += list.end - list.begin;
         if (list.lowest < 0.0 && (negative_ < 0 || place.weight < negative_)) negative_ = place.weight;
@@ -212,8 +209,8 @@ void MaxentMap::finish() {
 }
 
 Column MaxentMap::column(Index k) const {
-    const Place& place = columns_[idx(k)];
-    const List& list = lists_[idx(place.list)];
+    const Place& place = columns_[k];
+    const List& list = lists_[place.list];
     return {place.weight,
             Index{place.slot},
             list.end - list.begin,
@@ -225,33 +222,12 @@ Column MaxentMap::column(Index k) const {
 }
 
 std::string MaxentMap::describe(Index weight) const {
-    const std::string name = "feature " + std::to_string(weight);
+    const std::string name = concat("feature ", weight);
     if (!layout_) return name;
     for (const Place& place : columns_) {
-        if (place.weight == weight)
-            return name + " (attribute " + std::to_string(place.list) + ", label " + std::to_string(place.slot) + ")";
+        if (place.weight == weight) return concat(name, " (attribute ", place.list, ", label ", place.slot, ")");
     }
     return name;
-}
-
-double MaxentMap::dot(const double* w, const double* v, int, Interrupt&) const {
-    return partwise::dot(w, v, num_weights());
-}
-
-void MaxentMap::scores(Index i, const double* w, double scale, double* out) const {
-    rows_->scores(i, w, out);
-    if (scale == 1.0) return;
-    for (Index r = 0; r < width_; ++r) out[r] *= scale;
-}
-
-Added MaxentMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    return rows_->add_transpose(i, slots, scale, w);
-}
-
-void MaxentMap::project(Index i, const double* slots, SparseVector& out) const {
-    out.clear();
-    rows_->project(i, slots, 0, out);
-    out.finish();
 }
 
 }  // namespace partwise

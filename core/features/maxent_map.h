@@ -9,7 +9,7 @@
 
 namespace partwise {
 
-class MaxentMap final : public FeatureMap, public ColumnAccess {
+class MaxentMap final : public LinearMap, public ColumnAccess {
    public:
     // Example i has attributes[row_ptr[i]..row_ptr[i+1]) with these values (empty: all 1); -1 is passed over, repeated
     // ones add up.
@@ -18,32 +18,6 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     // Row i * n_labels + y of the matrix holds the features of example i with label y.
     MaxentMap(Index n_examples, Index n_labels, Index width, Index n_features, std::span<const Index> row_ptr,
               std::span<const Index> features, std::span<const double> values);
-
-    Index num_examples() const override { return rows_->num_examples(); }
-    Index num_weights() const override { return rows_->num_weights(); }
-    Index num_slots(Index i) const override { return rows_->num_slots(i); }
-    double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
-    void scores(Index i, const double* w, double scale, double* out) const override;
-    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
-    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
-        return rows_->add_transpose_shrunk(i, slots, scale, to);
-    }
-    void scores_of(Index begin, Index end, const double* w, double* out) const override {
-        rows_->scores_of(begin, end, w, out);
-    }
-    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
-        rows_->add_transpose_of(begin, end, slots, w);
-    }
-    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
-        rows_->add_squares_of(begin, end, slots, w);
-    }
-    void project(Index i, const double* slots, SparseVector& out) const override;
-    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override {
-        rows_->slot_rows(i, slots, 0, out);
-    }
-    double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
-    double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
-    Index row_length() const override { return rows_->row_length(); }
 
     const ColumnAccess* columns() const override { return this; }
     Index num_columns() const override { return len(columns_.size()); }
@@ -72,8 +46,8 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     // Turns entries (list, example, slot, value), which come example by example, into lists.
     struct Builder;
     void finish();
+    MaxentMap(std::shared_ptr<const SlotSegment> matrix, Index width);
 
-    std::shared_ptr<const Segment> rows_;
     std::shared_ptr<const RowLayout> layout_;  // null for a matrix
     Index width_;
     Index num_cells_ = 0;

@@ -61,7 +61,7 @@ class RowOrder {
         for (std::size_t j = 0; j < n; ++j) {
             for (std::size_t k = 0; k < N; ++k) smaller[k] += keys[j] < keys[k] ? 1 : 0;
         }
-        for (std::size_t k = 0; k < n; ++k) order_[idx(smaller[k])] = static_cast<std::uint32_t>(k);
+        for (std::size_t k = 0; k < n; ++k) order_[smaller[k]] = static_cast<std::uint32_t>(k);
     }
 
     std::vector<std::uint32_t> order_;
@@ -78,12 +78,10 @@ struct PassingRows::Scratch {
 PassingRows::~PassingRows() = default;
 
 PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
-    : layout_(std::move(layout)),
-      row_length_(longest_row(table.row_ptr)),
+    : AttributeSegment(std::move(layout), table, std::move(use)),
       example_ptr_(table.example_ptr.begin(), table.example_ptr.end()),
       row_ptr_(table.row_ptr.begin(), table.row_ptr.end()),
       values_(table.values.begin(), table.values.end()),
-      use_(std::move(use)),
       scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     attributes_.resize(table.attributes.size());
     std::transform(table.attributes.begin(), table.attributes.end(), attributes_.begin(),
@@ -91,16 +89,16 @@ PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const Attribut
 }
 
 AttributeRows PassingRows::stored(Index i) const {
-    const Index first = example_ptr_[idx(i)];
-    const Index last = example_ptr_[idx(i) + 1];
-    const Index begin = row_ptr_[idx(first)];
-    const Index end = row_ptr_[idx(last)];
+    const Index first = example_ptr_[i];
+    const Index last = example_ptr_[i + 1];
+    const Index begin = row_ptr_[first];
+    const Index end = row_ptr_[last];
     const std::vector<Index> example_ptr{0, last - first};
     std::vector<Index> row_ptr;
-    for (Index p = first; p <= last; ++p) row_ptr.push_back(row_ptr_[idx(p)] - begin);
+    for (Index p = first; p <= last; ++p) row_ptr.push_back(row_ptr_[p] - begin);
     const std::vector<Index> attributes(attributes_.begin() + begin, attributes_.begin() + end);
     std::span<const double> values;
-    if (!values_.empty()) values = std::span(values_).subspan(idx(begin), idx(end - begin));
+    if (!values_.empty()) values = std::span(values_).subspan(begin, end - begin);
     return {layout_, {example_ptr, row_ptr, attributes, values}, use_.of(i)};
 }
 
@@ -110,22 +108,22 @@ template <int W, bool HasValues>
 void PassingRows::scores_of_width(Index i, const double* __restrict w, double* __restrict out, Scratch& s) const {
     const Index width = W > 0 ? W : layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
-    const Index first = example_ptr_[idx(i)];
-    const Index last = example_ptr_[idx(i) + 1];
-    const Index begin = row_ptr_[idx(first)];
-    const Index end = row_ptr_[idx(last)];
+    const Index first = example_ptr_[i];
+    const Index last = example_ptr_[i + 1];
+    const Index begin = row_ptr_[first];
+    const Index end = row_ptr_[last];
     fill(out, num_slots(i), 0.0);
     if (layout_->num_attributes() == 0) return;
 
     // All places first, so that weights are on their way when a row is summed. Unknown attributes are written and
     // passed over: whether one is known cannot be foretold.
     const std::int32_t* attributes = attributes_.data();
-    s.entries.resize(idx(end - begin) + 1);
+    s.entries.resize(end - begin + 1);
     s.row_ptr.clear();
     std::size_t n = 0;
     for (Index p = first; p < last; ++p) {
         s.row_ptr.push_back(n);
-        for (Index k = row_ptr_[idx(p)]; k < row_ptr_[idx(p) + 1]; ++k) {
+        for (Index k = row_ptr_[p]; k < row_ptr_[p + 1]; ++k) {
             if (k + kAhead < end) __builtin_prefetch(&layout_->row(std::max(0, attributes[k + kAhead])));
             const std::int32_t attribute = std::max(0, attributes[k]);
             const RowLayout::Row& row = layout_->row(attribute);
@@ -181,8 +179,8 @@ Added PassingRows::add_transpose_shrunk(Index i, const double* slots, double sca
     return stored(i).add_transpose_shrunk(0, slots, scale, to);
 }
 
-void PassingRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    stored(i).project(0, slots, first, out);
+void PassingRows::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
+    stored(i).append_projection(0, slots, first, out);
 }
 
 void PassingRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {

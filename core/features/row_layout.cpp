@@ -35,7 +35,7 @@ RowLayout::RowLayout(Index num_attributes, Index n_columns, Index width) : n_col
     }
     if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
     checked_product(num_attributes, width, "the number of weights");
-    rows_.resize(idx(num_attributes));
+    rows_.resize(num_attributes);
 }
 
 RowLayout RowLayout::dense(Index num_attributes, Index n_columns, Index width) {
@@ -60,11 +60,10 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
     check_pointers(indptr, len(columns.size()), "indptr");
     layout.num_pairs_ = len(columns.size());
     for (Index a = 0; a < num_attributes; ++a) {
-        for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
-            const Index column = Index{columns[idx(k)]};
-            if (column < 0 || column >= n_columns || (k > indptr[idx(a)] && column <= Index{columns[idx(k) - 1]})) {
-                throw InputError("attribute " + std::to_string(a) + ": columns must increase within [0, " +
-                                 std::to_string(n_columns) + ")");
+        for (Index k = indptr[a]; k < indptr[a + 1]; ++k) {
+            const Index column = Index{columns[k]};
+            if (column < 0 || column >= n_columns || (k > indptr[a] && column <= Index{columns[k - 1]})) {
+                throw InputError("attribute ", a, ": columns must increase within [0, ", n_columns, ")");
             }
         }
     }
@@ -73,24 +72,24 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
     const auto whole = [&](Index n) { return n > 4 && 3 * n > width; };
     for (const bool turn : {true, false}) {
         for (Index a = 0; a < num_attributes; ++a) {
-            const Index n = indptr[idx(a) + 1] - indptr[idx(a)];
+            const Index n = indptr[a + 1] - indptr[a];
             if (whole(n) != turn) continue;
             const Index length = turn ? width : n;
             const Kind kind = turn ? (n == n_columns ? kFull : kMasked) : kSparse;
-            layout.rows_[idx(a)] = {layout.num_weights_, static_cast<std::int32_t>(length), kind};
+            layout.rows_[a] = {layout.num_weights_, static_cast<std::int32_t>(length), kind};
             layout.num_weights_ += length;
         }
     }
-    layout.columns_.assign(idx(layout.num_weights_), 0);
-    layout.present_.assign(idx(layout.num_weights_), 0);
+    layout.columns_.assign(layout.num_weights_, 0);
+    layout.present_.assign(layout.num_weights_, 0);
     for (Index a = 0; a < num_attributes; ++a) {
-        const Row& row = layout.rows_[idx(a)];
-        for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
-            const Index column = Index{columns[idx(k)]};
+        const Row& row = layout.rows_[a];
+        for (Index k = indptr[a]; k < indptr[a + 1]; ++k) {
+            const Index column = Index{columns[k]};
             if (column < 0 || column >= n_columns) throw InputError("columns changed while they were read");
-            const Index at = row.offset + (row.kind == kSparse ? k - indptr[idx(a)] : column);
-            layout.columns_[idx(at)] = static_cast<std::int32_t>(column);
-            layout.present_[idx(at)] = 1;
+            const Index at = row.offset + (row.kind == kSparse ? k - indptr[a] : column);
+            layout.columns_[at] = static_cast<std::int32_t>(column);
+            layout.present_[at] = 1;
         }
     }
     return layout;
@@ -105,38 +104,36 @@ RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
     if (labels.size() + 1 != row_ptr.size()) throw InputError("labels must have one value per row");
     // Bucket the labels by attribute (counting sort), then count equal labels in each bucket.
-    std::vector<Index> start(idx(num_attributes) + 1, 0);
+    std::vector<Index> start(num_attributes + 1, 0);
     for (const Index attribute : attributes) {
         if (attribute < -1 || attribute >= num_attributes) {
-            throw InputError("attribute " + std::to_string(attribute) + " is out of range");
+            throw InputError("attribute ", attribute, " is out of range");
         }
-        if (attribute >= 0) ++start[idx(attribute) + 1];
+        if (attribute >= 0) ++start[attribute + 1];
     }
-    for (Index a = 0; a < num_attributes; ++a) start[idx(a) + 1] += start[idx(a)];
+    for (Index a = 0; a < num_attributes; ++a) start[a + 1] += start[a];
     std::vector<Index> next(start.begin(), start.end() - 1);
-    std::vector<std::int32_t> bucket(idx(start.back()));
+    std::vector<std::int32_t> bucket(start.back());
     for (std::size_t p = 0; p < labels.size(); ++p) {
-        if (labels[p] < 0 || labels[p] >= n_columns) {
-            throw InputError("the label of row " + std::to_string(p) + " is out of range");
-        }
+        if (labels[p] < 0 || labels[p] >= n_columns) throw InputError("the label of row ", p, " is out of range");
         for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
-            const Index attribute = attributes[idx(k)];
-            if (attribute >= 0) bucket[idx(next[idx(attribute)]++)] = static_cast<std::int32_t>(labels[p]);
+            const Index attribute = attributes[k];
+            if (attribute >= 0) bucket[next[attribute]++] = static_cast<std::int32_t>(labels[p]);
         }
     }
     std::vector<Index> indptr{0};
     std::vector<Index> columns;
-    std::vector<Index> count(idx(n_columns), 0);
+    std::vector<Index> count(n_columns, 0);
     std::vector<std::int32_t> seen;
     for (Index a = 0; a < num_attributes; ++a) {
         seen.clear();
-        for (Index k = start[idx(a)]; k < start[idx(a) + 1]; ++k) {
-            if (count[idx(bucket[idx(k)])]++ == 0) seen.push_back(bucket[idx(k)]);
+        for (Index k = start[a]; k < start[a + 1]; ++k) {
+            if (count[bucket[k]]++ == 0) seen.push_back(bucket[k]);
         }
         std::sort(seen.begin(), seen.end());
         for (const std::int32_t column : seen) {
-            if (count[idx(column)] >= min_count) columns.push_back(column);
-            count[idx(column)] = 0;
+            if (count[column] >= min_count) columns.push_back(column);
+            count[column] = 0;
         }
         indptr.push_back(len(columns.size()));
     }
@@ -160,7 +157,7 @@ void RowLayout::for_each_pair(F&& f) const {
 void RowLayout::pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const {
     indptr.assign(1, 0);
     columns.clear();
-    columns.reserve(idx(num_pairs_));
+    columns.reserve(num_pairs_);
     for_each_pair([&](Index, Index column) { columns.push_back(column); });
     for (const Row& row : rows_) {
         Index n = row.kind == kFull ? n_columns_ : row.length;

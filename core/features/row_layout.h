@@ -41,7 +41,7 @@ class RowLayout {
     // Every attribute has every column: |A'd|^2 of a single row then factorises.
     bool all_full() const { return all_full_; }
 
-    const Row& row(Index attribute) const { return rows_[idx(attribute)]; }
+    const Row& row(Index attribute) const { return rows_[attribute]; }
     // Sparse rows: the column of each weight. Masked rows: 1 where the column has a weight, else 0.
     const std::int32_t* columns(const Row& row) const { return columns_.data() + row.offset; }
     const std::uint8_t* present(const Row& row) const { return present_.data() + row.offset; }

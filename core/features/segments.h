@@ -30,9 +30,9 @@ struct RowUse {
     // Of example i: the most that sums over the used rows of entries with this sum and this maximum can be.
     double most(Index i, double sum, double largest) const {
         const double all = static_cast<double>(uses) * sum;
-        return parts.empty() ? all : std::min(all, static_cast<double>(parts[idx(i)]) * largest);
+        return parts.empty() ? all : std::min(all, static_cast<double>(parts[i]) * largest);
     }
-    RowUse of(Index i) const { return {uses, parts.empty() ? parts : std::vector<Index>{parts[idx(i)]}}; }
+    RowUse of(Index i) const { return {uses, parts.empty() ? parts : std::vector<Index>{parts[i]}}; }
 };
 
 // Whether every example is one row.
@@ -40,55 +40,31 @@ bool has_single_rows(const AttributeTable& table);
 // Of the distances between neighbours in a list of row starts, the largest.
 Index longest_row(std::span<const Index> row_ptr);
 
-// Rows of sparse attributes, stored in the way that suits them: SingleRows, AttributeRows or PassingRows.
-class AttributeSegment final : public Segment {
+// Rows of sparse attributes, stored in the way that suits them.
+class AttributeSegment : public Segment {
    public:
     // once: every example's scores will be asked for about once, as in prediction. The answers are the same; where all
     // examples are one row, but for rounding.
-    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once = false,
-                     RowUse use = {});
+    static std::unique_ptr<AttributeSegment> make(std::shared_ptr<const RowLayout> layout, const AttributeTable& table,
+                                                  bool once = false, RowUse use = {});
 
-    Index num_examples() const override { return rows_->num_examples(); }
-    Index num_weights() const override { return rows_->num_weights(); }
-    Index num_slots(Index i) const override { return rows_->num_slots(i); }
-    void scores(Index i, const double* w, double* out) const override { rows_->scores(i, w, out); }
-    Added add_transpose(Index i, const double* slots, double scale, double* w) const override {
-        return rows_->add_transpose(i, slots, scale, w);
-    }
-    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
-        return rows_->add_transpose_shrunk(i, slots, scale, to);
-    }
-    void scores_of(Index begin, Index end, const double* w, double* out) const override {
-        rows_->scores_of(begin, end, w, out);
-    }
-    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
-        rows_->add_transpose_of(begin, end, slots, w);
-    }
-    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
-        rows_->add_squares_of(begin, end, slots, w);
-    }
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override {
-        rows_->project(i, slots, first, out);
-    }
-    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override {
-        rows_->slot_rows(i, slots, first, out);
-    }
-    double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
-    void slot_norms2(Index i, double* out) const override { rows_->slot_norms2(i, out); }
-    double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
-    Index row_length() const override { return rows_->row_length(); }
+    Index num_weights() const override { return layout_->num_weights(); }
+    Index row_length() const override { return row_length_; }
 
-   private:
-    std::unique_ptr<const Segment> rows_;
+   protected:
+    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use);
+
+    std::shared_ptr<const RowLayout> layout_;
+    Index row_length_;
+    RowUse use_;
 };
 
 // One row per example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
-class SingleRows final : public Segment {
+class SingleRows final : public AttributeSegment {
    public:
     SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
 
     Index num_examples() const override { return len(entry_ptr_.size()) - 1; }
-    Index num_weights() const override { return layout_->num_weights(); }
     Index num_slots(Index) const override { return layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
@@ -100,14 +76,13 @@ class SingleRows final : public Segment {
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
         add_powers<2>(begin, end, slots, w);
     }
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override {
         const double most = use_.most(i, 1.0, 1.0);
-        return 2.0 * most * most * norm2_[idx(i)];
+        return 2.0 * most * most * norm2_[i];
     }
-    Index row_length() const override { return row_length_; }
 
    private:
     // f(row width, whether there are values, whether weights are many), all as constants
@@ -119,37 +94,32 @@ class SingleRows final : public Segment {
     template <int Power>
     void add_powers(Index begin, Index end, const double* slots, double* w) const;
 
-    std::shared_ptr<const RowLayout> layout_;
-    Index row_length_;
     std::vector<Index> entry_ptr_;
     std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
     std::vector<double> values_;          // an entry, merged; empty if all 1
     std::vector<double> norm2_;           // |x|^2, an example
     std::vector<std::uint8_t> order_;     // of visits in each block of examples
-    RowUse use_;
 };
 
 // Several rows per example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
 // of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
-class AttributeRows final : public Segment {
+class AttributeRows final : public AttributeSegment {
    public:
     AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
 
     Index num_examples() const override { return len(n_rows_.size()); }
-    Index num_weights() const override { return layout_->num_weights(); }
-    Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
+    Index num_slots(Index i) const override { return n_rows_[i] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
-    Index row_length() const override { return row_length_; }
 
    private:
     // One attribute of one example. Where its weights lie is repeated here from the layout, so that the kernels read
@@ -179,39 +149,32 @@ class AttributeRows final : public Segment {
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out) const;
 
-    std::shared_ptr<const RowLayout> layout_;
-    Index row_length_;
     std::vector<Index> n_rows_;     // rows of each example
     std::vector<Index> group_ptr_;  // the ends of each example's three runs of groups, after a 0
     std::vector<Index> entry_ptr_;  // first entry of each example
     std::vector<Group> groups_;
     std::vector<std::int32_t> rows_;  // row within the example, an entry
     std::vector<double> values_;      // an entry; empty if all 1
-    RowUse use_;
 };
 
 // The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes
 // longer than one pass over them. Scores are those of AttributeRows bit for bit (which has an order of its own if all
 // examples are one row); for all else it makes them of the example.
-class PassingRows final : public Segment {
+class PassingRows final : public AttributeSegment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
     ~PassingRows() override;
 
     Index num_examples() const override { return len(example_ptr_.size()) - 1; }
-    Index num_weights() const override { return layout_->num_weights(); }
-    Index num_slots(Index i) const override {
-        return (example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]) * layout_->width();
-    }
+    Index num_slots(Index i) const override { return (example_ptr_[i + 1] - example_ptr_[i]) * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
-    Index row_length() const override { return row_length_; }
 
    private:
     struct Scratch;
@@ -219,13 +182,10 @@ class PassingRows final : public Segment {
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out, Scratch& s) const;
 
-    std::shared_ptr<const RowLayout> layout_;
-    Index row_length_;
     std::vector<Index> example_ptr_;
     std::vector<Index> row_ptr_;
     std::vector<std::int32_t> attributes_;  // -1: passed over
     std::vector<double> values_;            // an attribute; empty if all 1
-    RowUse use_;
     std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 
@@ -263,14 +223,14 @@ class DenseSegment final : public Segment {
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return rows_.n_inputs; }
 
    private:
-    Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }
+    Index n_rows(Index i) const { return example_ptr_[i + 1] - example_ptr_[i]; }
     // f(first weight, v, number of weights) for runs of v = A' slots, in order, of the rows [row, row + n_rows).
     template <class F>
     void visit(Index row, Index n_rows, const double* slots, F&& f) const;
@@ -300,7 +260,7 @@ class SharedSegment final : public Segment {
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -339,16 +299,16 @@ class SlotSegment final : public Segment {
         std::int32_t slot;
     };
     std::span<const Entry> entries(Index i) const;
-    const double* values(Index i) const { return values_.empty() ? nullptr : values_.data() + ptr_[idx(i)]; }
+    const double* values(Index i) const { return values_.empty() ? nullptr : values_.data() + ptr_[i]; }
 
     Index num_examples() const override { return len(n_slots_.size()); }
     Index num_weights() const override { return num_weights_; }
-    Index num_slots(Index i) const override { return n_slots_[idx(i)]; }
+    Index num_slots(Index i) const override { return n_slots_[i]; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
-    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

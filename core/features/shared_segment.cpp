@@ -42,7 +42,7 @@ Added SharedSegment::add_transpose_shrunk(Index, const double* slots, double sca
     double* __restrict u = to.u;
     double* __restrict w = to.w;
     const auto move = [&](Index r, int lane) {
-        sums.move(lane, scale * slots[r] * (keep_.empty() ? 1.0 : keep_[idx(r)]), u[r], w[r]);
+        sums.move(lane, scale * slots[r] * (keep_.empty() ? 1.0 : keep_[r]), u[r], w[r]);
     };
     Index r = 0;
     for (; r + kLanes <= size_; r += kLanes) {
@@ -57,15 +57,15 @@ void SharedSegment::add_squares_of(Index begin, Index end, const double* slots, 
     add_transpose_of(begin, end, slots, w);
 }
 
-void SharedSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    std::vector<double> sum(idx(size_), 0.0);
+void SharedSegment::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
+    std::vector<double> sum(size_, 0.0);
     add_transpose(i, slots, 1.0, sum.data());
     out.append(first, sum.data(), size_);
 }
 
 void SharedSegment::slot_rows(Index, std::span<const Index> slots, Index first, PackedRows& out) const {
     for (const Index r : slots) {
-        out.append(first + r, keep_.empty() ? 1.0 : keep_[idx(r)]);
+        out.append(first + r, keep_.empty() ? 1.0 : keep_[r]);
         out.finish_row();
     }
 }
@@ -81,7 +81,7 @@ double SharedSegment::transpose_norm2(Index, const double* __restrict slots) con
 
 // Two labellings with n uses each: their counts differ by at most n on one slot and n on another.
 double SharedSegment::psi2_bound(Index i) const {
-    const auto n = static_cast<double>(uses_[idx(i)]);
+    const auto n = static_cast<double>(uses_[i]);
     return 2.0 * n * n;
 }
 

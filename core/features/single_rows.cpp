@@ -79,19 +79,19 @@ template <int W, bool HasValues, bool Far>
 }  // namespace
 
 SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
-    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)), use_(std::move(use)) {
+    : AttributeSegment(std::move(layout), table, std::move(use)) {
     const Index n = len(table.example_ptr.size()) - 1;
     entry_ptr_.assign(1, 0);
-    entry_ptr_.reserve(idx(n + 1));
-    norm2_.reserve(idx(n));
+    entry_ptr_.reserve(n + 1);
+    norm2_.reserve(n);
     offsets_.reserve(table.attributes.size());
     values_.reserve(table.attributes.size());
     std::vector<std::pair<Index, double>> entries;
     for (Index i = 0; i < n; ++i) {
         entries.clear();
-        for (Index k = table.row_ptr[idx(i)]; k < table.row_ptr[idx(i) + 1]; ++k) {
-            if (table.attributes[idx(k)] < 0) continue;
-            entries.emplace_back(table.attributes[idx(k)], table.values.empty() ? 1.0 : table.values[idx(k)]);
+        for (Index k = table.row_ptr[i]; k < table.row_ptr[i + 1]; ++k) {
+            if (table.attributes[k] < 0) continue;
+            entries.emplace_back(table.attributes[k], table.values.empty() ? 1.0 : table.values[k]);
         }
         const auto before = [](const auto& p, const auto& q) { return p.first < q.first; };
         if (!std::is_sorted(entries.begin(), entries.end(), before)) {
@@ -109,21 +109,17 @@ SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeT
         entry_ptr_.push_back(len(offsets_.size()));
         norm2_.push_back(sum);
     }
-    order_.resize(idx(n));
+    order_.resize(n);
     for (Index block = 0; block < n; block += kBlock) {
         const auto first = order_.begin() + block;
         const auto last = order_.begin() + std::min(block + kBlock, n);
         std::iota(first, last, std::uint8_t{0});
         std::stable_sort(first, last, [&](std::uint8_t p, std::uint8_t q) {
-            const auto length = [&](std::uint8_t k) {
-                return entry_ptr_[idx(block + k) + 1] - entry_ptr_[idx(block + k)];
-            };
+            const auto length = [&](std::uint8_t k) { return entry_ptr_[block + k + 1] - entry_ptr_[block + k]; };
             return length(p) < length(q);
         });
     }
-    if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) {
-        values_ = std::vector<double>();
-    }
+    if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) values_ = std::vector<double>();
 }
 
 template <class F>
@@ -148,7 +144,7 @@ template <class F>
 void SingleRows::for_each_by_length(Index begin, Index end, F&& f) const {
     for (Index i = begin; i < end;) {
         if (i % kBlock == 0 && i + kBlock <= end) {
-            for (Index k = 0; k < kBlock; ++k) f(i + order_[idx(i + k)]);
+            for (Index k = 0; k < kBlock; ++k) f(i + order_[i + k]);
             i += kBlock;
         } else {
             f(i++);
@@ -163,9 +159,9 @@ void SingleRows::scores_of(Index begin, Index end, const double* w, double* out)
         constexpr bool kValues = has_values();
         const Index width = layout_->width();
         for_each_by_length(begin, end, [&](Index i) {
-            const Index first = entry_ptr_[idx(i)];
+            const Index first = entry_ptr_[i];
             const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
-                                  entry_ptr_[idx(i) + 1] - first};
+                                  entry_ptr_[i + 1] - first};
             add_rows<constant(), kValues, far()>(entries, w, out + (i - begin) * width, width);
         });
     });
@@ -173,13 +169,13 @@ void SingleRows::scores_of(Index begin, Index end, const double* w, double* out)
 
 // <w, x (x) d> = <sum_j x_j w_j, d>: the rows are added up on the way.
 Added SingleRows::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
-    const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
-    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
+    const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
+    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
     Added added{transpose_norm2(i, slots), 0.0};
     dispatch([&](auto constant, auto has_values, auto far) {
         constexpr int W = constant();
         constexpr bool kValues = has_values();
-        const double* __restrict x = kValues ? values_.data() + entry_ptr_[idx(i)] : nullptr;
+        const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
         if constexpr (W > 0) {
             double sums[W] = {};
             double d[W];
@@ -205,13 +201,13 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
 }
 
 Added SingleRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
-    const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
-    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
+    const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
+    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
     Added added;
     dispatch([&](auto constant, auto has_values, auto far) {
         constexpr int W = constant();
         constexpr bool kValues = has_values();
-        const double* __restrict x = kValues ? values_.data() + entry_ptr_[idx(i)] : nullptr;
+        const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
         const Index width = layout_->width();
         Shrinking<W == 0 ? 1 : W> sums(to);
         double d[W > 0 ? W : 1];
@@ -245,11 +241,11 @@ void SingleRows::add_powers(Index begin, Index end, const double* slots, double*
         const double* __restrict x = values_.data();
         for_each_by_length(begin, end, [&](Index i) {
             const double* from = slots + (i - begin) * width;
-            const Index last = entry_ptr_[idx(i) + 1];
+            const Index last = entry_ptr_[i + 1];
             // A copy that no weight can lie in: it stays in registers.
             double d[W > 0 ? W : 1];
             for (int b = 0; b < W; ++b) d[b] = from[b];
-            for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
+            for (Index e = entry_ptr_[i]; e < last; ++e) {
                 if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
                 double* __restrict row = w + offsets[e];
                 const double once = value<kValues>(x, e);
@@ -268,27 +264,27 @@ void SingleRows::add_powers(Index begin, Index end, const double* slots, double*
 template void SingleRows::add_powers<1>(Index, Index, const double*, double*) const;
 template void SingleRows::add_powers<2>(Index, Index, const double*, double*) const;
 
-void SingleRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
+void SingleRows::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
     const Index width = layout_->width();
-    std::vector<double> row(idx(width));
-    for (Index e = entry_ptr_[idx(i)]; e < entry_ptr_[idx(i) + 1]; ++e) {
-        const double x = values_.empty() ? 1.0 : values_[idx(e)];
-        for (Index b = 0; b < width; ++b) row[idx(b)] = x * slots[b];
-        out.append(first + offsets_[idx(e)], row.data(), width);
+    std::vector<double> row(width);
+    for (Index e = entry_ptr_[i]; e < entry_ptr_[i + 1]; ++e) {
+        const double x = values_.empty() ? 1.0 : values_[e];
+        for (Index b = 0; b < width; ++b) row[b] = x * slots[b];
+        out.append(first + offsets_[e], row.data(), width);
     }
 }
 
 void SingleRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
     for (const Index r : slots) {
-        for (Index e = entry_ptr_[idx(i)]; e < entry_ptr_[idx(i) + 1]; ++e) {
-            out.append(first + Index{offsets_[idx(e)]} + r, values_.empty() ? 1.0 : values_[idx(e)]);
+        for (Index e = entry_ptr_[i]; e < entry_ptr_[i + 1]; ++e) {
+            out.append(first + Index{offsets_[e]} + r, values_.empty() ? 1.0 : values_[e]);
         }
         out.finish_row();
     }
 }
 
 double SingleRows::transpose_norm2(Index i, const double* slots) const {
-    return norm2_[idx(i)] * norm2(slots, layout_->width());
+    return norm2_[i] * norm2(slots, layout_->width());
 }
 
 }  // namespace partwise

@@ -16,7 +16,7 @@ constexpr Index kMostInt32 = std::numeric_limits<std::int32_t>::max();
 std::string slot_of(const SlotTable& table, Index k) {
     const auto row = std::upper_bound(table.row_ptr.begin(), table.row_ptr.end(), k) - table.row_ptr.begin() - 1;
     const auto i = std::upper_bound(table.slot_ptr.begin(), table.slot_ptr.end(), row) - table.slot_ptr.begin() - 1;
-    return "slot " + std::to_string(row - table.slot_ptr[idx(i)]) + " of example " + std::to_string(i);
+    return "slot " + std::to_string(row - table.slot_ptr[i]) + " of example " + std::to_string(i);
 }
 
 void check(const SlotTable& table, Index num_weights) {
@@ -27,16 +27,14 @@ void check(const SlotTable& table, Index num_weights) {
     if (!table.values.empty() && table.values.size() != table.features.size()) {
         throw InputError("values must have one value per feature");
     }
-    const auto name = [&](Index k) {
-        return slot_of(table, k) + ": feature " + std::to_string(table.features[idx(k)]);
-    };
+    const auto name = [&](Index k) { return slot_of(table, k) + ": feature " + std::to_string(table.features[k]); };
     for (std::size_t k = 0; k < table.values.size(); ++k) {
-        if (!std::isfinite(table.values[k])) throw InputError(name(len(k)) + " has a value that is NaN or infinite");
+        if (!std::isfinite(table.values[k])) throw InputError(name(len(k)), " has a value that is NaN or infinite");
     }
     check_values(table.values, name);
     for (std::size_t k = 0; k < table.features.size(); ++k) {
         if (table.features[k] < -1 || table.features[k] >= num_weights)
-            throw InputError(name(len(k)) + " is out of range, there are " + std::to_string(num_weights));
+            throw InputError(name(len(k)), " is out of range, there are ", num_weights);
     }
 }
 
@@ -53,7 +51,7 @@ struct Counts {
         double sum = 0;
         Index left = parts;
         for (Index k = 0; k < n; ++k, left -= uses)
-            sum += static_cast<double>(std::min(uses, left)) * std::max(x[idx(k)], 0.0);
+            sum += static_cast<double>(std::min(uses, left)) * std::max(x[k], 0.0);
         return sum;
     }
 
@@ -97,10 +95,10 @@ void SlotSegment::add_examples(const SlotTable& table) {
         const Index n = table.slot_ptr[i + 1] - first;
         cells.clear();
         for (Index r = 0; r < n; ++r) {
-            for (Index k = table.row_ptr[idx(first + r)]; k < table.row_ptr[idx(first + r) + 1]; ++k) {
-                if (table.features[idx(k)] < 0) continue;
-                cells.push_back({{static_cast<std::int32_t>(table.features[idx(k)]), static_cast<std::int32_t>(r)},
-                                 table.values.empty() ? 1.0 : table.values[idx(k)]});
+            for (Index k = table.row_ptr[first + r]; k < table.row_ptr[first + r + 1]; ++k) {
+                if (table.features[k] < 0) continue;
+                cells.push_back({{static_cast<std::int32_t>(table.features[k]), static_cast<std::int32_t>(r)},
+                                 table.values.empty() ? 1.0 : table.values[k]});
             }
         }
         std::sort(cells.begin(), cells.end(), [](const Cell& p, const Cell& q) {
@@ -125,7 +123,7 @@ void SlotSegment::add_examples(const SlotTable& table) {
 }
 
 std::span<const SlotSegment::Entry> SlotSegment::entries(Index i) const {
-    return std::span(entries_).subspan(idx(ptr_[idx(i)]), idx(ptr_[idx(i) + 1] - ptr_[idx(i)]));
+    return std::span(entries_).subspan(ptr_[i], ptr_[i + 1] - ptr_[i]);
 }
 
 void SlotSegment::scores(Index i, const double* w, double* out) const {
@@ -173,19 +171,19 @@ void SlotSegment::add_squares_of(Index begin, Index end, const double* slots, do
     }
 }
 
-void SlotSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
+void SlotSegment::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
     visit(i, slots, [&](Index feature, double v) { out.append(first + feature, &v, 1); });
 }
 
 void SlotSegment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    std::vector<std::int32_t> place(idx(num_slots(i)), -1);
-    for (std::size_t q = 0; q < slots.size(); ++q) place[idx(slots[q])] = static_cast<std::int32_t>(q);
+    std::vector<std::int32_t> place(num_slots(i), -1);
+    for (std::size_t q = 0; q < slots.size(); ++q) place[slots[q]] = static_cast<std::int32_t>(q);
     RowCollector rows(slots.size());
     const double* value = values(i);
     std::size_t k = 0;
     for (const Entry& entry : entries(i)) {
         const double x = value ? value[k++] : 1.0;
-        if (const std::int32_t q = place[idx(entry.slot)]; q >= 0) rows.add(idx(q), first + entry.feature, x);
+        if (const std::int32_t q = place[entry.slot]; q >= 0) rows.add(q, first + entry.feature, x);
     }
     rows.finish(out);
 }
@@ -204,7 +202,7 @@ double SlotSegment::psi2_bound(Index i) const {
     const Counts differences{uses_, parts_ > kAnyNumber / 2 ? kAnyNumber : 2 * parts_};
     const std::span<const Entry> all = entries(i);
     const double* value = values(i);
-    std::vector<double> norms(idx(num_slots(i)), 0.0);
+    std::vector<double> norms(num_slots(i), 0.0);
     std::vector<double> column;
     double ranges = 0;
     for (std::size_t k = 0; k < all.size();) {
@@ -212,7 +210,7 @@ double SlotSegment::psi2_bound(Index i) const {
         column.clear();
         for (; k < all.size() && all[k].feature == feature; ++k) {
             const double v = value ? value[k] : 1.0;
-            norms[idx(all[k].slot)] += v * v;
+            norms[all[k].slot] += v * v;
             column.push_back(v);
         }
         const double range = counts.range(column);

@@ -56,7 +56,7 @@ class Pass {
         double* cost = frame.take(n);  // kappa c
         double* augmented = frame.take(n);
         double* change = frame.take(n);  // of x, times -1: what A' is applied to
-        objective_.features().scores(i, state_.weights, 1.0, theta);
+        objective_.features().scores(i, state_.weights, theta);
         fill(cost, n, 0.0);
         objective_.add_cost(i, kappa, cost);
         for (Index r = 0; r < n; ++r) augmented[r] = theta[r] + cost[r];

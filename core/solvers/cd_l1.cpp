@@ -186,24 +186,24 @@ class RowReader {
         // Most weights meet one slot of an example. With v_a = (a + 1)^k, k = 0, 1, 2, such a weight has x, (a + 1) x
         // and (a + 1)^2 x, and a weight that meets several has something else.
         for (std::size_t k = 0; k < 3; ++k) {
-            v_.resize(idx(n));
-            for (Index a = 0; a < n; ++a) v_[idx(a)] = std::pow(static_cast<double>(a + 1), static_cast<double>(k));
+            v_.resize(n);
+            for (Index a = 0; a < n; ++a) v_[a] = std::pow(static_cast<double>(a + 1), static_cast<double>(k));
             features_.project(i, v_.data(), rows_[k]);
         }
         if (single_slots(n, number)) {
             each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
-                if (number[idx(t)] < 0 || x == 0.0) return;
-                f(number[idx(t)], std::llround(at(1, run, j) / x) - 1, x);
+                if (number[t] < 0 || x == 0.0) return;
+                f(number[t], std::llround(at(1, run, j) / x) - 1, x);
             });
             return;
         }
-        v_.assign(idx(n), 0.0);
+        v_.assign(n, 0.0);
         for (Index a = 0; a < n; ++a) {
-            v_[idx(a)] = 1.0;
+            v_[a] = 1.0;
             features_.project(i, v_.data(), rows_[0]);
-            v_[idx(a)] = 0.0;
+            v_[a] = 0.0;
             each(rows_[0], [&](Index t, double x, std::size_t, Index) {
-                if (number[idx(t)] >= 0 && x != 0.0) f(number[idx(t)], a, x);
+                if (number[t] >= 0 && x != 0.0) f(number[t], a, x);
             });
         }
     }
@@ -229,7 +229,7 @@ class RowReader {
         if (!same_runs(1) || !same_runs(2)) return false;
         bool single = true;
         each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
-            if (number[idx(t)] < 0) return;
+            if (number[t] < 0) return;
             const double first = at(1, run, j);
             const double second = at(2, run, j);
             if (x == 0.0) {
@@ -254,8 +254,8 @@ class RowReader {
 Columns::Columns(const Objective& objective, std::span<const Index> selected, bool rows, Interrupt& interrupt)
     : objective_(objective) {
     const std::size_t n = selected.size();
-    std::vector<std::int32_t> number(idx(objective.features().num_weights()), -1);
-    for (std::size_t k = 0; k < n; ++k) number[idx(selected[k])] = static_cast<std::int32_t>(k);
+    std::vector<std::int32_t> number(objective.features().num_weights(), -1);
+    for (std::size_t k = 0; k < n; ++k) number[selected[k]] = static_cast<std::int32_t>(k);
     gold_.assign(n, 0.0);
     largest_.assign(n, 0.0);
     ptr_.assign(n + 1, 0);
@@ -271,16 +271,16 @@ void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& 
     std::vector<Column> found(gold_.size(), Column{});  // size 0 for weights without a column, which are padding
     for (Index k = 0; k < access.num_columns(); ++k) {
         const Column c = access.column(k);
-        if (number[idx(c.weight)] >= 0) found[idx(number[idx(c.weight)])] = c;
+        if (number[c.weight] >= 0) found[number[c.weight]] = c;
     }
     // The gold labellings' slots, to look up those of a column's cells.
-    std::vector<double> gold(idx(objective_.total_slots()), 0.0);
+    std::vector<double> gold(objective_.total_slots(), 0.0);
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         objective_.add_gold(i, 1.0, gold.data() + objective_.offset(i));
     }
     Index total = 0;
     for (const Column& c : found) total += c.size;
-    entries_.reserve(idx(total));
+    entries_.reserve(total);
     for (std::size_t k = 0; k < found.size(); ++k) {
         interrupt.check();
         const Column& c = found[k];
@@ -291,7 +291,7 @@ void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& 
             const Index slot = c.slots ? Index{c.slots[j]} : c.slot;
             const double value = value_at(c, j);
             entries_.push_back({c.examples[j], static_cast<std::int32_t>(slot), value});
-            gold_[k] += weight * value * gold[idx(objective_.offset(i) + slot)];
+            gold_[k] += weight * value * gold[objective_.offset(i) + slot];
             largest_[k] = std::max(largest_[k], std::abs(value));
         }
         ptr_[k + 1] = len(entries_.size());
@@ -305,41 +305,39 @@ void Columns::find(const std::vector<std::int32_t>& number, Interrupt& interrupt
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         interrupt.check();
         if (objective_.weight(i) == 0.0) continue;
-        gold.assign(idx(objective_.num_slots(i)), 0.0);
+        gold.assign(objective_.num_slots(i), 0.0);
         objective_.add_gold(i, 1.0, gold.data());
         reader.read(i, number, [&](std::int32_t k, Index a, double value) {
             found.push_back({k, {static_cast<std::int32_t>(i), static_cast<std::int32_t>(a), value}});
-            gold_[idx(k)] += objective_.weight(i) * value * gold[idx(a)];
-            largest_[idx(k)] = std::max(largest_[idx(k)], std::abs(value));
-            ++ptr_[idx(k) + 1];
+            gold_[k] += objective_.weight(i) * value * gold[a];
+            largest_[k] = std::max(largest_[k], std::abs(value));
+            ++ptr_[k + 1];
         });
     }
     std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
     entries_.resize(found.size());
     std::vector<Index> next(ptr_.begin(), ptr_.end() - 1);
-    for (const auto& [k, entry] : found) entries_[idx(next[idx(k)]++)] = entry;
+    for (const auto& [k, entry] : found) entries_[next[k]++] = entry;
 }
 
 void Columns::make_rows() {
     if (size() > kMostSquare) return;
-    std::vector<Index> ptr(idx(objective_.num_examples()) + 1, 0);
-    for (const Entry& e : entries_) ++ptr[idx(e.example) + 1];
+    std::vector<Index> ptr(objective_.num_examples() + 1, 0);
+    for (const Entry& e : entries_) ++ptr[e.example + 1];
     for (const Index count : ptr) num_pairs_ += count * (count + 1) / 2;
     if (num_pairs_ > kMostPairs * num_entries()) return;
     std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
     cells_.resize(entries_.size());
     std::vector<Index> next(ptr.begin(), ptr.end() - 1);
     for (Index k = 0; k < size(); ++k) {
-        for (const Entry& e : column(k)) {
-            cells_[idx(next[idx(e.example)]++)] = {static_cast<std::int32_t>(k), e.slot, e.value};
-        }
+        for (const Entry& e : column(k)) cells_[next[e.example]++] = {static_cast<std::int32_t>(k), e.slot, e.value};
     }
     row_ptr_ = std::move(ptr);
 }
 
 CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt) {
     Descent descent(state, options);
-    std::vector<Index> order(idx(state.columns.size()));
+    std::vector<Index> order(state.columns.size());
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 rng(options.seed);
     CdReport report;

@@ -31,12 +31,12 @@ class Model {
     Model(const CdState& state, const CdOptions& options)
         : objective_(state.columns.objective()), columns_(state.columns), options_(options), state_(state) {
         const Index n = columns_.size();
-        gradient_.resize(idx(n));
-        curvature_.assign(idx(n), options_.l2 + kL1Curvature);
-        for (Index k = 0; k < n; ++k) gradient_[idx(k)] = options_.l2 * state.weights[k] - columns_.gold(k);
-        step_.assign(idx(n), 0.0);
-        scores_.assign(idx(objective_.total_slots()), 0.0);
-        means_.assign(idx(objective_.num_examples()), 0.0);
+        gradient_.resize(n);
+        curvature_.assign(n, options_.l2 + kL1Curvature);
+        for (Index k = 0; k < n; ++k) gradient_[k] = options_.l2 * state.weights[k] - columns_.gold(k);
+        step_.assign(n, 0.0);
+        scores_.assign(objective_.total_slots(), 0.0);
+        means_.assign(objective_.num_examples(), 0.0);
         for (Index i = 0; i < objective_.num_examples(); ++i) normalise(i);
         if (columns_.by_row()) {
             make_square();
@@ -53,9 +53,9 @@ class Model {
 
     // One coordinate of the step; returns how far 0 was from the model's subdifferential.
     double visit(Index k) {
-        double& d = step_[idx(k)];
-        const double gradient = gradient_[idx(k)] + options_.l2 * d + slope(k);
-        const double curvature = curvature_[idx(k)];
+        double& d = step_[k];
+        const double gradient = gradient_[k] + options_.l2 * d + slope(k);
+        const double curvature = curvature_[k];
         const double w = state_.weights[k] + d;
         const double l1 = options_.l1;
         const double violation = l1_violation(w, gradient, l1);
@@ -70,7 +70,7 @@ class Model {
             move_scores(k, bounded);
         } else {
             const double* row = square_.data() + k * columns_.size();
-            for (Index l = 0; l < columns_.size(); ++l) slopes_[idx(l)] += bounded * row[l];
+            for (Index l = 0; l < columns_.size(); ++l) slopes_[l] += bounded * row[l];
         }
         return violation;
     }
@@ -79,9 +79,7 @@ class Model {
     bool search() {
         if (!square_.empty()) find_scores();
         double predicted = 0;
-        for (Index k = 0; k < columns_.size(); ++k) {
-            predicted += gradient_[idx(k)] * step_[idx(k)] + options_.l1 * growth(k, 1.0);
-        }
+        for (Index k = 0; k < columns_.size(); ++k) predicted += gradient_[k] * step_[k] + options_.l1 * growth(k, 1.0);
         if (!(predicted < 0.0)) return false;
         // A slot whose probability has become 0 in double precision must stay negligible.
         double farthest = 0;
@@ -109,7 +107,7 @@ class Model {
             const Index n = objective_.num_slots(i);
             double sum = 0;
             for (Index a = 0; a < n; ++a) {
-                row[a] *= std::max(1.0 + rate * (z[a] - means_[idx(i)]), kLeastFactor);
+                row[a] *= std::max(1.0 + rate * (z[a] - means_[i]), kLeastFactor);
                 sum += row[a];
             }
             double entropy = 0;
@@ -129,7 +127,7 @@ class Model {
         state_.sums[i] = 1.0;
     }
     double probability(const Columns::Entry& e) const { return state_.unscaled[objective_.offset(e.example) + e.slot]; }
-    double& score(const Columns::Entry& e) { return scores_[idx(objective_.offset(e.example) + e.slot)]; }
+    double& score(const Columns::Entry& e) { return scores_[objective_.offset(e.example) + e.slot]; }
 
     const double* shares(Index k) const {
         return shares_.data() + (columns_.column(k).data() - columns_.column(0).data());
@@ -137,13 +135,13 @@ class Model {
 
     // The derivative of the square in D_k.
     double slope(Index k) {
-        if (!square_.empty()) return slopes_[idx(k)];
+        if (!square_.empty()) return slopes_[k];
         const auto column = columns_.column(k);
         const double* share = shares(k);
         double sum = 0;
         for (std::size_t j = 0; j < column.size(); ++j) {
             const Index i = column[j].example;
-            sum += objective_.weight(i) * share[j] * (score(column[j]) - means_[idx(i)]);
+            sum += objective_.weight(i) * share[j] * (score(column[j]) - means_[i]);
         }
         return sum / objective_.loss().temperature;
     }
@@ -154,14 +152,14 @@ class Model {
         const double* share = shares(k);
         for (std::size_t j = 0; j < column.size(); ++j) {
             score(column[j]) += column[j].value * change;
-            means_[idx(column[j].example)] += share[j] * change;
+            means_[column[j].example] += share[j] * change;
         }
     }
 
     // G, the model's diagonal and v p, column by column.
     void make_shares() {
         const double inverse_tau = 1.0 / objective_.loss().temperature;
-        shares_.resize(idx(columns_.num_entries()));
+        shares_.resize(columns_.num_entries());
         std::size_t at = 0;
         for (Index k = 0; k < columns_.size(); ++k) {
             const auto column = columns_.column(k);
@@ -175,8 +173,8 @@ class Model {
                     mean += share;
                     square += column[j].value * share;
                 }
-                gradient_[idx(k)] += objective_.weight(i) * mean;
-                curvature_[idx(k)] += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
+                gradient_[k] += objective_.weight(i) * mean;
+                curvature_[k] += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
             }
         }
     }
@@ -184,14 +182,14 @@ class Model {
     // G and H, row by row.
     void make_square() {
         const Index n = columns_.size();
-        square_.assign(idx(n * n), 0.0);
-        slopes_.assign(idx(n), 0.0);
+        square_.assign(n * n, 0.0);
+        slopes_.assign(n, 0.0);
         for (Index i = 0; i < objective_.num_examples(); ++i) {
             const double omega = objective_.weight(i);
             const double scale = omega / objective_.loss().temperature;
             const double* p = state_.unscaled + objective_.offset(i);
             const std::span<const Columns::Cell> own = columns_.row(i);
-            for (const Columns::Cell& e : own) gradient_[idx(e.column)] += omega * e.value * p[e.slot];
+            for (const Columns::Cell& e : own) gradient_[e.column] += omega * e.value * p[e.slot];
             const bool one_slot = std::ranges::all_of(own, [&](const auto& c) { return c.slot == own[0].slot; });
             if (one_slot) {  // then columns are different
                 for (std::size_t e = 0; e < own.size(); ++e) {
@@ -214,8 +212,8 @@ class Model {
             }
         }
         for (Index k = 0; k < n; ++k) {
-            curvature_[idx(k)] += std::max(0.0, square_[idx(k * n + k)]);
-            for (Index l = 0; l < k; ++l) square_[idx(l * n + k)] = square_[idx(k * n + l)];
+            curvature_[k] += std::max(0.0, square_[k * n + k]);
+            for (Index l = 0; l < k; ++l) square_[l * n + k] = square_[k * n + l];
         }
     }
 
@@ -226,16 +224,16 @@ class Model {
             const double* p = state_.unscaled + objective_.offset(i);
             double mean = 0;
             for (const Columns::Cell& e : columns_.row(i)) {
-                const double change = e.value * step_[idx(e.column)];
+                const double change = e.value * step_[e.column];
                 z[e.slot] += change;
                 mean += p[e.slot] * change;
             }
-            means_[idx(i)] = mean;
+            means_[i] = mean;
         }
     }
 
     // |w_k + lambda D_k| - |w_k|, without rounding where the sign stays.
-    double growth(Index k, double lambda) const { return growth_of_abs(state_.weights[k], lambda * step_[idx(k)]); }
+    double growth(Index k, double lambda) const { return growth_of_abs(state_.weights[k], lambda * step_[k]); }
 
     // The objective's change, step lambda. log(sum of p exp(lambda z / tau)) is log1p(sum of p expm1(...)): near the
     // minimum the change is far below the last digit of 1.
@@ -250,14 +248,14 @@ class Model {
             const double* own = growths_.data() + objective_.offset(i);
             double more = 0;
             for (Index a = 0; a < objective_.num_slots(i); ++a) more += own[a];
-            logs_[idx(i)] = more;
+            logs_[i] = more;
         }
         for (double& value : logs_) value = fast_log1p(value);
         double sum = 0;
-        for (Index i = 0; i < objective_.num_examples(); ++i) sum += objective_.weight(i) * logs_[idx(i)];
+        for (Index i = 0; i < objective_.num_examples(); ++i) sum += objective_.weight(i) * logs_[i];
         sum *= tau;
         for (Index k = 0; k < columns_.size(); ++k) {
-            const double d = lambda * step_[idx(k)];
+            const double d = lambda * step_[k];
             sum += options_.l2 * d * (state_.weights[k] + 0.5 * d) + options_.l1 * growth(k, lambda) -
                    d * columns_.gold(k);
         }
@@ -267,7 +265,7 @@ class Model {
     void move(double lambda) {
         for (Index k = 0; k < columns_.size(); ++k) {
             double& w = state_.weights[k];
-            w = lambda == 1.0 && step_[idx(k)] == -w ? 0.0 : w + lambda * step_[idx(k)];
+            w = lambda == 1.0 && step_[k] == -w ? 0.0 : w + lambda * step_[k];
         }
     }
 
@@ -294,7 +292,7 @@ CdReport cd_l1_model(const CdState& state, double* entropies, const CdOptions& o
     CdReport report;
     if (state.columns.num_entries() == 0) return report;
     Model model(state, options);
-    std::vector<Index> order(idx(state.columns.size()));
+    std::vector<Index> order(state.columns.size());
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 rng(options.seed);
     // Sweeps are counted, and limited, by what one over columns costs.

@@ -25,10 +25,10 @@ void cliques_of_scores(const Structure& structure, const double* scores, double*
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
     const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        structure.clique_marginals(i, scores + slots[idx(i)], 1.0, cliques + starts[idx(i)], ws);
+        Workspace& ws = scratch[worker];
+        structure.clique_marginals(i, scores + slots[i], 1.0, cliques + starts[i], ws);
     });
 }
 
@@ -37,11 +37,11 @@ void read_cliques(const Structure& structure, const double* cliques, double* cou
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
     const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        const double* own = cliques + starts[idx(i)];
-        structure.slots_from_cliques(i, own, counts + slots[idx(i)]);
+        Workspace& ws = scratch[worker];
+        const double* own = cliques + starts[i];
+        structure.slots_from_cliques(i, own, counts + slots[i]);
         entropies[i] = structure.entropy_of_cliques(i, own, nullptr, ws);
     });
 }
@@ -52,16 +52,16 @@ CliqueReport check_clique_marginals(const Objective& objective, const double* cl
     const std::vector<Index> starts = clique_starts(structure);
     const Index n = structure.num_examples();
     const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     const auto complaint_of = [](Index i, const char* what) {
         return "the clique marginals of example " + std::to_string(i) + " are not those of a distribution: " + what;
     };
-    std::vector<CliqueReport> reports(idx(n));
+    std::vector<CliqueReport> reports(n);
     parallel_for(n, workers, interrupt, [&](Index i, int worker) {
         if (objective.weight(i) == 0.0) return;
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        const double* q = cliques + starts[idx(i)];
-        CliqueReport& report = reports[idx(i)];
+        Workspace& ws = scratch[worker];
+        const double* q = cliques + starts[i];
+        CliqueReport& report = reports[i];
         const std::vector<Index> own = structure.clique_offsets(i);
         for (std::size_t c = 0; c + 1 < own.size(); ++c) {
             double sum = 0;

@@ -134,7 +134,7 @@ class Visits {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         const auto newest = std::max_element(atoms.begin(), atoms.end(),
                                              [](const Atom& p, const Atom& q) { return p.stamp < q.stamp; });
-        std::swap(order_.front(), order_[static_cast<std::size_t>(newest - atoms.begin())]);
+        std::swap(order_.front(), order_[newest - atoms.begin()]);
         for (std::size_t k = order_.size() - 1; k > 1; --k) std::swap(order_[k], order_[1 + random_.below(k)]);
     }
 

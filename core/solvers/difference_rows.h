@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "features/packed_rows.h"
+#include "features/sparse_rows.h"
 
 namespace partwise {
 

@@ -50,7 +50,7 @@ class Lane {
         double* __restrict trial = frame.take(n);
         double* __restrict mu = frame.take(n);
         double* __restrict d = frame.take(n);
-        objective.features().scores(i, weights.w, 1.0, target);
+        objective.features().scores(i, weights.w, target);
         objective.add_cost(i, objective.loss().cost_scale, target);
 
         double eta = std::min(state.step_sizes[i], options_.max_step);
@@ -166,10 +166,10 @@ class Rounds {
             planes_.emplace_back();
             if (k > 0) copies_.back().assign(batches.weights(), batches.weights() + d);
             if (k > 0 && batches.plane()) planes_.back().assign(batches.plane(), batches.plane() + d);
-            updates_.emplace_back(idx(round_ * n_lanes_));
+            updates_.emplace_back(round_ * n_lanes_);
         }
-        counts_.assign(idx(n_lanes_), 0);
-        plan_.resize(idx(n_lanes_));
+        counts_.assign(n_lanes_, 0);
+        plan_.resize(n_lanes_);
     }
 
     EgReport run() {
@@ -178,7 +178,7 @@ class Rounds {
         if (error_) std::rethrow_exception(error_);
         EgReport& alone = lanes_[0]->report;
         alone.dual_gain = gain_;
-        for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[idx(k)], weights(0), nullptr);
+        for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[k], weights(0), nullptr);
         EgReport total;
         for (const auto& lane : lanes_) {
             total.visits += lane->report.visits;
@@ -207,9 +207,7 @@ class Rounds {
         return {options_.l1, options_.l2, k == 0 ? batches_.weights() : copies_[own].data(),
                 k == 0 ? batches_.plane() : planes_[own].data()};
     }
-    std::span<Update> updates(int k) {
-        return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)]));
-    }
+    std::span<Update> updates(int k) { return std::span(updates_[k]).first(counts_[k]); }
 
     // Which lane visits which example of the round that starts at begin_; an example that comes twice stays in one
     // lane.
@@ -218,8 +216,8 @@ class Rounds {
         owner_.clear();
         const Index end = std::min(begin_ + round_ * n_lanes_, len(order_.size()));
         for (Index k = begin_; k < end; ++k) {
-            const auto [it, fresh] = owner_.try_emplace(order_[idx(k)], static_cast<int>((k - begin_) % n_lanes_));
-            plan_[static_cast<std::size_t>(it->second)].push_back(order_[idx(k)]);
+            const auto [it, fresh] = owner_.try_emplace(order_[k], static_cast<int>((k - begin_) % n_lanes_));
+            plan_[it->second].push_back(order_[k]);
         }
         begin_ = end;
     }
@@ -260,11 +258,11 @@ class Rounds {
     }
 
     void visit_all(int k) {
-        auto& count = counts_[static_cast<std::size_t>(k)];
+        auto& count = counts_[k];
         count = 0;
-        auto& list = updates_[static_cast<std::size_t>(k)];
-        for (const Index i : plan_[static_cast<std::size_t>(k)]) {
-            if (lanes_[static_cast<std::size_t>(k)]->visit(i, weights(k), &list[idx(count)])) ++count;
+        auto& list = updates_[k];
+        for (const Index i : plan_[k]) {
+            if (lanes_[k]->visit(i, weights(k), &list[count])) ++count;
         }
     }
 
@@ -273,7 +271,7 @@ class Rounds {
     void follow_others(int k) {
         double gain = 0;
         const DualWeights own = weights(k);
-        const Lane& mine = *lanes_[static_cast<std::size_t>(k)];
+        const Lane& mine = *lanes_[k];
         for (int other = 0; other < n_lanes_; ++other) {
             for (const Update& update : updates(other)) {
                 gain += update.gain;
@@ -302,7 +300,7 @@ class Rounds {
     }
 
     void take_back(int k) {
-        Lane& mine = *lanes_[static_cast<std::size_t>(k)];
+        Lane& mine = *lanes_[k];
         for (int other = 1; other < n_lanes_; ++other) {
             for (const Update& update : updates(other)) mine.follow(update, -1.0, weights(k));
         }

@@ -46,11 +46,11 @@ struct EgReport {
 struct EgState {
     const Objective& objective;
     double* weights;
-    double* plane;  // u, with l1 > 0 only
     double* scores;
     double* marginals;
     double* entropies;
     double* step_sizes;
+    double* plane;  // u, with l1 > 0 only
 };
 
 // Examples are numbered through all batches (at least one), so that `order` may go to and fro between them: visits are

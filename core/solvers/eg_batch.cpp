@@ -26,7 +26,7 @@ EgMove eg_batch_step(const Objective& objective, const double* weights, double s
         double* to = moved + objective.offset(i);
         Workspace::Frame frame(ws);
         double* target = frame.take(n);
-        objective.features().scores(i, weights, 1.0, target);
+        objective.features().scores(i, weights, target);
         objective.add_cost(i, loss.cost_scale, target);
         for (Index r = 0; r < n; ++r) to[r] = keep * from[r] + step * target[r];
         Term term = objective.gibbs_term(i, to, nullptr, direction, ws);
@@ -42,7 +42,7 @@ EgMove eg_primal_point(const Objective& objective, const double* z, double cost_
         const Index n = objective.num_slots(i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
-        objective.features().scores(i, z, 1.0, scores);
+        objective.features().scores(i, z, scores);
         objective.add_cost(i, cost_scale, scores);
         Term term = objective.gibbs_term(i, scores, nullptr, direction, ws);
         if (old_cost_scale != 0.0) {

@@ -41,7 +41,7 @@ void solve_all(std::span<const Index> order, const double* weights, const GisSum
     double e[kGisRun], w[kGisRun], mean[kGisRun];
     const Index n = len(order.size());
     for (Index j = 0; j < n; ++j) {
-        const Index t = order[idx(j)];
+        const Index t = order[j];
         e[j] = sums.empirical[t];
         w[j] = weights[t];
         mean[j] = sums.expectations[t];
@@ -91,13 +91,12 @@ ScalingReport gis_update(double* weights, std::span<const Index> order, const Gi
                          const ScalingOptions& options, Interrupt& interrupt) {
     // The steps of all weights are known before any is taken.
     const Index n_runs = (len(order.size()) + kGisRun - 1) / kGisRun;
-    std::vector<ScalingReport> reports(idx(n_runs));
+    std::vector<ScalingReport> reports(n_runs);
     std::vector<double> steps(order.size(), 0.0);
     parallel_for(n_runs, std::max(options.n_jobs, 1), interrupt, [&](Index run, int) {
         const Index begin = run * kGisRun;
         const Index end = std::min(begin + kGisRun, len(order.size()));
-        solve_all(order.subspan(idx(begin), idx(end - begin)), weights, sums, options, steps.data() + begin,
-                  reports[idx(run)]);
+        solve_all(order.subspan(begin, end - begin), weights, sums, options, steps.data() + begin, reports[run]);
     });
     ScalingReport total;
     for (const ScalingReport& report : reports) {

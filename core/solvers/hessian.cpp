@@ -15,7 +15,7 @@ Hessian::Hessian(const Objective& objective, const double* weights, const double
                  Interrupt& interrupt)
     : objective_(objective),
       every_(objective.total_slots() < kFewestRuns * every * kRunSlots ? 1 : every),
-      scores_(marginals ? 0 : idx(objective.total_slots())),
+      scores_(marginals ? 0 : objective.total_slots()),
       kept_(marginals ? marginals : scores_.data()) {
     if (every < 1) throw InputError("every must be at least 1");
     if (!(objective.structure().capabilities() & kCovariance)) {

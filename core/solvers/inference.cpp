@@ -16,8 +16,7 @@ void check_alike(const Structure& structure, const FeatureMap& features) {
 
 Index slots_of(const Structure& structure, const FeatureMap& features, Index i) {
     const Index n_slots = structure.num_slots(i);
-    if (features.num_slots(i) != n_slots)
-        throw InputError("example " + std::to_string(i) + ": slots and features differ");
+    if (features.num_slots(i) != n_slots) throw InputError("example ", i, ": slots and features differ");
     return n_slots;
 }
 
@@ -27,14 +26,14 @@ void for_examples(const Structure& structure, const FeatureMap& features, const 
                   int n_jobs, Interrupt& interrupt, F&& f) {
     check_alike(structure, features);
     const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(n, workers, interrupt, [&](Index k, int worker) {
         const Index i = example(k);
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        Workspace& ws = scratch[worker];
         const Index n_slots = slots_of(structure, features, i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n_slots);
-        features.scores(i, w, 1.0, scores);
+        features.scores(i, w, scores);
         f(k, i, scores, ws);
     });
 }
@@ -64,7 +63,7 @@ void maximize_together(const Structure& structure, const FeatureMap& features, c
             slots += n_slots;
             if (!scores.empty() && slots > kManySlots) break;
             double* own = frame.take(n_slots);
-            features.scores(i, w, 1.0, own);
+            features.scores(i, w, own);
             scores.push_back(own);
         }
         structure.maximize_of({examples.data() + begin, scores.size()}, scores.data(), values + begin, best + begin,
@@ -82,16 +81,16 @@ void infer_together(const Structure& structure, const FeatureMap& features, cons
     for (Index begin = 0, end = 0; begin < n; begin = end) {
         interrupt.check();
         end = begin + 1;
-        while (end < n && offsets[idx(end + 1)] - offsets[idx(begin)] <= kManySlots) ++end;
+        while (end < n && offsets[end + 1] - offsets[begin] <= kManySlots) ++end;
         Workspace::Frame frame(ws);
-        double* scores = frame.take(offsets[idx(end)] - offsets[idx(begin)]);
+        double* scores = frame.take(offsets[end] - offsets[begin]);
         for (Index i = begin; i < end; ++i) {
             slots_of(structure, features, i);
-            features.scores(i, w, 1.0, scores + (offsets[idx(i)] - offsets[idx(begin)]));
+            features.scores(i, w, scores + (offsets[i] - offsets[begin]));
         }
         double* own = entropies ? entropies + begin : frame.take(end - begin);
-        structure.log_partition_of(begin, end, scores, temperature, values + begin, marginals + offsets[idx(begin)],
-                                   own, ws);
+        structure.log_partition_of(begin, end, scores, temperature, values + begin, marginals + offsets[begin], own,
+                                   ws);
     }
 }
 
@@ -106,9 +105,9 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
         maximize_together(structure, features, w, examples, interrupt, out.values.data(), best.data());
     } else {
         for_examples(
-            structure, features, w, len(examples.size()), [&](Index k) { return examples[idx(k)]; }, n_jobs, interrupt,
+            structure, features, w, len(examples.size()), [&](Index k) { return examples[k]; }, n_jobs, interrupt,
             [&](Index k, Index i, const double* scores, Workspace& ws) {
-                out.values[idx(k)] = structure.maximize(i, scores, best[idx(k)], ws);
+                out.values[k] = structure.maximize(i, scores, best[k], ws);
             });
     }
     out.indptr.push_back(0);
@@ -129,17 +128,16 @@ void infer(const Structure& structure, const FeatureMap& features, const double*
     }
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
         double* entropy = entropies ? entropies + i : nullptr;
-        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[idx(i)], entropy, ws);
+        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[i], entropy, ws);
     });
 }
 
 void labelling_values(const Structure& structure, const FeatureMap& features, const double* w,
                       const std::vector<SlotView>& labellings, int n_jobs, Interrupt& interrupt, double* values) {
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace&) {
-        const SlotView& labelling = labellings[idx(i)];
+        const SlotView& labelling = labellings[i];
         for (const Index slot : labelling.slots) {
-            if (slot < 0 || slot >= structure.num_slots(i))
-                throw InputError("example " + std::to_string(i) + ": no slot " + std::to_string(slot));
+            if (slot < 0 || slot >= structure.num_slots(i)) throw InputError("example ", i, ": no slot ", slot);
         }
         values[i] = structure.value_of(i, scores, labelling);
     });
@@ -149,7 +147,7 @@ void all_scores(const Structure& structure, const FeatureMap& features, const do
                 Interrupt& interrupt, double* scores) {
     const std::vector<Index> offsets = structure.slot_offsets();
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* own, Workspace&) {
-        std::copy(own, own + structure.num_slots(i), scores + offsets[idx(i)]);
+        std::copy(own, own + structure.num_slots(i), scores + offsets[i]);
     });
 }
 
@@ -160,7 +158,7 @@ void slot_norms(const Structure& structure, const FeatureMap& features, int n_jo
     const int workers = std::max(n_jobs, 1);
     parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int) {
         const Index n = slots_of(structure, features, i);
-        double* own = norms + offsets[idx(i)];
+        double* own = norms + offsets[i];
         features.slot_norms2(i, own);
         for (Index r = 0; r < n; ++r) own[r] = std::sqrt(own[r]);
     });

@@ -56,7 +56,7 @@ inline constexpr bool kQuadraticConjugate = requires { L::kConjugateCurvature; }
 // For solvers whose steps are not made for a link.
 template <class L>
 [[noreturn]] void refuse_link(const std::string& solver, L) {
-    throw InputError(solver + " is not available with the " + std::string(L::kName) + " link");
+    throw InputError(solver, " is not available with the ", L::kName, " link");
 }
 
 // One of them, chosen at run time.
@@ -65,9 +65,7 @@ class Link {
     // Throws InputError if there is none of this name.
     static Link named(std::string_view name) {
         Link found;
-        if (!found.choose<0>(name)) {
-            throw InputError("link must be " + names() + ", not '" + std::string(name) + "'");
-        }
+        if (!found.choose<0>(name)) throw InputError("link must be ", names(), ", not '", name, "'");
         return found;
     }
     // 'one', 'two' or 'three'

@@ -186,15 +186,14 @@ MatchReport match_counts(const Objective& objective, const double* counts, doubl
                          int n_jobs, Interrupt& interrupt) {
     const Index n = objective.num_examples();
     const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    std::vector<MatchReport> found(idx(n));
+    std::vector<Workspace> scratch(workers);
+    std::vector<MatchReport> found(n);
     parallel_for(n, workers, interrupt, [&](Index i, int worker) {
         if (objective.weight(i) == 0.0) return;
         interrupt.check();
-        Matching matching(objective.structure(), i, counts + objective.offset(i), options,
-                          scratch[static_cast<std::size_t>(worker)]);
+        Matching matching(objective.structure(), i, counts + objective.offset(i), options, scratch[worker]);
         matching.run(scores + objective.offset(i));
-        found[idx(i)] = {matching.inferences(), matching.matched() ? 0 : 1, matching.mismatch()};
+        found[i] = {matching.inferences(), matching.matched() ? 0 : 1, matching.mismatch()};
     });
     MatchReport total;
     for (const MatchReport& each : found) {

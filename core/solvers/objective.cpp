@@ -25,13 +25,12 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
         throw InputError("temperature must be 0 or more");
     if (!std::isfinite(loss_.cost_scale)) throw InputError("cost_scale must be finite");
     if (features_->num_examples() != n) {
-        throw InputError("the structure has " + std::to_string(n) + " examples, the features have " +
-                         std::to_string(features_->num_examples()));
+        throw InputError("the structure has ", n, " examples, the features have ", features_->num_examples());
     }
     for (Index i = 0; i < n; ++i) {
         if (features_->num_slots(i) != num_slots(i)) {
-            throw InputError("example " + std::to_string(i) + ": the structure has " + std::to_string(num_slots(i)) +
-                             " slots, the features have " + std::to_string(features_->num_slots(i)));
+            throw InputError("example ", i, ": the structure has ", num_slots(i), " slots, the features have ",
+                             features_->num_slots(i));
         }
     }
     if (len(gold_.indptr.size()) != n + 1)
@@ -41,8 +40,7 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
     for (Index i = 0; i < n; ++i) {
         for (const Index slot : this->gold(i).slots) {
             if (slot < 0 || slot >= num_slots(i)) {
-                throw InputError("example " + std::to_string(i) + ": gold slot " + std::to_string(slot) +
-                                 " is out of range");
+                throw InputError("example ", i, ": gold slot ", slot, " is out of range");
             }
         }
     }
@@ -52,15 +50,15 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
         throw InputError("sample_weight must have one value per example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
         if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
-            throw InputError("the sample weight of example " + std::to_string(i) + " is negative or not finite");
+            throw InputError("the sample weight of example ", i, " is negative or not finite");
         }
         unit_weights_ = unit_weights_ && sample_weight_[i] == 1.0;
     }
 }
 
 SlotView Objective::gold(Index i) const {
-    const std::size_t begin = idx(gold_.indptr[idx(i)]);
-    const std::size_t n = idx(gold_.indptr[idx(i) + 1]) - begin;
+    const std::size_t begin = gold_.indptr[i];
+    const std::size_t n = gold_.indptr[i + 1] - begin;
     return {std::span(gold_.slots).subspan(begin, n), std::span(gold_.counts).subspan(begin, n)};
 }
 
@@ -86,7 +84,7 @@ double Objective::dot_gold(Index i, const double* scores) const {
 }
 
 double Objective::augmented_scores(Index i, const double* w, double* scores) const {
-    features_->scores(i, w, 1.0, scores);
+    features_->scores(i, w, scores);
     const double gold_score = dot_gold(i, scores);
     add_cost(i, loss_.cost_scale, scores);
     return gold_score;
@@ -148,7 +146,7 @@ void Objective::check_gold() const {
     for (Index i = 0; i < num_examples(); ++i) {
         structure_->check_labelling(i, gold(i), ws);
         if (!check_costs) continue;
-        std::vector<double> cost(idx(num_slots(i)), 0.0);
+        std::vector<double> cost(num_slots(i), 0.0);
         structure_->add_cost(i, gold(i), 1.0, cost.data());
         check_cost(i, cost.data());
     }
@@ -218,7 +216,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
 
 Plane Objective::plane_of(std::span<const Index> examples, const double* w, Interrupt& interrupt) const {
     Plane plane;
-    plane.u.assign(idx(features_->num_weights()), 0.0);
+    plane.u.assign(features_->num_weights(), 0.0);
     Workspace ws;
     for (const Index i : examples) {
         interrupt.check();
@@ -329,7 +327,7 @@ Plane Objective::dual_terms_linear(const double* z, double cost_scale, const Mov
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         Workspace::Frame frame(ws);
         double* scores = frame.take(num_slots(i));
-        features_->scores(i, z, 1.0, scores);
+        features_->scores(i, z, scores);
         add_cost(i, cost_scale, scores);
         return gibbs_term(i, scores, moved, direction, ws);
     });
@@ -367,10 +365,9 @@ Term Objective::dual_term(Index i, double mass, double entropy, double* counts, 
 void Objective::marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                                     Interrupt& interrupt) const {
     const int workers = jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
-        structure_->log_partition(i, scores + offset(i), 1.0, marginals + offset(i), entropies + i,
-                                  scratch[static_cast<std::size_t>(worker)]);
+        structure_->log_partition(i, scores + offset(i), 1.0, marginals + offset(i), entropies + i, scratch[worker]);
     });
 }
 

@@ -69,9 +69,9 @@ class Objective {
     const LossParameters& loss() const { return loss_; }
     Index num_examples() const { return structure_->num_examples(); }
     Index total_slots() const { return offsets_.back(); }
-    Index offset(Index i) const { return offsets_[idx(i)]; }
-    Index num_slots(Index i) const { return offsets_[idx(i) + 1] - offsets_[idx(i)]; }
-    double weight(Index i) const { return sample_weight_.empty() ? 1.0 : sample_weight_[idx(i)]; }
+    Index offset(Index i) const { return offsets_[i]; }
+    Index num_slots(Index i) const { return offsets_[i + 1] - offsets_[i]; }
+    double weight(Index i) const { return sample_weight_.empty() ? 1.0 : sample_weight_[i]; }
     // Null if all are 1.
     const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;

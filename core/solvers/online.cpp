@@ -151,7 +151,7 @@ double weighted_sum(const Objective& objective, const double* weights, std::span
         const Index n = objective.num_slots(i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
-        objective.features().scores(i, weights, 1.0, scores);
+        objective.features().scores(i, weights, scores);
         check_scores(i, scores, n);
         sum += objective.weight(i) * f(i, scores, ws);
     }

@@ -108,7 +108,7 @@ Index most_labellings(const Objective& objective, Index k, Interrupt& interrupt)
     for (Index i = 0; i < objective.num_examples() && most < k; ++i) {
         interrupt.check();
         if (objective.weight(i) == 0.0) continue;
-        const std::vector<double> scores(idx(objective.num_slots(i)), 0.0);
+        const std::vector<double> scores(objective.num_slots(i), 0.0);
         most = std::max(most, len(objective.structure().k_best(i, scores.data(), k, ws).size()));
     }
     return most;

@@ -21,7 +21,10 @@ class OnlineWeights {
         : features_(features), v_(weights), sum_(sum) {}
 
     // out = A_i w
-    void scores(Index i, double* out) const { features_.scores(i, v_, scale_, out); }
+    void scores(Index i, double* out) const {
+        features_.scores(i, v_, out);
+        if (scale_ != 1.0) partwise::scale(scale_, out, features_.num_slots(i));
+    }
     double dot(const SparseVector& x) const { return scale_ * x.dot(v_); }
 
     void shrink(double factor) {

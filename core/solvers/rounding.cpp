@@ -43,12 +43,12 @@ RoundingSums rounding_sums(const Objective& objective, double fixed, double exam
     const Index n = objective.num_examples();
     const Index n_blocks = std::min<Index>(n, 64);  // the same sums for any number of threads
     const int workers = objective.jobs(n_jobs);
-    std::vector<RoundingSums> blocks(idx(n_blocks));
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<RoundingSums> blocks(n_blocks);
+    std::vector<Workspace> scratch(workers);
     parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
         for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
             if (objective.weight(i) == 0.0) continue;
-            add_example(objective, i, fixed, examples, blocks[idx(k)], scratch[static_cast<std::size_t>(worker)]);
+            add_example(objective, i, fixed, examples, blocks[k], scratch[worker]);
         }
     });
     RoundingSums total;

@@ -23,10 +23,10 @@ class Scaling {
           n_jobs_(objective_.jobs(options.n_jobs)),
           interrupt_(interrupt) {
         if (options_.bound != Bound::kIis) return;
-        cell_sums_.resize(idx(cells_.n * columns_.width()));
+        cell_sums_.resize(cells_.n * columns_.width());
         const std::vector<double> ones = unit_weights(objective_, columns_);
         fill_cells(objective_, cell_sums_.data(), options.n_jobs, interrupt,
-                   [&](Index i, double* row, Workspace&) { objective_.features().scores(i, ones.data(), 1.0, row); });
+                   [&](Index i, double* row, Workspace&) { objective_.features().scores(i, ones.data(), row); });
     }
 
     double function(Index k, double z) const {
@@ -76,16 +76,15 @@ class Scaling {
     ScalingReport parallel(std::span<const Index> order) {
         // The steps of all weights are known before any is taken.
         const Index n_chunks = (len(order.size()) + kChunk - 1) / kChunk;
-        std::vector<ScalingReport> reports(idx(n_chunks));
-        std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
+        std::vector<ScalingReport> reports(n_chunks);
+        std::vector<Scratch> scratch(n_jobs_);
         std::vector<double> steps(order.size(), 0.0);
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
             const Index begin = chunk * kChunk;
             const Index end = std::min(begin + kChunk, len(order.size()));
-            ScalingReport& report = reports[idx(chunk)];
+            ScalingReport& report = reports[chunk];
             for (Index j = begin; j < end; ++j) {
-                steps[idx(j)] =
-                    solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)], report, 0.0);
+                steps[j] = solve(columns_.column(order[j]), scratch[worker], report, 0.0);
             }
         });
         ScalingReport total;
@@ -96,7 +95,7 @@ class Scaling {
         }
         const std::span<const Index> weights = columns_.weights();
         for (std::size_t j = 0; j < order.size(); ++j) {
-            state_.weights[weights[idx(order[j])]] += steps[j];
+            state_.weights[weights[order[j]]] += steps[j];
             total.updates += steps[j] != 0.0;
         }
         scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
@@ -256,7 +255,7 @@ class Scaling {
 void check_signs(const ScalingState& state, const ScalingOptions& options) {
     const ColumnAccess& columns = scaling_columns(state.objective);
     if (options.bound != Bound::kCd && columns.negative() >= 0) {
-        throw InputError("this method needs features that are not negative: " + columns.describe(columns.negative()) +
+        throw InputError("this method needs features that are not negative: ", columns.describe(columns.negative()),
                          " is");
     }
 }

@@ -15,9 +15,9 @@ void for_blocks_of_rows(const Objective& objective, int n_jobs, Interrupt& inter
     constexpr Index kBlock = 64;
     const Index n = objective.num_examples();
     const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for((n + kBlock - 1) / kBlock, workers, interrupt, [&](Index b, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        Workspace& ws = scratch[worker];
         const Index first = b * kBlock;
         const Index count = std::min(kBlock, n - first);
         const Index width = objective.num_slots(first);

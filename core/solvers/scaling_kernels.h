@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "features/columns.h"
+#include "features/feature_map.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -36,8 +36,8 @@ class ColumnView {
         c_ = c;
         weighted_ = cells.omega != nullptr;
         if (len(p_.size()) < c.size) {
-            p_.resize(idx(c.size));
-            omega_.resize(idx(c.size));
+            p_.resize(c.size);
+            omega_.resize(c.size);
         }
         const std::int32_t* __restrict examples = c.examples;
         const double* __restrict inverse = cells.inverse;
@@ -54,8 +54,8 @@ class ColumnView {
         for (Index k = 0; k < c.size; ++k) omega[k] = cells.omega[examples[k]];
     }
 
-    double probability(Index k) const { return p_[idx(k)]; }
-    double weight(Index k) const { return weighted_ ? omega_[idx(k)] : 1.0; }
+    double probability(Index k) const { return p_[k]; }
+    double weight(Index k) const { return weighted_ ? omega_[k] : 1.0; }
 
    private:
     // Calls f with (whether all values are 1, whether there are weights) as compile-time constants.
@@ -115,7 +115,7 @@ class ColumnView {
                 double ratio = 1;
                 for (Index k = first; k < last; ++k) {
                     const double g = fast_exp(z * value_at(c_, k));
-                    ratio += p_[idx(k)] * (g - 1.0);
+                    ratio += p_[k] * (g - 1.0);
                     cells.potentials[c_.slots[k] * cells.n + i] *= g;
                 }
                 cells.inverse[i] /= ratio;

@@ -19,8 +19,8 @@ const ColumnAccess& scaling_columns(const Objective& objective) {
 }
 
 std::vector<double> unit_weights(const Objective& objective, const ColumnAccess& columns) {
-    std::vector<double> ones(idx(objective.features().num_weights()), 0.0);
-    for (Index k = 0; k < columns.num_columns(); ++k) ones[idx(columns.column(k).weight)] = 1.0;
+    std::vector<double> ones(objective.features().num_weights(), 0.0);
+    for (Index k = 0; k < columns.num_columns(); ++k) ones[columns.column(k).weight] = 1.0;
     return ones;
 }
 
@@ -30,7 +30,7 @@ namespace {
 void probabilities(const Objective& objective, const double* weights, Index i, double* row, Workspace& ws) {
     Workspace::Frame frame(ws);
     double* scores = frame.take(objective.num_slots(i));
-    objective.features().scores(i, weights, 1.0, scores);
+    objective.features().scores(i, weights, scores);
     objective.add_cost(i, objective.loss().cost_scale, scores);
     objective.structure().log_partition(i, scores, objective.loss().temperature, row, nullptr, ws);
 }
@@ -70,10 +70,10 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
     const ColumnAccess& columns = scaling_columns(objective);
     ScalingConstants out;
     out.n_cells = columns.num_cells();
-    out.empirical.assign(idx(objective.features().num_weights()), 0.0);
-    out.mass.assign(idx(objective.features().num_weights()), 0.0);
+    out.empirical.assign(objective.features().num_weights(), 0.0);
+    out.mass.assign(objective.features().num_weights(), 0.0);
     const std::vector<double> zero(out.mass);
-    std::vector<double> slots(idx(columns.width()));
+    std::vector<double> slots(columns.width());
     std::vector<double> likeliest(slots);  // of each slot, over the examples
     Workspace ws;
     for (Index i = 0; i < objective.num_examples(); ++i) {
@@ -85,7 +85,7 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
         for (std::size_t r = 0; r < slots.size(); ++r) likeliest[r] = std::max(likeliest[r], slots[r]);
     }
     for (Index r = 0; r < columns.width(); ++r) {
-        if (likeliest[idx(r)] > 0.0) out.labels.push_back(r);
+        if (likeliest[r] > 0.0) out.labels.push_back(r);
     }
     // Features of one attribute share its examples. (An empty list begins where the next one does.)
     std::unordered_map<const std::int32_t*, double> known;
@@ -98,7 +98,7 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
         if (fresh) {
             for_each_example(c, [&, &sum = place->second](Index i, Index, Index) { sum += objective.weight(i); });
         }
-        out.mass[idx(c.weight)] = place->second;
+        out.mass[c.weight] = place->second;
     }
     return out;
 }
@@ -107,14 +107,14 @@ double scaling_largest_sum(const Objective& objective, Interrupt& interrupt) {
     const ColumnAccess& columns = scaling_columns(objective);
     const std::vector<double> ones = unit_weights(objective, columns);
     const std::vector<double> zero(ones.size(), 0.0);
-    std::vector<double> sums(idx(columns.width()));
+    std::vector<double> sums(columns.width());
     std::vector<double> likely(sums);
     Workspace ws;
     double largest = 0;
     for (Index i = 0; i < objective.num_examples(); ++i) {
         interrupt.check();
         if (!(objective.weight(i) > 0.0)) continue;
-        objective.features().scores(i, ones.data(), 1.0, sums.data());
+        objective.features().scores(i, ones.data(), sums.data());
         probabilities(objective, zero.data(), i, likely.data(), ws);
         for (std::size_t r = 0; r < sums.size(); ++r) {
             if (likely[r] > 0.0) largest = std::max(largest, sums[r]);
@@ -128,18 +128,18 @@ Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt) {
     const Index n = objective.num_examples();
     const Index width = columns.width();
     Extremes out;
-    out.lowest.assign(idx(objective.features().num_weights()), 0.0);
-    out.highest.assign(idx(objective.features().num_weights()), 0.0);
-    std::vector<bool> possible(idx(n * width));  // bits: the cells that are labellings
-    std::vector<Index> labels(idx(n), 0);        // how many each example has
-    std::vector<double> likely(idx(width));
+    out.lowest.assign(objective.features().num_weights(), 0.0);
+    out.highest.assign(objective.features().num_weights(), 0.0);
+    std::vector<bool> possible(n * width);  // bits: the cells that are labellings
+    std::vector<Index> labels(n, 0);        // how many each example has
+    std::vector<double> likely(width);
     Workspace ws;
     for (Index i = 0; i < n; ++i) {
         interrupt.check();
         probabilities(objective, out.lowest.data(), i, likely.data(), ws);  // the weights are 0
         for (Index r = 0; r < width; ++r) {
-            possible[idx(i * width + r)] = likely[idx(r)] > 0.0;
-            labels[idx(i)] += likely[idx(r)] > 0.0;
+            possible[i * width + r] = likely[r] > 0.0;
+            labels[i] += likely[r] > 0.0;
         }
     }
     for (Index k = 0; k < columns.num_columns(); ++k) {
@@ -151,17 +151,17 @@ Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt) {
             double high = -kInfinity;
             for (Index cell = first; cell < last; ++cell) {
                 const Index slot = c.slots ? c.slots[cell] : c.slot;
-                if (!possible[idx(i * width + slot)]) continue;
+                if (!possible[i * width + slot]) continue;
                 ++found;
                 low = std::min(low, value_at(c, cell));
                 high = std::max(high, value_at(c, cell));
             }
-            if (found < labels[idx(i)]) {
+            if (found < labels[i]) {
                 low = std::min(low, 0.0);
                 high = std::max(high, 0.0);
             }
-            out.lowest[idx(c.weight)] += objective.weight(i) * low;
-            out.highest[idx(c.weight)] += objective.weight(i) * high;
+            out.lowest[c.weight] += objective.weight(i) * low;
+            out.highest[c.weight] += objective.weight(i) * high;
         });
     }
     return out;

@@ -87,7 +87,7 @@ std::optional<int> newton(const Block& block, Index slots) {
         }
         return steps;
     } else {
-        std::vector<double> inverse(idx(slots));
+        std::vector<double> inverse(slots);
         return descend(block.target, block.rho, block.used, block.logs, block.q, inverse.data(), block.change, slots);
     }
 }
@@ -138,12 +138,12 @@ class Pass {
         : objective_(state.objective),
           l2_(options.l2),
           state_(state),
-          spare_(idx(2 * (options.pulled_stop - options.pulled_start))),
+          spare_(2 * (options.pulled.second - options.pulled.first)),
           weights_{options.l1,
                    options.l2,
                    state.weights,
                    state.plane,
-                   {options.pulled_start, options.pulled_stop, options.pull, spare_.data()}} {}
+                   {options.pulled.first, options.pulled.second, options.pull, spare_.data()}} {}
 
     SdcaReport report;
 
@@ -165,7 +165,7 @@ class Pass {
         double* __restrict trial = frame.take(n);
         double* __restrict q = frame.take(n);
         double* __restrict scratch = frame.take(n);
-        objective_.features().scores(i, state_.weights, 1.0, t);
+        objective_.features().scores(i, state_.weights, t);
         if (objective_.loss().cost_scale != 0.0) objective_.add_cost(i, objective_.loss().cost_scale, t);
         const double inverse = 1.0 / tau;
         const double scale = omega / (l2_ * tau);
@@ -223,7 +223,7 @@ class Pass {
     // What makes the block's maximum the right one, checked for nothing.
     static void check_geometry(Index i, double found, double expected) {
         if (!(std::abs(found - expected) <= 1e-6 * (found + expected) + 1e-200)) {
-            throw InputError("example " + std::to_string(i) + ": the curvatures given are not those of its features");
+            throw InputError("example ", i, ": the curvatures given are not those of its features");
         }
     }
 
@@ -245,8 +245,8 @@ double probe(Index a) {
 void used_slots(const Objective& objective, Index i, std::vector<double>& zeros, std::vector<double>& out,
                 Workspace& ws) {
     const Index n = objective.num_slots(i);
-    zeros.assign(idx(n), 0.0);
-    out.resize(idx(n));
+    zeros.assign(n, 0.0);
+    out.resize(n);
     objective.structure().log_partition(i, zeros.data(), 1.0, out.data(), nullptr, ws);
 }
 
@@ -256,11 +256,11 @@ class BlockProducts {
     explicit BlockProducts(const FeatureMap& features) : features_(features) {}
 
     void find(Index i, const std::vector<double>& v, std::vector<double>& out) {
-        weights_.resize(idx(features_.num_weights()), 0.0);
+        weights_.resize(features_.num_weights(), 0.0);
         out.resize(v.size());
         features_.project(i, v.data(), vector_);
         vector_.axpy(1.0, weights_.data());
-        features_.scores(i, weights_.data(), 1.0, out.data());
+        features_.scores(i, weights_.data(), out.data());
         for (const SparseVector::Run& run : vector_.runs()) std::fill_n(weights_.data() + run.start, run.length, 0.0);
     }
 
@@ -276,7 +276,7 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
     const FeatureMap& features = objective.features();
     std::vector<double> all;
     std::size_t total = 0;
-    for (const Index i : examples) total += idx(objective.num_slots(i));
+    for (const Index i : examples) total += objective.num_slots(i);
     all.reserve(total);  // a vector that grows would take twice the room
     std::vector<double> v;
     std::vector<double> ones;
@@ -291,30 +291,30 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
         interrupt.check();
         const Index n = objective.num_slots(i);
         used_slots(objective, i, zeros, uniform, ws);
-        v.assign(idx(n), 0.0);
-        ones.assign(idx(n), 0.0);
+        v.assign(n, 0.0);
+        ones.assign(n, 0.0);
         double norm = 0;
         Index some = -1;
         for (Index a = 0; a < n; ++a) {
-            if (uniform[idx(a)] == 0.0) continue;
+            if (uniform[a] == 0.0) continue;
             some = a;
-            v[idx(a)] = probe(a);
-            ones[idx(a)] = 1.0;
-            norm += v[idx(a)] * v[idx(a)];
+            v[a] = probe(a);
+            ones[a] = 1.0;
+            norm += v[a] * v[a];
         }
         const double found = features.transpose_norm2(i, v.data());
         const auto slot = [&](Index a) {
             std::vector<double>& unit = zeros;
-            unit[idx(a)] = 1.0;
+            unit[a] = 1.0;
             const double k = features.transpose_norm2(i, unit.data());
-            unit[idx(a)] = 0.0;
+            unit[a] = 0.0;
             return k;
         };
         const std::size_t begin = all.size();
-        all.resize(begin + idx(n), -1.0);
+        all.resize(begin + n, -1.0);
         const double same = slot(some);
         if (match(found, same * norm)) {  // one curvature for all slots, as for full rows of features
-            for (Index a = 0; a < n; ++a) all[begin + idx(a)] = uniform[idx(a)] > 0.0 ? same : -1.0;
+            for (Index a = 0; a < n; ++a) all[begin + a] = uniform[a] > 0.0 ? same : -1.0;
             continue;
         }
         if (features.explicit_weights()) {
@@ -324,19 +324,19 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
             products.find(i, ones, sums);
             products.find(i, v, along);
             for (Index a = 0; a < n; ++a) {
-                if (uniform[idx(a)] == 0.0) continue;
-                const double k = std::max(sums[idx(a)], 0.0);
-                if (!match(along[idx(a)], k * v[idx(a)])) return {};
-                all[begin + idx(a)] = k;
+                if (uniform[a] == 0.0) continue;
+                const double k = std::max(sums[a], 0.0);
+                if (!match(along[a], k * v[a])) return {};
+                all[begin + a] = k;
             }
             continue;
         }
         double expected = 0;
         for (Index a = 0; a < n; ++a) {
-            if (uniform[idx(a)] == 0.0) continue;
+            if (uniform[a] == 0.0) continue;
             const double k = slot(a);
-            all[begin + idx(a)] = k;
-            expected += k * v[idx(a)] * v[idx(a)];
+            all[begin + a] = k;
+            expected += k * v[a] * v[a];
         }
         if (!match(found, expected)) return {};
     }
@@ -346,9 +346,9 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
 void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
                 Interrupt& interrupt) {
     const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(objective.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        Workspace& ws = scratch[worker];
         const Index n = objective.num_slots(i);
         double* logs = scores + objective.offset(i);
         Workspace::Frame frame(ws);

@@ -20,13 +20,12 @@ struct SdcaReport {
     double dual_gain = 0;
 };
 
-// pulled_start, pulled_stop: weights without a penalty, pulled to a centre with this strength (`PulledWeights`); the
-// curvatures are |A_i' e_a|^2 with l2 / pull in place of 1 for these weights.
+// pulled: the first and the end of the weights without a penalty, which are pulled to a centre with the strength `pull`
+// (`PulledWeights`); the curvatures are |A_i' e_a|^2 with l2 / pull in place of 1 for these weights.
 struct SdcaOptions {
     double l2 = 0;
     double l1 = 0;
-    Index pulled_start = 0;
-    Index pulled_stop = 0;
+    std::pair<Index, Index> pulled = {0, 0};
     double pull = 1;
 };
 
@@ -37,10 +36,10 @@ struct SdcaState {
     const Objective& objective;
     const double* curvatures;
     double* weights;
-    double* plane;  // u, with l1 > 0 only
     double* scores;
     double* entropies;
     double* gains;
+    double* plane;  // u, with l1 > 0 only
 };
 
 // |A_i' e_a|^2 of every slot of these examples, end to end, and -1 for slots that no labelling uses; empty unless

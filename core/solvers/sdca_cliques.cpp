@@ -21,7 +21,10 @@ constexpr double kLittle = 0.1;
 class Lines {
    public:
     Lines(const SdcaLineState& state, const SdcaLineOptions& options)
-        : objective_(state.objective), options_(options), state_(state) {}
+        : objective_(state.objective),
+          options_(options),
+          state_(state),
+          starts_(clique_starts(objective_.structure())) {}
 
     SdcaLineReport report;
 
@@ -33,14 +36,14 @@ class Lines {
         const FeatureMap& features = objective_.features();
         const double tau = objective_.loss().temperature;
         const Index n = objective_.num_slots(i);
-        const Index size = state_.starts[idx(i) + 1] - state_.starts[idx(i)];
-        double* __restrict m = state_.cliques + state_.starts[idx(i)];
+        const Index size = starts_[i + 1] - starts_[i];
+        double* __restrict m = state_.cliques + starts_[i];
         double* __restrict counts = state_.counts + objective_.offset(i);
         Workspace::Frame frame(ws_);
         double* __restrict target = frame.take(n);  // theta + kappa c
         double* __restrict slots = frame.take(n);   // of q, then of d
         double* __restrict d = frame.take(size);
-        features.scores(i, state_.weights, 1.0, target);
+        features.scores(i, state_.weights, target);
         objective_.add_cost(i, objective_.loss().cost_scale, target);
         const double value = structure.clique_marginals(i, target, tau, d, ws_);
         structure.slots_from_cliques(i, d, slots);
@@ -115,6 +118,7 @@ class Lines {
     const Objective& objective_;
     SdcaLineOptions options_;
     const SdcaLineState& state_;
+    std::vector<Index> starts_;  // of examples in `cliques`
     Workspace ws_;
 };
 

@@ -29,18 +29,17 @@ struct SdcaLineReport {
     double dual_gain = 0;
 };
 
-// What a pass updates in place. cliques: marginals of all examples end to end, example i's from starts[i] to
-// starts[i + 1] (as `clique_starts` gives them). counts: their slots. entropies, gaps (as last seen), steps: a value per example.
+// What a pass updates in place. cliques: marginals of all examples end to end. counts: their slots. entropies, gaps (as
+// last seen), steps: a value per example.
 struct SdcaLineState {
     const Objective& objective;
-    std::vector<Index> starts;
     double* weights;
-    double* plane;  // u, with l1 > 0 only
     double* cliques;
     double* counts;
     double* entropies;
     double* gaps;
     double* steps;
+    double* plane;  // u, with l1 > 0 only
 };
 
 SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,

@@ -214,7 +214,7 @@ Plane slack_plane(const Objective& o, const double* w, bool with_u, int n_jobs, 
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
         double* cost = frame.take(n);
-        o.features().scores(i, w, 1.0, scores);
+        o.features().scores(i, w, scores);
         fill(cost, n, 0.0);
         o.add_cost(i, o.loss().cost_scale, cost);
         SlackOracle oracle(o, i, scores, cost, ws);
@@ -231,14 +231,14 @@ Plane slack_plane(const Objective& o, const double* w, bool with_u, int n_jobs, 
 }
 
 double largest_cost(const Objective& o, int n_jobs, Interrupt& interrupt) {
-    std::vector<double> found(idx(o.num_examples()), 0.0);
+    std::vector<double> found(o.num_examples(), 0.0);
     sum_examples(o, n_jobs, interrupt, false, [&](Index i, double*, Workspace& ws) {
         Workspace::Frame frame(ws);
         double* cost = frame.take(o.num_slots(i));
         SlotCounts answer;
         fill(cost, o.num_slots(i), 0.0);
         o.add_cost(i, o.loss().cost_scale, cost);
-        found[idx(i)] = o.structure().maximize(i, cost, answer, ws);
+        found[i] = o.structure().maximize(i, cost, answer, ws);
         return Term{};
     });
     return *std::max_element(found.begin(), found.end());

@@ -15,7 +15,11 @@ constexpr double kNoMass = 1e-12;
 class Pass {
    public:
     Pass(const SmoState& state, const SmoOptions& options)
-        : objective_(state.objective), structure_(objective_.structure()), l2_(options.l2), state_(state) {}
+        : objective_(state.objective),
+          structure_(objective_.structure()),
+          l2_(options.l2),
+          state_(state),
+          starts_(clique_starts(structure_)) {}
 
     SmoReport report;
 
@@ -27,9 +31,9 @@ class Pass {
         Workspace::Frame frame(ws_);
         double* augmented = frame.take(n);  // theta + kappa c
         double* change = frame.take(n);     // d
-        objective_.features().scores(i, state_.weights, 1.0, augmented);
+        objective_.features().scores(i, state_.weights, augmented);
         objective_.add_cost(i, objective_.loss().cost_scale, augmented);
-        double* q = state_.cliques + state_.starts[idx(i)];
+        double* q = state_.cliques + starts_[i];
 
         const double best = structure_.maximize(i, augmented, up_, ws_);
         structure_.slots_from_cliques(i, q, change);
@@ -84,6 +88,7 @@ class Pass {
     const Structure& structure_;
     double l2_;
     const SmoState& state_;
+    std::vector<Index> starts_;  // of examples in `cliques`
     Workspace ws_;
     SlotCounts up_, down_;
     std::vector<Index> up_entries_, down_entries_;

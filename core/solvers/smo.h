@@ -19,9 +19,8 @@ namespace partwise {
 struct SmoState {
     const Objective& objective;
     double* weights;
-    double* cliques;            // marginals, examples end to end
-    std::vector<Index> starts;  // of examples in `cliques` (`clique_starts`)
-    double* gaps;               // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
+    double* cliques;  // marginals, examples end to end
+    double* gaps;     // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
 };
 
 struct SmoOptions {

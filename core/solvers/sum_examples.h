@@ -36,13 +36,13 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
     const Index n_blocks = together ? 1 : num_blocks(o, with_u || every > 1);
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
-    std::vector<Plane> blocks(idx(n_blocks));
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Plane> blocks(n_blocks);
+    std::vector<Workspace> scratch(workers);
     // Ctrl-C is looked for inside blocks too: they can be long.
     parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
-        Plane& block = blocks[idx(k)];
-        if (with_u) block.u.assign(idx(d), 0.0);
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        Plane& block = blocks[k];
+        if (with_u) block.u.assign(d, 0.0);
+        Workspace& ws = scratch[worker];
         const Index last = (k + 1) * n / n_blocks;
         Index turn = k;
         for (Index i = k * n / n_blocks; i < last;) {
@@ -69,9 +69,9 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
     });
     Plane total = std::move(blocks.front());
     for (Index k = 1; k < n_blocks; ++k) {
-        total.value += blocks[idx(k)].value;
-        total.b += blocks[idx(k)].b;
-        total.extra += blocks[idx(k)].extra;
+        total.value += blocks[k].value;
+        total.b += blocks[k].b;
+        total.extra += blocks[k].extra;
     }
     if (with_u && n_blocks > 1) {
         constexpr Index kChunk = Index{1} << 14;
@@ -79,8 +79,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
         parallel_for(n_chunks, workers, interrupt, [&](Index c, int) {
             const Index begin = c * kChunk;
             const Index size = std::min(kChunk, d - begin);
-            for (Index k = 1; k < n_blocks; ++k)
-                axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
+            for (Index k = 1; k < n_blocks; ++k) axpy(1.0, blocks[k].u.data() + begin, total.u.data() + begin, size);
         });
     }
     return total;

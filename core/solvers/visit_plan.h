@@ -20,7 +20,7 @@ class VisitPlan {
     VisitPlan(Index* wait, Index* rest, Index size) : wait_(wait), rest_(rest), size_(size) {
         for (Index k = 0; k < size; ++k) {
             if (wait[k] < 1 || wait[k] > kLongest || rest[k] < 0 || rest[k] >= kLongest)
-                throw InputError("column " + std::to_string(k) + ": not a plan of visits");
+                throw InputError("column ", k, ": not a plan of visits");
         }
     }
 

@@ -86,7 +86,7 @@ void WorkingSets::Set::add_difference(std::size_t k, double scale, double* slots
 
 WorkingSets::WorkingSets(Index num_examples) {
     if (num_examples < 0) throw InputError("the number of examples is negative");
-    sets_.resize(idx(num_examples));
+    sets_.resize(num_examples);
     totals_.resize(sets_.size());
 }
 
@@ -103,11 +103,11 @@ WorkingSets::WorkingSets(const AtomTable& table) {
     totals_.resize(sets_.size());
     SlotCounts labelling;
     for (std::size_t i = 0; i < sets_.size(); ++i) {
-        for (std::size_t k = idx(table.example_ptr[i]); k < idx(table.example_ptr[i + 1]); ++k) {
+        for (Index k = table.example_ptr[i]; k < table.example_ptr[i + 1]; ++k) {
             const double x = table.coefficients[k];
             if (!(x >= 0.0) || x == kInfinity) throw InputError("atoms: a coefficient is negative or not finite");
             labelling.clear();
-            for (std::size_t r = idx(table.labelling_ptr[k]); r < idx(table.labelling_ptr[k + 1]); ++r) {
+            for (Index r = table.labelling_ptr[k]; r < table.labelling_ptr[k + 1]; ++r) {
                 if (table.slots[r] < 0 || table.slots[r] > kMaxIndex) throw InputError("atoms: a slot is out of range");
                 labelling.add(table.slots[r], table.counts[r]);
             }
@@ -125,7 +125,7 @@ Index WorkingSets::num_atoms() const {
 
 Index WorkingSets::next_stamp(Index i) const {
     Index latest = 0;
-    for (const Atom& atom : sets_[idx(i)].atoms) latest = std::max(latest, atom.stamp);
+    for (const Atom& atom : sets_[i].atoms) latest = std::max(latest, atom.stamp);
     return latest + 1;
 }
 
@@ -149,11 +149,11 @@ AtomTable WorkingSets::table() const {
 void WorkingSets::check(const Objective& objective, int n_jobs, Interrupt& interrupt) const {
     const Structure& structure = objective.structure();
     const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    std::vector<Workspace> scratch(workers);
     parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        Workspace& ws = scratch[worker];
         if (objective.weight(i) == 0.0) return;
-        for (const Atom& atom : sets_[idx(i)].atoms) {
+        for (const Atom& atom : sets_[i].atoms) {
             const std::vector<Index> slots(atom.slots().begin(), atom.slots().end());
             const auto whole = [](double count) { return count == std::floor(count); };
             if (std::all_of(atom.counts().begin(), atom.counts().end(), whole)) {
@@ -167,30 +167,28 @@ void WorkingSets::check(const Objective& objective, int n_jobs, Interrupt& inter
 
 void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
     if (num_examples() != objective.num_examples()) {
-        throw InputError("working sets of " + std::to_string(num_examples()) + " examples, the objective has " +
-                         std::to_string(objective.num_examples()));
+        throw InputError("working sets of ", num_examples(), " examples, the objective has ", objective.num_examples());
     }
     if (objective.features().num_weights() > kMaxIndex) throw InputError("working sets take up to 2^32 weights");
     if (attached_) return;
     for (Index i = 0; i < num_examples(); ++i) {
-        const Set& set = sets_[idx(i)];
+        const Set& set = sets_[i];
         if (set.attached) continue;
         interrupt.check();
         for (const Atom& atom : set.atoms) {
             if (atom.slots().empty() || Index{atom.slots().back()} < objective.num_slots(i)) continue;
-            throw InputError("example " + std::to_string(i) + ": an atom has slot " +
-                             std::to_string(atom.slots().back()) + ", there are " +
-                             std::to_string(objective.num_slots(i)));
+            throw InputError("example ", i, ": an atom has slot ", atom.slots().back(), ", there are ",
+                             objective.num_slots(i));
         }
         complete(objective, i, 0);
     }
     attached_ = true;
 }
 
-void WorkingSets::prefetch_places(Index i) const { prefetch_object(sets_[idx(i)]); }
+void WorkingSets::prefetch_places(Index i) const { prefetch_object(sets_[i]); }
 
 void WorkingSets::prefetch(Index i) const {
-    const Set& set = sets_[idx(i)];
+    const Set& set = sets_[i];
     prefetch_begin(set.atoms);
     prefetch_begin(set.gram);
     prefetch_begin(set.differences.ends);
@@ -214,12 +212,12 @@ Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& 
 }
 
 double* WorkingSets::slot_scratch(Index num_slots) {
-    if (len(slots_.size()) < num_slots) slots_.resize(idx(num_slots), 0.0);
+    if (len(slots_.size()) < num_slots) slots_.resize(num_slots, 0.0);
     return slots_.data();
 }
 
 void WorkingSets::complete(const Objective& objective, Index i, std::size_t first) {
-    Set& set = sets_[idx(i)];
+    Set& set = sets_[i];
     const bool all = std::exchange(attached_, false);  // until it is done: what follows may be interrupted
     set.attached = false;
     needed_.clear();
@@ -231,17 +229,17 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
     fresh_.clear();
     const auto known = set.rows.slots();
     std::set_difference(needed_.begin(), needed_.end(), known.begin(), known.end(), std::back_inserter(fresh_));
-    if (len(products_.size()) < objective.num_slots(i)) products_.resize(idx(objective.num_slots(i)));
+    if (len(products_.size()) < objective.num_slots(i)) products_.resize(objective.num_slots(i));
     if (!fresh_.empty()) {
         fill(products_.data(), objective.num_slots(i), 0.0);
         objective.add_cost(i, objective.loss().cost_scale, products_.data());
         fresh_rows_.clear();
-        objective.features().slot_rows(i, fresh_, fresh_rows_);
+        objective.features().slot_rows(i, fresh_, 0, fresh_rows_);
         set.rows.insert(fresh_, fresh_rows_, products_.data());
     }
     set.rows.costs(products_.data());
     for (std::size_t k = first; k < n; ++k) set.atoms[k].cost = -set.difference(k, products_.data());
-    dense_.resize(idx(objective.features().num_weights()), 0.0);
+    dense_.resize(objective.features().num_weights(), 0.0);
     set.gram.resize(n * n);
     for (std::size_t k = first; k-- > 1;) {
         const auto row = set.gram.begin() + len(k * first);
@@ -255,7 +253,7 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
 }
 
 void WorkingSets::add_up(Index i) {
-    Totals& totals = totals_[idx(i)];
+    Totals& totals = totals_[i];
     totals = {};
     for (const Atom& atom : of(i)) {
         totals.cost += atom.coefficient * atom.cost;
@@ -271,7 +269,7 @@ void WorkingSets::count_bytes(Set& set) {
 }
 
 void WorkingSets::compare(const Objective& objective, Index i) {
-    Set& set = sets_[idx(i)];
+    Set& set = sets_[i];
     const Atom& atom = set.atoms[set.differences.size()];
     double* d = slot_scratch(objective.num_slots(i));
     objective.add_gold(i, 1.0, d);
@@ -307,12 +305,12 @@ void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
 
 // cost - <w, psi> = <count, theta + kappa c> - <g, theta> = -<d, theta + kappa c>: gold costs nothing.
 void WorkingSets::values(Index i, const double* scores, double* v) const {
-    const Set& set = sets_[idx(i)];
+    const Set& set = sets_[i];
     for (std::size_t k = 0; k < set.atoms.size(); ++k) v[k] = -set.difference(k, scores);
 }
 
 void WorkingSets::move(Index i, const double* x, double scale, double* w) {
-    Set& set = sets_[idx(i)];
+    Set& set = sets_[i];
     double* net = slots_.data();
     for (std::size_t k = 0; k < set.atoms.size(); ++k) {
         const double change = x[k] - std::exchange(set.atoms[k].coefficient, x[k]);
@@ -324,7 +322,7 @@ void WorkingSets::move(Index i, const double* x, double scale, double* w) {
 }
 
 void WorkingSets::keep(Index i) {
-    Set& set = sets_[idx(i)];
+    Set& set = sets_[i];
     const std::size_t n = set.atoms.size();
     const std::size_t m = kept_.size();
     PackedRows& all = set.differences;
@@ -377,7 +375,7 @@ bool WorkingSets::merge(const Objective& objective, Index i) {
     // All from the counts, nothing from the old atoms, whose order changed too: a run that starts from saved counts then
     // has the same bits.
     complete(objective, i, 0);
-    sets_[idx(i)].gram.shrink_to_fit();
+    sets_[i].gram.shrink_to_fit();
     atoms.shrink_to_fit();
     return true;
 }

@@ -85,16 +85,16 @@ class WorkingSets {
     AtomTable table() const;
 
     // Their order must not be changed from outside.
-    std::vector<Atom>& of(Index i) { return sets_[idx(i)].atoms; }
-    const DifferenceRows& rows(Index i) const { return sets_[idx(i)].rows; }
-    Gram gram(Index i) const { return {sets_[idx(i)].gram.data(), sets_[idx(i)].atoms.size()}; }
+    std::vector<Atom>& of(Index i) { return sets_[i].atoms; }
+    const DifferenceRows& rows(Index i) const { return sets_[i].rows; }
+    Gram gram(Index i) const { return {sets_[i].gram.data(), sets_[i].atoms.size()}; }
 
     // Mass s and cost sum_k x_k cost_k of example i's block; sets that are attached have them.
     struct Totals {
         double mass = 0;
         double cost = 0;
     };
-    const Totals& totals(Index i) const { return totals_[idx(i)]; }
+    const Totals& totals(Index i) const { return totals_[i]; }
 
     // Ask for example i's memory ahead of a visit, first for what says where it lies: visits in random order wait for
     // it otherwise.

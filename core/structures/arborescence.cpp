@@ -26,12 +26,7 @@ struct Arc {
 class Contraction {
    public:
     Contraction(Index n, const double* arcs, bool single_root)
-        : n_(n),
-          nodes_(2 * n),
-          arcs_(idx(nodes_ * (n + 1))),
-          group_(idx(n) + 1),
-          above_(idx(nodes_), -1),
-          entry_(idx(nodes_)) {
+        : n_(n), nodes_(2 * n), arcs_(nodes_ * (n + 1)), group_(n + 1), above_(nodes_, -1), entry_(nodes_) {
         for (Index m = 1; m <= n; ++m) {
             for (Index h = 0; h <= n; ++h) {
                 const double x = arcs[(m - 1) * (n + 1) + h];
@@ -41,42 +36,42 @@ class Contraction {
                 into(m)[h] = {faults, none ? 0.0 : x, h, m};
             }
         }
-        for (Index v = 0; v <= n; ++v) group_[idx(v)] = v;
+        for (Index v = 0; v <= n; ++v) group_[v] = v;
     }
 
     void run() {
         std::vector<Index> path;
-        std::vector<bool> on_path(idx(nodes_), false);
-        std::vector<bool> done(idx(nodes_), false);
+        std::vector<bool> on_path(nodes_, false);
+        std::vector<bool> done(nodes_, false);
         done[0] = true;
         for (Index start = 1; start <= n_; ++start) {
-            if (done[idx(group_[idx(start)])]) continue;
+            if (done[group_[start]]) continue;
             path.assign(1, start);
-            on_path[idx(start)] = true;
+            on_path[start] = true;
             while (true) {
-                const Index from = group_[idx(choose_entry(path.back()))];
-                if (done[idx(from)]) break;
-                if (!on_path[idx(from)]) {
+                const Index from = group_[choose_entry(path.back())];
+                if (done[from]) break;
+                if (!on_path[from]) {
                     path.push_back(from);
                 } else {
                     path.resize(contract(path, from, on_path));
                     path.push_back(made_++);
                 }
-                on_path[idx(path.back())] = true;
+                on_path[path.back()] = true;
             }
-            for (const Index v : path) done[idx(v)] = true;
+            for (const Index v : path) done[v] = true;
         }
     }
 
     // Every cycle keeps its own arcs but one: that into the word where the arc from outside enters.
     void expand(Index* heads) const {
-        std::vector<bool> settled(idx(nodes_), false);
+        std::vector<bool> settled(nodes_, false);
         for (Index v = made_ - 1; v >= 1; --v) {
-            if (settled[idx(v)]) continue;
-            const Entry& e = entry_[idx(v)];
+            if (settled[v]) continue;
+            const Entry& e = entry_[v];
             heads[e.arc.modifier - 1] = e.head;
-            for (Index at = e.arc.modifier; at != v; at = above_[idx(at)]) settled[idx(at)] = true;
-            settled[idx(v)] = true;
+            for (Index at = e.arc.modifier; at != v; at = above_[at]) settled[at] = true;
+            settled[v] = true;
         }
     }
 
@@ -93,9 +88,9 @@ class Contraction {
         const Arc* arcs = into(v);
         Index best = -1;
         for (Index h = 0; h <= n_; ++h) {
-            if (group_[idx(h)] != v && (best < 0 || arcs[h].better_than(arcs[best]))) best = h;
+            if (group_[h] != v && (best < 0 || arcs[h].better_than(arcs[best]))) best = h;
         }
-        entry_[idx(v)] = {best, arcs[best]};
+        entry_[v] = {best, arcs[best]};
         return best;
     }
 
@@ -106,7 +101,7 @@ class Contraction {
         Arc* merged = into(made_);
         for (std::size_t k = begin; k < path.size(); ++k) {
             const Index member = path[k];
-            const Arc& own = entry_[idx(member)].arc;
+            const Arc& own = entry_[member].arc;
             const Arc* arcs = into(member);
             for (Index h = 0; h <= n_; ++h) {
                 Arc arc = arcs[h];
@@ -115,11 +110,11 @@ class Contraction {
                 arc.heads -= own.heads;
                 if (k == begin || arc.better_than(merged[h])) merged[h] = arc;
             }
-            on_path[idx(member)] = false;
-            above_[idx(member)] = made_;
+            on_path[member] = false;
+            above_[member] = made_;
         }
         for (Index u = 1; u <= n_; ++u) {
-            if (above_[idx(group_[idx(u)])] == made_) group_[idx(u)] = made_;
+            if (above_[group_[u]] == made_) group_[u] = made_;
         }
         return begin;
     }

@@ -89,23 +89,23 @@ void Chain::follow_changed() {
     follow_scores_.clear();
     within_two_ = true;
     if (follow().pairs.empty()) return;
-    follow_scores_.assign(idx(L * width()), 0.0);
-    std::vector<char> open(idx(L), 1);  // labels that may follow all
+    follow_scores_.assign(L * width(), 0.0);
+    std::vector<char> open(L, 1);  // labels that may follow all
     for (Index a = 0; a < L; ++a) {
         for (Index b = 0; b < L; ++b) {
             if (may_follow(a, b)) continue;
-            follow_scores_[idx(a * width() + b)] = -kInfinity;
-            open[idx(b)] = 0;
+            follow_scores_[a * width() + b] = -kInfinity;
+            open[b] = 0;
         }
     }
     for (Index b = 0; b < L && within_two_; ++b) {
-        bool reached = open[idx(b)];
-        for (Index a = 0; a < L && !reached; ++a) reached = open[idx(a)] && may_follow(a, b);
+        bool reached = open[b];
+        for (Index a = 0; a < L && !reached; ++a) reached = open[a] && may_follow(a, b);
         within_two_ = reached;
     }
     // Where the first label is forbidden, too, what it leads to has to come from another one.
     for (Index a = 0; a < L; ++a)
-        within_two_ = within_two_ && (!open[idx(a)] || follow().first.empty() || follow().first[idx(a)]);
+        within_two_ = within_two_ && (!open[a] || follow().first.empty() || follow().first[a]);
 }
 
 bool Chain::is_safe(const View& view, Cut cut) const {
@@ -138,7 +138,7 @@ double Chain::maximize(Index i, const double* scores, SlotCounts& best, Workspac
     const View view = prepare(i, scores, 1.0, frame, cut);
     double* values = frame.take(T * width());
     with_width(width(), [&](auto w) { chain::best_prefixes<w()>(view, values); });
-    std::vector<Index> labels(idx(T));
+    std::vector<Index> labels(T);
     chain::backtrack(view, values, labels.data());
     if (!(values[(T - 1) * width() + labels.back()] > -kInfinity)) nothing_left(i);
     labelling_of(i, labels.data(), best);
@@ -188,8 +188,8 @@ void Chain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     out.clear();
     for (Index t = 0; t < T; ++t) out.add(t * width() + labels[t], 1.0);
     if (tied_) {
-        std::vector<Index> pairs(idx(T - 1));
-        for (Index t = 1; t < T; ++t) pairs[idx(t - 1)] = edge_begin(i) + labels[t - 1] * width() + labels[t];
+        std::vector<Index> pairs(T - 1);
+        for (Index t = 1; t < T; ++t) pairs[t - 1] = edge_begin(i) + labels[t - 1] * width() + labels[t];
         std::sort(pairs.begin(), pairs.end());
         for (std::size_t k = 0; k < pairs.size(); ++k) {
             if (k > 0 && pairs[k] == pairs[k - 1]) {
@@ -210,7 +210,7 @@ void Chain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
 }
 
 void Chain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     labels_of(i, labelling, labels.data());
     check_follow(i, labels.data());
     SlotCounts right;
@@ -231,7 +231,7 @@ std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Worksp
     Cut cut = Cut::kNone;
     const View view = prepare(i, scores, 1.0, frame, cut);
     std::vector<Scored> out;
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     with_width(width(), [&](auto w) {
         const auto program = chain::program_of<w()>(view);
         const double* own = chain::to_program(program, view.node, view.edge, -kInfinity, frame);
@@ -251,15 +251,15 @@ std::vector<SlotCounts> Chain::sample(Index i, const double* scores, double temp
     Cut cut = Cut::kNone;
     const View view = prepare(i, scores, temperature, frame, cut);
     if (!follow().empty()) check_mask(i);
-    std::vector<Index> labels(idx(n * length(i)));
+    std::vector<Index> labels(n * length(i));
     with_width(width(), [&](auto w) {
         const auto program = chain::program_of<w()>(view);
         const double* own = chain::to_program(program, view.node, view.edge, -kInfinity, frame);
         chart::sample(program, own, n, rng, ws,
                       [&](Index j, Index slot) { note_label(i, slot, labels.data() + j * length(i)); });
     });
-    std::vector<SlotCounts> out(idx(n));
-    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[idx(j)]);
+    std::vector<SlotCounts> out(n);
+    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[j]);
     return out;
 }
 

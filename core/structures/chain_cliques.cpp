@@ -198,12 +198,10 @@ bool Chain::slot_scores_from_cliques(Index i, const double* cliques, double* sco
 
 void Chain::clique_entries(Index i, SlotView labelling, Index* entries, Workspace&) const {
     const Index T = length(i);
-    std::vector<Index> labels(idx(T));
+    std::vector<Index> labels(T);
     labels_of(i, labelling, labels.data());
     if (T == 1) entries[0] = labels[0];
-    for (Index t = 1; t < T; ++t) {
-        entries[t - 1] = ((t - 1) * n_labels() + labels[idx(t - 1)]) * width() + labels[idx(t)];
-    }
+    for (Index t = 1; t < T; ++t) entries[t - 1] = ((t - 1) * n_labels() + labels[t - 1]) * width() + labels[t];
 }
 
 // Viterbi over the pairs of labels that have a chance:  v_t(b) = node_t(b) + max over a of v_{t-1}(a) + edge_t(a, b).
@@ -217,7 +215,7 @@ double Chain::maximize_in_support(Index i, const double* scores, const double* c
     const View view = prepare(i, scores, 1.0, frame, cut);
     double* before = frame.take(L);
     double* now = frame.take(L);
-    std::vector<Index> from(idx(T * L));
+    std::vector<Index> from(T * L);
     for (Index a = 0; a < L; ++a) now[a] = T > 1 || cliques[a] > least ? view.node[a] : -kInfinity;
     for (Index t = 1; t < T; ++t) {
         chain::check_now_and_then(t);
@@ -232,21 +230,21 @@ double Chain::maximize_in_support(Index i, const double* scores, const double* c
                 const double value = before[a] + edge[a * width() + b];
                 if (value > now[b]) {
                     now[b] = value;
-                    from[idx(t * L + b)] = a;
+                    from[t * L + b] = a;
                 }
             }
         }
         for (Index b = 0; b < L; ++b) now[b] += view.node[t * width() + b];
     }
-    std::vector<Index> labels(idx(T));
+    std::vector<Index> labels(T);
     Index last = 0;
     for (Index b = 1; b < L; ++b) {
         if (now[b] > now[last]) last = b;
     }
     if (now[last] == -kInfinity) no_support(i);
     for (Index t = T - 1; t >= 0; --t) {
-        labels[idx(t)] = last;
-        last = from[idx(t * L + last)];
+        labels[t] = last;
+        last = from[t * L + last];
     }
     labelling_of(i, labels.data(), best);
     return value_of(i, scores, {best.slots, best.counts});

@@ -17,7 +17,7 @@ class KBest {
    public:
     // chart: best values of all cells.
     KBest(const Program& program, Chart chart, Scores scores)
-        : program_(program), chart_(chart), scores_(scores), place_(idx(program.cells()), kNone) {}
+        : program_(program), chart_(chart), scores_(scores), place_(program.cells(), kNone) {}
 
     // Calls use(slot) for each slot of the derivation of this rank (0: the best); false if there are fewer. Ranks are
     // asked for in order.
@@ -101,7 +101,7 @@ class KBest {
             List& list = *lists.list_of(own, e);
             lists.find({&list, 0.0}, rank);  // a cell's best derivation is known by its value until it is asked for
             const Ways& ways = list.ways;
-            const Derivation d = list.found[idx(rank)];
+            const Derivation d = list.found[rank];
             ways.each_slot(d.edge, use);
             lists.todo_.emplace_back(ways.a + d.edge, d.rank[0]);
             if (ways.b != kNone) lists.todo_.emplace_back(ways.b + d.edge, d.rank[1]);
@@ -110,19 +110,19 @@ class KBest {
 
     template <class Edges>
     List* list_of(Index cell, const Edges& e) {
-        Index& place = place_[idx(cell)];
+        Index& place = place_[cell];
         if (place == kNone) {
             place = len(lists_.size());
             List& list = lists_.emplace_back();
             list.ways = ways_of(e);
-            list.heap.reserve(idx(e.count()));
+            list.heap.reserve(e.count());
             const auto x = edge_scores(e, chart_, scores_);
             for (Index k = 0; k < e.count(); ++k) {
                 if (x(k) != -kInfinity) list.heap.push_back({x(k), k, {0, 0}});
             }
             std::make_heap(list.heap.begin(), list.heap.end(), worse);
         }
-        return &lists_[idx(place)];
+        return &lists_[place];
     }
 
     // Whether there is a derivation of this rank; finds those up to it.
@@ -162,7 +162,7 @@ class KBest {
     double value(Index cell, Index rank) {
         if (rank == 0) return chart_[cell];
         const Part part = part_of(cell);
-        return part.list->found[idx(rank)].value + part.score;
+        return part.list->found[rank].value + part.score;
     }
 
     // Puts the neighbours of a derivation that was taken on the heap: (i, j) leads to (i, j + 1), and to (i + 1, j)

@@ -48,10 +48,10 @@ class ChartStructure : public Structure {
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                    Workspace& ws) const override {
         Workspace::Frame frame(ws);
-        std::vector<std::vector<Index>> slots(idx(n));
+        std::vector<std::vector<Index>> slots(n);
         chart::sample(program(i), masked_scores(i, scores, 1.0 / temperature, frame), n, rng, ws,
-                      [&](Index j, Index slot) { slots[idx(j)].push_back(slot); });
-        std::vector<SlotCounts> out(idx(n));
+                      [&](Index j, Index slot) { slots[j].push_back(slot); });
+        std::vector<SlotCounts> out(n);
         for (std::size_t j = 0; j < out.size(); ++j) gather(i, scores, slots[j], out[j]);
         return out;
     }
@@ -68,9 +68,9 @@ class ChartStructure : public Structure {
     void check_mask(Index i) const override {
         Workspace ws;
         Workspace::Frame frame(ws);
-        const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+        const std::vector<double> zeros(num_slots(i), 0.0);
         if (!chart::best(program(i), masked_scores(i, zeros.data(), 1.0, frame), ws, [](Index) {})) {
-            throw InputError("the mask of example " + std::to_string(i) + " allows no labelling");
+            throw InputError("the mask of example ", i, " allows no labelling");
         }
     }
 

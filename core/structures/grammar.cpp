@@ -11,10 +11,6 @@ namespace partwise {
 using grammar::Anchored;
 using grammar::kNone;
 
-void Grammar::refuse(Index i, const std::string& what) {
-    throw InputError("sentence " + std::to_string(i) + " " + what);
-}
-
 Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options options)
     : ChartStructure(len(lengths.size())),
       lengths_(std::move(lengths)),
@@ -23,7 +19,7 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
       has_gold_(!options_.gold.empty()) {
     first_word_.push_back(0);
     for (Index i = 0; i < num_examples(); ++i) {
-        const Index n = lengths_[idx(i)];
+        const Index n = lengths_[i];
         if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
         // Values and slopes of all symbols by begin and by end.
         const double bytes = 2.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
@@ -33,14 +29,13 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
     }
     set_words();
     if (rules_.n_tuples > 0 ? len(options_.tuple_codes.size()) != first_word_.back() : !options_.tuple_codes.empty()) {
-        throw InputError("tuple_codes must have a code per word (" + std::to_string(first_word_.back()) +
+        throw InputError("tuple_codes must have a code per word (", first_word_.back(),
                          ") with hashed tuples, and is for these alone");
     }
     auto& costs = options_.span_costs;
-    if (costs.empty()) costs.assign(idx(rules_.span.count), 1.0);
+    if (costs.empty()) costs.assign(rules_.span.count, 1.0);
     if (len(costs.size()) != rules_.span.count) {
-        throw InputError("span_costs has " + std::to_string(costs.size()) + " values for " +
-                         std::to_string(rules_.span.count) + " columns of spans");
+        throw InputError("span_costs has ", costs.size(), " values for ", rules_.span.count, " columns of spans");
     }
     for (const double cost : costs) {
         if (!(cost >= 0.0) || cost == kInfinity) throw InputError("span_costs must be finite and 0 or more");
@@ -55,7 +50,7 @@ void Grammar::check_bytes(Index i, double bytes, const char* what) const {
     if (bytes <= options_.max_bytes) return;
     char text[160];
     std::snprintf(text, sizeof text, "has %lld words: %s would take %.3g MB, the limit is %.3g",
-                  static_cast<long long>(lengths_[idx(i)]), what, bytes / 1e6, options_.max_bytes / 1e6);
+                  static_cast<long long>(lengths_[i]), what, bytes / 1e6, options_.max_bytes / 1e6);
     refuse(i, text);
 }
 
@@ -72,22 +67,20 @@ void Grammar::set_words() {
     const auto& columns = options_.word_columns;
     if (ptr.empty()) return;
     if (len(ptr.size()) != n_words + 1 || ptr.front() != 0 || ptr.back() != len(columns.size())) {
-        throw InputError("word_ptr must have " + std::to_string(n_words + 1) +
-                         " values, from 0 to the number of word_columns");
+        throw InputError("word_ptr must have ", n_words + 1, " values, from 0 to the number of word_columns");
     }
     for (Index i = 0; i < num_examples(); ++i) {
-        for (Index w = first_word_[idx(i)]; w < first_word_[idx(i) + 1]; ++w) {
-            const Index begin = ptr[idx(w)];
-            const Index end = ptr[idx(w) + 1];
+        for (Index w = first_word_[i]; w < first_word_[i + 1]; ++w) {
+            const Index begin = ptr[w];
+            const Index end = ptr[w + 1];
             if (end < begin) throw InputError("word_ptr must not fall");
             for (Index k = begin; k < end; ++k) {
-                const Index c = columns[idx(k)];
-                const std::string word = "has word " + std::to_string(w - first_word_[idx(i)]);
+                const Index c = columns[k];
+                const std::string word = "has word " + std::to_string(w - first_word_[i]);
                 if (c < 0 || c >= rules_.word.count) {
-                    refuse(i, word + " with the column " + std::to_string(c) + ", which is not in [0, " +
-                                  std::to_string(rules_.word.count) + ")");
+                    refuse(i, word, " with the column ", c, ", which is not in [0, ", rules_.word.count, ")");
                 }
-                if (k > begin && c <= columns[idx(k) - 1]) refuse(i, word + " with columns that are not in order");
+                if (k > begin && c <= columns[k - 1]) refuse(i, word, " with columns that are not in order");
             }
         }
     }
@@ -96,8 +89,7 @@ void Grammar::set_words() {
 void Grammar::set_gold() {
     const Index expected = 2 * first_word_.back() - num_examples();
     if (len(options_.gold.size()) != expected) {
-        throw InputError("gold has " + std::to_string(options_.gold.size()) + " nodes, " + std::to_string(expected) +
-                         " are needed");
+        throw InputError("gold has ", options_.gold.size(), " nodes, ", expected, " are needed");
     }
     const GrammarNode* nodes = options_.gold.data();
     for (Index i = 0; i < num_examples(); ++i) {
@@ -105,18 +97,18 @@ void Grammar::set_gold() {
         std::sort(own.begin(), own.end(),
                   [](const Anchored& x, const Anchored& y) { return std::pair(x.s, x.t) < std::pair(y.s, y.t); });
         gold_.insert(gold_.end(), own.begin(), own.end());
-        nodes += 2 * lengths_[idx(i)] - 1;
+        nodes += 2 * lengths_[i] - 1;
     }
     options_.gold.clear();
     options_.gold.shrink_to_fit();
 }
 
 grammar::Sentence Grammar::sentence(Index i) const {
-    const Index n = lengths_[idx(i)];
-    const Index first = first_word_[idx(i)];
+    const Index n = lengths_[i];
+    const Index first = first_word_[i];
     const bool filled = len(gold_.size()) >= first - i + n - 1;  // not yet while gold derivations are checked
     const std::span<const Anchored> gold =
-        filled ? std::span(gold_).subspan(idx(first - i), idx(n - 1)) : std::span<const Anchored>{};
+        filled ? std::span(gold_).subspan(first - i, n - 1) : std::span<const Anchored>{};
     return {rules_,
             n,
             options_.word_ptr.empty() ? nullptr : options_.word_ptr.data() + first,
@@ -128,7 +120,7 @@ grammar::Sentence Grammar::sentence(Index i) const {
 
 std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const {
     const grammar::Sentence own = sentence(i);
-    return grammar::anchored_rules(own, std::span(nodes, idx(2 * own.n - 1)),
+    return grammar::anchored_rules(own, std::span(nodes, 2 * own.n - 1),
                                    [&](const std::string& what) { refuse(i, what); });
 }
 
@@ -170,28 +162,26 @@ void Grammar::add_cost(Index i, SlotView gold, double scale, double* scores) con
     } else {
         for (Index row = 0; row < grammar::n_spans(at.n); ++row) {
             double* own = scores + at.spans() + row * rules_.span.width;
-            for (Index c = 0; c < rules_.span.count; ++c) own[c] += scale * costs[idx(c)];
+            for (Index c = 0; c < rules_.span.count; ++c) own[c] += scale * costs[c];
         }
     }
     for (const Index slot : gold.slots) {
         if (slot >= at.words() && slot < at.other()) scores[slot] -= scale;
         if (options_.cost == Cost::kRules || slot < at.spans() || slot >= at.words()) continue;
-        scores[slot] -= scale * costs[idx((slot - at.spans()) % rules_.span.width)];
+        scores[slot] -= scale * costs[(slot - at.spans()) % rules_.span.width];
     }
 }
 
 bool Grammar::has_derivation(Index i) const {
     Workspace ws;
     Workspace::Frame frame(ws);
-    const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+    const std::vector<double> zeros(num_slots(i), 0.0);
     std::vector<Index> slots;
     return best(i, masked_scores(i, zeros.data(), 1.0, frame), slots, ws);
 }
 
 void Grammar::check_mask(Index i) const {
-    if (!has_derivation(i)) {
-        throw InputError("the mask of sentence " + std::to_string(i) + " allows no derivation");
-    }
+    if (!has_derivation(i)) throw InputError("the mask of sentence ", i, " allows no derivation");
 }
 
 void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) const {
@@ -199,7 +189,7 @@ void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) c
     const grammar::Sentence own = sentence(i);
     const grammar::Slots at = own.slots();
     for (const Anchored& x : anchored(i, nodes)) {
-        const Index a = rules_.parent[idx(x.rule)];
+        const Index a = rules_.parent[x.rule];
         slots.push_back(x.rule);
         const grammar::Slots::OfNode node = at.of_node(a, x.s, x.t);
         slots.insert(slots.end(), node.slots.begin(), node.slots.begin() + node.count);
@@ -207,13 +197,13 @@ void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) c
         if (rules_.n_tuples > 0) slots.push_back(own.tuples(x.rule, x.s, x.t, x.q)(0));
         if (!has_gold_) continue;
         const Index k = own.gold_at(x.s, x.t);
-        const bool is_gold = k != kNone && own.gold[idx(k)].rule == x.rule && own.gold[idx(k)].q == x.q;
+        const bool is_gold = k != kNone && own.gold[k].rule == x.rule && own.gold[k].q == x.q;
         slots.push_back(is_gold ? at.gold(k) : at.other());
     }
     for (Index k = 0; k < 2 * own.n - 1; ++k) {
         if (nodes[k].end == nodes[k].begin + 1) slots.push_back(at.word(rules_.word[nodes[k].symbol], nodes[k].begin));
     }
-    const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+    const std::vector<double> zeros(num_slots(i), 0.0);
     gather(i, zeros.data(), slots, out);
 }
 
@@ -235,8 +225,7 @@ void Grammar::check_labelling(Index i, SlotView labelling, Workspace&) const {
     }
     if (!same) refuse(i, "has slots that are not those of a derivation");
     for (std::size_t k = 0; mask(i) && k < again.slots.size(); ++k) {
-        if (!mask(i)[again.slots[k]])
-            refuse(i, "has slot " + std::to_string(again.slots[k]) + ", which its mask forbids");
+        if (!mask(i)[again.slots[k]]) refuse(i, "has slot ", again.slots[k], ", which its mask forbids");
     }
 }
 

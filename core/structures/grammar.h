@@ -32,7 +32,7 @@ class Grammar final : public ChartStructure<grammar::Program> {
     const std::vector<double>& span_costs() const { return options_.span_costs; }
     Cost cost() const { return options_.cost; }
     bool has_gold() const { return has_gold_; }
-    grammar::Slots slots(Index i) const { return {rules_, lengths_[idx(i)], has_gold_}; }
+    grammar::Slots slots(Index i) const { return {rules_, lengths_[i], has_gold_}; }
 
     Index num_slots(Index i) const override { return slots(i).count(); }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
@@ -61,7 +61,10 @@ class Grammar final : public ChartStructure<grammar::Program> {
     void check_bytes(Index i, double bytes, const char* what) const;
     void set_words();
     void set_gold();
-    [[noreturn]] static void refuse(Index i, const std::string& what);
+    template <class... Parts>
+    [[noreturn]] static void refuse(Index i, const Parts&... what) {
+        throw InputError("sentence ", i, " ", what...);
+    }
 
     std::vector<Index> lengths_;
     std::vector<Index> first_word_;  // of each sentence, all end to end

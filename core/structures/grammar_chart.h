@@ -51,12 +51,12 @@ class Chart {
     // weights: of slots, Algebra::kZero where masked.
     Chart(const Sentence& sentence, const double* weights, Workspace::Frame& frame)
         : x(sentence), g(sentence.g), at(sentence.slots()), n(sentence.n), weights(weights) {
-        const std::size_t rows = idx(n * g.n_symbols);
+        const std::size_t rows = n * g.n_symbols;
         first_end_.assign(rows, static_cast<Int>(n + 1));
         last_end_.assign(rows, -1);
         first_begin_.assign(rows, static_cast<Int>(n + 1));
         last_begin_.assign(rows, -1);
-        active_.resize(idx(n));
+        active_.resize(n);
         // Rules with `other`; splits column by column, and a column of nothing for symbols without one.
         rule_ = frame.take(g.size());
         const double other = x.has_gold ? weights[at.other()] : Algebra::kOne;
@@ -78,14 +78,14 @@ class Chart {
     // Values of A from s on are side by side, and values of A up to t; two triangles of this size. Slopes lie as values.
     Index size() const { return len(symbols_.size()) * n * (n + 1) / 2 + kBefore; }
     Index ends_at(Index s, Index a) const {  // of the end 0; there are those from s + 1 to n
-        return kBefore + len(symbols_.size()) * (s * n - s * (s - 1) / 2) + row_[idx(a)] * (n - s) - (s + 1);
+        return kBefore + len(symbols_.size()) * (s * n - s * (s - 1) / 2) + row_[a] * (n - s) - (s + 1);
     }
     Index begins_at(Index t, Index a) const {  // of the begin 0; there are those to t - 1
-        return len(symbols_.size()) * (t * (t - 1) / 2) + row_[idx(a)] * t;
+        return len(symbols_.size()) * (t * (t - 1) / 2) + row_[a] * t;
     }
     double* ends(Index s, Index a) { return by_begin_ + ends_at(s, a); }
     double* begins(Index t, Index a) { return by_end_ + begins_at(t, a); }
-    double value(Index a, Index s, Index t) { return row_[idx(a)] < 0 ? Algebra::kZero : ends(s, a)[t]; }
+    double value(Index a, Index s, Index t) { return row_[a] < 0 ? Algebra::kZero : ends(s, a)[t]; }
     const double* split_row(Index a) const {
         const Index c = g.split[a];
         return split_ + (c == kNone ? g.split.count : c) * (n + 1);
@@ -95,19 +95,19 @@ class Chart {
     double node(Index a, Index s, Index t) const {
         const Slots::OfNode own = at.of_node(a, s, t);
         double out = Algebra::kOne;
-        for (Index k = 0; k < own.count; ++k) out = Algebra::times(out, weights[own.slots[idx(k)]]);
+        for (Index k = 0; k < own.count; ++k) out = Algebra::times(out, weights[own.slots[k]]);
         return out;
     }
     // The symbols with a derivation from s on.
-    const std::vector<Index>& active(Index s) const { return active_[idx(s)]; }
+    const std::vector<Index>& active(Index s) const { return active_[s]; }
     // The splits of [s, t) at which B before and C after it may meet: [first, last].
     struct Range {
         Index first;
         Index last;
     };
     Range splits(Index b, Index c, Index s, Index t) const {
-        const std::size_t from = idx(s * g.n_symbols + b);
-        const std::size_t to = idx((t - 1) * g.n_symbols + c);
+        const std::size_t from = s * g.n_symbols + b;
+        const std::size_t to = (t - 1) * g.n_symbols + c;
         return {std::max<Index>({first_end_[from], first_begin_[to], s + 1}),
                 std::min<Index>({last_end_[from], last_begin_[to], t - 1})};
     }
@@ -115,31 +115,31 @@ class Chart {
     // seen(value before and after node weights) for each symbol of a span, lost(L, R, S, n) where a rule's sum is zero.
     template <class Seen, class Lost>
     void inside(Seen&& seen, Lost&& lost) {
-        std::vector<double> sum(idx(g.n_symbols), Algebra::kZero);
+        std::vector<double> sum(g.n_symbols, Algebra::kZero);
         std::vector<Index> touched;
         for (Index t = 1; t <= n; ++t) {
             if (t % 4 == 0) Interrupt::check_current();
             for (Index k = 0; k < x.n_columns(t - 1); ++k) {
                 const Index c = x.column(t - 1, k);
                 const double w = weights[at.word(c, t - 1)];
-                if (w != Algebra::kZero) set(g.word_symbol[idx(c)], t - 1, t, w);
+                if (w != Algebra::kZero) set(g.word_symbol[c], t - 1, t, w);
             }
             for (Index s = t - 2; s >= 0; --s) {
                 const Index gold = x.gold_at(s, t);
-                const Index apart = gold == kNone ? kNone : x.gold[idx(gold)].rule;
+                const Index apart = gold == kNone ? kNone : x.gold[gold].rule;
                 const auto add = [&](Index a, double w) {
-                    double& to = sum[idx(a)];
+                    double& to = sum[a];
                     if (to == Algebra::kZero) touched.push_back(a);
                     to = Algebra::plus(to, w);
                 };
                 const Int* first_begin = first_begin_.data() + (t - 1) * g.n_symbols;
                 const Int* last_begin = last_begin_.data() + (t - 1) * g.n_symbols;
-                for (const Index b : active_[idx(s)]) {
-                    const Index first_end = first_end_[idx(s * g.n_symbols + b)];
-                    const Index last_end = last_end_[idx(s * g.n_symbols + b)];
+                for (const Index b : active_[s]) {
+                    const Index first_end = first_end_[s * g.n_symbols + b];
+                    const Index last_end = last_end_[s * g.n_symbols + b];
                     const double* left = ends(s, b);
-                    const Rules::ByLeft* end = g.by_left.data() + g.first_by_left[idx(b) + 1];
-                    for (const Rules::ByLeft* r = g.by_left.data() + g.first_by_left[idx(b)]; r < end; ++r) {
+                    const Rules::ByLeft* end = g.by_left.data() + g.first_by_left[b + 1];
+                    for (const Rules::ByLeft* r = g.by_left.data() + g.first_by_left[b]; r < end; ++r) {
                         const Index first = std::max<Index>(first_end, first_begin[r->right]);
                         const Index last = std::min<Index>(last_end, last_begin[r->right]);
                         if (first > last || r->rule == apart || rule_[r->rule] == Algebra::kZero) continue;
@@ -156,16 +156,16 @@ class Chart {
                 }
                 if (gold != kNone) {
                     const double w = gold_rule(gold);
-                    if (w != Algebra::kZero) add(g.parent[idx(apart)], w);
+                    if (w != Algebra::kZero) add(g.parent[apart], w);
                 }
                 for (const Index a : touched) {
                     const double w = node(a, s, t);
                     if (w != Algebra::kZero) {
-                        const double x_a = Algebra::times(sum[idx(a)], w);
-                        seen(sum[idx(a)], x_a);
+                        const double x_a = Algebra::times(sum[a], w);
+                        seen(sum[a], x_a);
                         set(a, s, t, x_a);
                     }
-                    sum[idx(a)] = Algebra::kZero;
+                    sum[a] = Algebra::kZero;
                 }
                 touched.clear();
             }
@@ -174,8 +174,8 @@ class Chart {
 
     // The gold rule k with all its splits: `gold` at its own, `other` elsewhere.
     double gold_rule(Index k) {
-        const Anchored& y = x.gold[idx(k)];
-        const Range at_most = splits(g.left[idx(y.rule)], g.right[idx(y.rule)], y.s, y.t);
+        const Anchored& y = x.gold[k];
+        const Range at_most = splits(g.left[y.rule], g.right[y.rule], y.s, y.t);
         double out = Algebra::kZero;
         for (Index q = at_most.first; q <= at_most.last; ++q) {
             const double own = q == y.q ? Algebra::times(weights[y.rule], weights[at.gold(k)]) : rule_[y.rule];
@@ -184,8 +184,8 @@ class Chart {
         return out;
     }
     double pair(const Anchored& y, Index q) {
-        return Algebra::times(Algebra::times(ends(y.s, g.left[idx(y.rule)])[q], begins(y.t, g.right[idx(y.rule)])[q]),
-                              split_row(g.parent[idx(y.rule)])[q]);
+        return Algebra::times(Algebra::times(ends(y.s, g.left[y.rule])[q], begins(y.t, g.right[y.rule])[q]),
+                              split_row(g.parent[y.rule])[q]);
     }
 
     const Sentence x;
@@ -199,37 +199,37 @@ class Chart {
 
     // Symbols of words, then parents of rules between such symbols.
     void find_symbols() {
-        std::vector<std::uint8_t> known(idx(g.n_symbols), 0);
+        std::vector<std::uint8_t> known(g.n_symbols, 0);
         for (Index s = 0; s < n; ++s) {
             for (Index k = 0; k < x.n_columns(s); ++k) {
                 const Index c = x.column(s, k);
-                if (weights[at.word(c, s)] != Algebra::kZero) known[idx(g.word_symbol[idx(c)])] = 1;
+                if (weights[at.word(c, s)] != Algebra::kZero) known[g.word_symbol[c]] = 1;
             }
         }
         for (bool more = true; more;) {
             more = false;
             for (Index r = 0; r < g.size(); ++r) {
-                const std::size_t k = idx(r);
+                const std::size_t k = r;
                 // A gold rule may be allowed where `other` is not.
-                if (known[idx(g.parent[k])] || !known[idx(g.left[k])] || !known[idx(g.right[k])]) continue;
+                if (known[g.parent[k]] || !known[g.left[k]] || !known[g.right[k]]) continue;
                 if (weights[r] == Algebra::kZero) continue;
-                known[idx(g.parent[k])] = 1;
+                known[g.parent[k]] = 1;
                 more = true;
             }
         }
-        row_.assign(idx(g.n_symbols), -1);
+        row_.assign(g.n_symbols, -1);
         for (Index a = 0; a < g.n_symbols; ++a) {
-            if (!known[idx(a)]) continue;
-            row_[idx(a)] = static_cast<Int>(symbols_.size());
+            if (!known[a]) continue;
+            row_[a] = static_cast<Int>(symbols_.size());
             symbols_.push_back(a);
         }
     }
 
     void set(Index a, Index s, Index t, double value) {
         ends(s, a)[t] = begins(t, a)[s] = value;
-        const std::size_t from = idx(s * g.n_symbols + a);
-        const std::size_t to = idx((t - 1) * g.n_symbols + a);
-        if (last_end_[from] < 0) active_[idx(s)].push_back(a);
+        const std::size_t from = s * g.n_symbols + a;
+        const std::size_t to = (t - 1) * g.n_symbols + a;
+        if (last_end_[from] < 0) active_[s].push_back(a);
         first_end_[from] = std::min(first_end_[from], static_cast<Int>(t));
         last_end_[from] = static_cast<Int>(t);
         last_begin_[to] = std::max(last_begin_[to], static_cast<Int>(s));

@@ -161,7 +161,7 @@ class Outside {
             const double mass = slope * chart_.value(a, s, t);
             if (!(mass > kNothing)) continue;
             const Slots::OfNode own = at_.of_node(a, s, t);
-            for (Index k = 0; k < own.count; ++k) marginals_[own.slots[idx(k)]] += mass;
+            for (Index k = 0; k < own.count; ++k) marginals_[own.slots[k]] += mass;
             inner_[a] = slope * chart_.node(a, s, t);
             found_.push_back(a);
         }
@@ -170,10 +170,10 @@ class Outside {
 
     void rules(Index s, Index t) {
         const Index gold = chart_.x.gold_at(s, t);
-        const Index apart = gold == kNone ? kNone : chart_.x.gold[idx(gold)].rule;
+        const Index apart = gold == kNone ? kNone : chart_.x.gold[gold].rule;
         for (const Index b : chart_.active(s)) {
-            const Rules::ByLeft* end = g_.by_left.data() + g_.first_by_left[idx(b) + 1];
-            for (const Rules::ByLeft* r = g_.by_left.data() + g_.first_by_left[idx(b)]; r < end; ++r) {
+            const Rules::ByLeft* end = g_.by_left.data() + g_.first_by_left[b + 1];
+            for (const Rules::ByLeft* r = g_.by_left.data() + g_.first_by_left[b]; r < end; ++r) {
                 const double inner = inner_[r->parent];
                 if (inner == 0.0) continue;
                 const Chart<Product>::Range range = chart_.splits(b, r->right, s, t);
@@ -212,13 +212,13 @@ class Outside {
 
     // The gold rule k, whose slot at its own split is another one.
     void gold_rule(Index k, double inner, Chart<Product>::Range range) {
-        const Anchored& y = chart_.x.gold[idx(k)];
-        const Rules::ByLeft r{static_cast<std::int32_t>(g_.right[idx(y.rule)]),
-                              static_cast<std::int32_t>(g_.parent[idx(y.rule)]), static_cast<std::int32_t>(y.rule)};
+        const Anchored& y = chart_.x.gold[k];
+        const Rules::ByLeft r{static_cast<std::int32_t>(g_.right[y.rule]), static_cast<std::int32_t>(g_.parent[y.rule]),
+                              static_cast<std::int32_t>(y.rule)};
         for (Index q = range.first; q <= range.last; ++q) {
             const Index slot = q == y.q ? at_.gold(k) : at_.other();
             const double w = inner * chart_.weights[y.rule] * chart_.weights[slot];
-            const double mass = spread(r, g_.left[idx(y.rule)], y.s, y.t, w, {q, q});
+            const double mass = spread(r, g_.left[y.rule], y.s, y.t, w, {q, q});
             marginals_[y.rule] += mass;
             marginals_[slot] += mass;
         }
@@ -227,7 +227,7 @@ class Outside {
     void words(Index s) {
         for (Index k = 0; k < chart_.x.n_columns(s); ++k) {
             const Index c = chart_.x.column(s, k);
-            const Index a = g_.word_symbol[idx(c)];
+            const Index a = g_.word_symbol[c];
             const double value = chart_.value(a, s, s + 1);
             if (value > 0.0) marginals_[at_.word(c, s)] = value * (ends(s, a)[s + 1] + begins(s + 1, a)[s]);
         }
@@ -291,15 +291,15 @@ void read_off(Chart<Maximum>& chart, Index root, std::vector<Index>& slots) {
             continue;
         }
         const Slots::OfNode own = chart.at.of_node(a, s, t);
-        for (Index k = 0; k < own.count; ++k) slots.push_back(own.slots[idx(k)]);
+        for (Index k = 0; k < own.count; ++k) slots.push_back(own.slots[k]);
         const Index gold = chart.x.gold_at(s, t);
         double best = -kInfinity;
         Anchored chosen{kNone, s, kNone, t};
-        for (Index r = g.first[idx(a)]; r < g.first[idx(a) + 1]; ++r) {
-            const auto range = chart.splits(g.left[idx(r)], g.right[idx(r)], s, t);
-            const bool has_gold = gold != kNone && chart.x.gold[idx(gold)].rule == r;
+        for (Index r = g.first[a]; r < g.first[a + 1]; ++r) {
+            const auto range = chart.splits(g.left[r], g.right[r], s, t);
+            const bool has_gold = gold != kNone && chart.x.gold[gold].rule == r;
             for (Index q = range.first; q <= range.last; ++q) {
-                const bool is_gold = has_gold && chart.x.gold[idx(gold)].q == q;
+                const bool is_gold = has_gold && chart.x.gold[gold].q == q;
                 const double rule = is_gold ? chart.weights[r] + chart.weights[chart.at.gold(gold)] : chart.rule(r);
                 const double value = rule + chart.pair({r, s, q, t}, q);
                 if (value > best) {
@@ -313,11 +313,11 @@ void read_off(Chart<Maximum>& chart, Index root, std::vector<Index>& slots) {
         if (g.split[a] != kNone) slots.push_back(chart.at.split(g.split[a], chosen.q));
         if (chart.x.has_gold) {
             const bool is_gold =
-                gold != kNone && chart.x.gold[idx(gold)].rule == chosen.rule && chart.x.gold[idx(gold)].q == chosen.q;
+                gold != kNone && chart.x.gold[gold].rule == chosen.rule && chart.x.gold[gold].q == chosen.q;
             slots.push_back(is_gold ? chart.at.gold(gold) : chart.at.other());
         }
-        stack.push_back({g.right[idx(chosen.rule)], chosen.q, t});
-        stack.push_back({g.left[idx(chosen.rule)], s, chosen.q});
+        stack.push_back({g.right[chosen.rule], chosen.q, t});
+        stack.push_back({g.left[chosen.rule], s, chosen.q});
     }
 }
 

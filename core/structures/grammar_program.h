@@ -149,9 +149,9 @@ class Program {
     // Splits in [first, end).
     template <class V>
     void visit_pairs(Index cell, Index r, Index s, Index t, Index first, Index end, V&& v) const {
-        const Index a = label(g_.left[idx(r)], s, first);
-        const Index b = label_by_end(g_.right[idx(r)], first, t);
-        const Index column = g_.split[g_.parent[idx(r)]];
+        const Index a = label(g_.left[r], s, first);
+        const Index b = label_by_end(g_.right[r], first, t);
+        const Index column = g_.split[g_.parent[r]];
         if (g_.n_tuples > 0) {
             const Index slot = column == kNone ? kNone : at_.split(column, first);
             return v.sum(cell, cell,
@@ -165,13 +165,13 @@ class Program {
         const Index cell = ways(r, s, t);
         if (!x_.has_gold) return visit_pairs(cell, r, s, t, s + 1, t, v);
         const Index k = x_.gold_at(s, t);
-        if (k != kNone && x_.gold[idx(k)].rule == r) return v.sum(cell, cell, chart::Tails{gold_ + 6 * k + 3, 3});
+        if (k != kNone && x_.gold[k].rule == r) return v.sum(cell, cell, chart::Tails{gold_ + 6 * k + 3, 3});
         v.score(cell, pairs(r, s, t), at_.other());
     }
     // Of the gold rule k: pairs before its split, at it and after it; then these with their slots.
     template <class V>
     void visit_gold(Index k, Index part, V&& v) const {
-        const Anchored& x = x_.gold[idx(k)];
+        const Anchored& x = x_.gold[k];
         const Index cell = gold_ + 6 * k + part;
         if (part >= 3) return v.score(cell, cell - 3, part == 4 ? at_.gold(k) : at_.other());
         const Index first[3] = {x.s + 1, x.q, x.q + 1};
@@ -182,9 +182,9 @@ class Program {
     template <class V>
     void visit_inner(Index a, Index s, Index t, Index step, V&& v) const {
         const Index cell = inner(a, s, t) + step;
-        if (step > 0) return v.score(cell, cell - 1, at_.of_node(a, s, t).slots[idx(step - 1)]);
-        const Index first = g_.first[idx(a)];
-        v.sum(cell, cell, chart::ScoredTails<>{ways(first, s, t), first, g_.first[idx(a) + 1] - first});
+        if (step > 0) return v.score(cell, cell - 1, at_.of_node(a, s, t).slots[step - 1]);
+        const Index first = g_.first[a];
+        v.sum(cell, cell, chart::ScoredTails<>{ways(first, s, t), first, g_.first[a + 1] - first});
     }
     template <class V>
     void visit_label(Index a, Index s, Index t, V&& v) const {
@@ -197,7 +197,7 @@ class Program {
     }
     template <class V>
     void visit_top(Index j, V&& v) const {
-        v.sum(top_ + j, top_ + j, chart::Tails{label(g_.roots[idx(j)], 0, n_), 1});
+        v.sum(top_ + j, top_ + j, chart::Tails{label(g_.roots[j], 0, n_), 1});
     }
     template <class V>
     void visit_root(V&& v) const {

@@ -7,8 +7,7 @@ namespace partwise::grammar {
 namespace {
 
 std::string in_words(const GrammarNode& node) {
-    return "symbol " + std::to_string(node.symbol) + " over the words [" + std::to_string(node.begin) + ", " +
-           std::to_string(node.end) + ")";
+    return concat("symbol ", node.symbol, " over the words [", node.begin, ", ", node.end, ")");
 }
 
 // Looks for a derivation that uses up the counts. The chart knows which symbols spans can have with these slots alone,
@@ -46,10 +45,10 @@ class Search {
     bool rules(const GrammarNode& node) {
         const auto [a, s, t] = node;
         const Index gold = x_.gold_at(s, t);
-        for (Index r = g_.first[idx(a)]; r < g_.first[idx(a) + 1]; ++r) {
-            if (left_[idx(r)] <= 0.0) continue;
-            const Index b = g_.left[idx(r)];
-            const Index c = g_.right[idx(r)];
+        for (Index r = g_.first[a]; r < g_.first[a + 1]; ++r) {
+            if (left_[r] <= 0.0) continue;
+            const Index b = g_.left[r];
+            const Index c = g_.right[r];
             const auto range = chart_.splits(b, c, s, t);
             for (Index q = range.first; q <= range.last; ++q) {
                 if (chart_.value(b, s, q) == -kInfinity || chart_.value(c, q, t) == -kInfinity) continue;
@@ -58,7 +57,7 @@ class Search {
                 used.insert(used.end(), own.slots.begin(), own.slots.begin() + own.count);
                 if (g_.split[a] != kNone) used.push_back(at_.split(g_.split[a], q));
                 if (x_.has_gold) {
-                    const bool is_gold = gold != kNone && x_.gold[idx(gold)].rule == r && x_.gold[idx(gold)].q == q;
+                    const bool is_gold = gold != kNone && x_.gold[gold].rule == r && x_.gold[gold].q == q;
                     used.push_back(is_gold ? at_.gold(gold) : at_.other());
                 }
                 if (g_.n_tuples > 0) used.push_back(x_.tuples(r, s, t, q)(0));
@@ -77,11 +76,11 @@ class Search {
     bool with(const std::vector<Index>& slots, F&& go_on) {
         bool good = true;
         for (const Index slot : slots) {
-            left_[idx(slot)] -= 1.0;
-            good = good && left_[idx(slot)] >= 0.0;
+            left_[slot] -= 1.0;
+            good = good && left_[slot] >= 0.0;
         }
         if (good && go_on()) return true;
-        for (const Index slot : slots) left_[idx(slot)] += 1.0;
+        for (const Index slot : slots) left_[slot] += 1.0;
         return false;
     }
 
@@ -100,35 +99,34 @@ std::vector<Anchored> anchored_rules(const Sentence& sentence, std::span<const G
                                      const Refuse& refuse) {
     const Rules& g = sentence.g;
     const auto check = [&](const GrammarNode& node, Index s, Index t, const char* what) {
-        if (node.symbol < 0 || node.symbol >= g.n_symbols)
-            refuse("has the unknown symbol " + std::to_string(node.symbol));
-        if (node.begin != s || node.end != t || s >= t) refuse(std::string("has ") + in_words(node) + what);
+        if (node.symbol < 0 || node.symbol >= g.n_symbols) refuse(concat("has the unknown symbol ", node.symbol));
+        if (node.begin != s || node.end != t || s >= t) refuse(concat("has ", in_words(node), what));
     };
     check(nodes[0], 0, sentence.n, ", which is not the whole sentence");
     if (std::find(g.roots.begin(), g.roots.end(), nodes[0].symbol) == g.roots.end()) {
-        refuse("has " + in_words(nodes[0]) + ", which is not a symbol of whole sentences");
+        refuse(concat("has ", in_words(nodes[0]), ", which is not a symbol of whole sentences"));
     }
     std::vector<Anchored> out;
     // A subtree over m words has 2 m - 1 nodes: where children are is known before they are looked at.
     for (std::size_t k = 0; k < nodes.size(); ++k) {
         const auto [a, s, t] = nodes[k];
         if (t == s + 1) {
-            if (g.word[a] == kNone) refuse("has " + in_words(nodes[k]) + ", which is not a symbol of words");
+            if (g.word[a] == kNone) refuse(concat("has ", in_words(nodes[k]), ", which is not a symbol of words"));
             if (!sentence.has_column(s, g.word[a])) {
-                refuse("has " + in_words(nodes[k]) + ", which the lexicon does not give to that word");
+                refuse(concat("has ", in_words(nodes[k]), ", which the lexicon does not give to that word"));
             }
             continue;
         }
         const GrammarNode& left = nodes[k + 1];
         const Index q = left.end;
-        if (q <= s || q >= t) refuse("has " + in_words(left) + ", which does not end inside its parent");
+        if (q <= s || q >= t) refuse(concat("has ", in_words(left), ", which does not end inside its parent"));
         check(left, s, q, ", which does not begin as its parent does");
-        const GrammarNode& right = nodes[k + idx(2 * (q - s))];
+        const GrammarNode& right = nodes[k + (2 * (q - s))];
         check(right, q, t, ", which is not the rest of its parent");
         const Index rule = g.find(a, left.symbol, right.symbol);
         if (rule == kNone) {
-            refuse("has " + in_words(nodes[k]) + ", but the grammar has no rule " + std::to_string(a) + " -> " +
-                   std::to_string(left.symbol) + " " + std::to_string(right.symbol));
+            refuse(concat("has ", in_words(nodes[k]), ", but the grammar has no rule ", a, " -> ", left.symbol, " ",
+                          right.symbol));
         }
         out.push_back({rule, s, q, t});
     }
@@ -137,13 +135,13 @@ std::vector<Anchored> anchored_rules(const Sentence& sentence, std::span<const G
 
 std::vector<GrammarNode> derivation_of(const Sentence& sentence, SlotView labelling, const Refuse& refuse) {
     const Index n_slots = sentence.slots().count();
-    std::vector<double> counts(idx(n_slots), 0.0);
-    std::vector<double> scores(idx(n_slots), -kInfinity);
+    std::vector<double> counts(n_slots, 0.0);
+    std::vector<double> scores(n_slots, -kInfinity);
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
         const Index slot = labelling.slots[k];
-        if (slot < 0 || slot >= n_slots) refuse("has no slot " + std::to_string(slot));
-        counts[idx(slot)] += labelling.counts[k];
-        if (counts[idx(slot)] > 0.0) scores[idx(slot)] = 0.0;
+        if (slot < 0 || slot >= n_slots) refuse(concat("has no slot ", slot));
+        counts[slot] += labelling.counts[k];
+        if (counts[slot] > 0.0) scores[slot] = 0.0;
     }
     Workspace ws;
     Workspace::Frame frame(ws);

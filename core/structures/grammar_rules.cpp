@@ -9,20 +9,16 @@ namespace {
 
 void check_symbol(Index symbol, Index n_symbols, const std::string& what) {
     if (symbol >= 0 && symbol < n_symbols) return;
-    throw InputError(what + " " + std::to_string(symbol) + ", which is not in [0, " + std::to_string(n_symbols) + ")");
+    throw InputError(what, " ", symbol, ", which is not in [0, ", n_symbols, ")");
 }
 
 Columns make_columns(std::vector<Index> of, Index n_symbols, const char* name) {
     Columns out;
     if (of.empty()) return out;
-    if (len(of.size()) != n_symbols) {
-        throw InputError(std::string(name) + " has " + std::to_string(of.size()) + " values for " +
-                         std::to_string(n_symbols) + " symbols");
-    }
+    if (len(of.size()) != n_symbols) throw InputError(name, " has ", of.size(), " values for ", n_symbols, " symbols");
     for (const Index column : of) {
         if (column < kNone || column >= n_symbols) {
-            throw InputError(std::string(name) + " has the column " + std::to_string(column) +
-                             ", which is not in [-1, " + std::to_string(n_symbols) + ")");
+            throw InputError(name, " has the column ", column, ", which is not in [-1, ", n_symbols, ")");
         }
         out.count = std::max(out.count, column + 1);
     }
@@ -35,8 +31,8 @@ Columns make_columns(std::vector<Index> of, Index n_symbols, const char* name) {
 }  // namespace
 
 Index Rules::find(Index a, Index b, Index c) const {
-    for (Index r = first[idx(a)]; r < first[idx(a) + 1]; ++r) {
-        if (left[idx(r)] == b && right[idx(r)] == c) return r;
+    for (Index r = first[a]; r < first[a + 1]; ++r) {
+        if (left[r] == b && right[r] == c) return r;
     }
     return kNone;
 }
@@ -44,7 +40,7 @@ Index Rules::find(Index a, Index b, Index c) const {
 Rules make_rules(RuleTable table) {
     const Index n = table.n_symbols;
     constexpr Index kMostSymbols = Index{1} << 30;
-    if (n < 1 || n > kMostSymbols) throw InputError("n_symbols must be from 1 to " + std::to_string(kMostSymbols));
+    if (n < 1 || n > kMostSymbols) throw InputError("n_symbols must be from 1 to ", kMostSymbols);
     Rules out;
     out.n_symbols = n;
     if (table.rules.size() % 3 != 0) throw InputError("rules must have three symbols each: parent, left, right");
@@ -53,7 +49,7 @@ Rules make_rules(RuleTable table) {
         const std::string name = "rule " + std::to_string(k / 3) + " has the symbol";
         for (std::size_t j = 0; j < 3; ++j) check_symbol(table.rules[k + j], n, name);
         if (k > 0 && table.rules[k] < table.rules[k - 3]) {
-            throw InputError("rule " + std::to_string(k / 3) + " is not in the order of parents");
+            throw InputError("rule ", k / 3, " is not in the order of parents");
         }
         out.parent.push_back(table.rules[k]);
         out.left.push_back(table.rules[k + 1]);
@@ -64,41 +60,38 @@ Rules make_rules(RuleTable table) {
     const auto twice = std::adjacent_find(seen.begin(), seen.end());
     if (twice != seen.end()) {
         const auto [a, b, c] = *twice;
-        throw InputError("the rule " + std::to_string(a) + " -> " + std::to_string(b) + " " + std::to_string(c) +
-                         " comes twice");
+        throw InputError("the rule ", a, " -> ", b, " ", c, " comes twice");
     }
     constexpr Index kMostTuples = Index{1} << 30;
     if (table.n_tuples < 0 || table.n_tuples > kMostTuples || (table.n_tuples & (table.n_tuples - 1)) != 0) {
-        throw InputError("n_tuples must be 0 or a power of two of at most " + std::to_string(kMostTuples) + ", got " +
-                         std::to_string(table.n_tuples));
+        throw InputError("n_tuples must be 0 or a power of two of at most ", kMostTuples, ", got ", table.n_tuples);
     }
     out.n_tuples = table.n_tuples;
     if (table.roots.empty()) throw InputError("a grammar needs a start symbol: roots is empty");
-    std::vector<std::uint8_t> used(idx(n), 0);
+    std::vector<std::uint8_t> used(n, 0);
     for (const Index a : table.roots) {
         check_symbol(a, n, "roots has the symbol");
-        if (used[idx(a)]++) throw InputError("roots has the symbol " + std::to_string(a) + " twice");
+        if (used[a]++) throw InputError("roots has the symbol ", a, " twice");
     }
     if (table.words.empty()) throw InputError("a grammar needs symbols of words: words is empty");
-    std::vector<Index> word_column(idx(n), kNone);
+    std::vector<Index> word_column(n, kNone);
     for (std::size_t c = 0; c < table.words.size(); ++c) {
         const Index a = table.words[c];
         check_symbol(a, n, "words has the symbol");
-        if (word_column[idx(a)] != kNone) throw InputError("words has the symbol " + std::to_string(a) + " twice");
-        word_column[idx(a)] = len(c);
+        if (word_column[a] != kNone) throw InputError("words has the symbol ", a, " twice");
+        word_column[a] = len(c);
     }
     for (Index a = 0; a <= n; ++a) {
         out.first.push_back(std::lower_bound(out.parent.begin(), out.parent.end(), a) - out.parent.begin());
     }
-    out.first_by_left.assign(idx(n) + 1, 0);
-    for (const Index b : out.left) ++out.first_by_left[idx(b) + 1];
-    for (std::size_t b = 0; b < idx(n); ++b) out.first_by_left[b + 1] += out.first_by_left[b];
-    out.by_left.resize(idx(out.size()));
+    out.first_by_left.assign(n + 1, 0);
+    for (const Index b : out.left) ++out.first_by_left[b + 1];
+    for (Index b = 0; b < n; ++b) out.first_by_left[b + 1] += out.first_by_left[b];
+    out.by_left.resize(out.size());
     std::vector<Index> next = out.first_by_left;
     for (Index r = 0; r < out.size(); ++r) {
-        out.by_left[idx(next[idx(out.left[idx(r)])]++)] = {static_cast<std::int32_t>(out.right[idx(r)]),
-                                                           static_cast<std::int32_t>(out.parent[idx(r)]),
-                                                           static_cast<std::int32_t>(r)};
+        out.by_left[next[out.left[r]]++] = {static_cast<std::int32_t>(out.right[r]),
+                                            static_cast<std::int32_t>(out.parent[r]), static_cast<std::int32_t>(r)};
     }
     out.roots = std::move(table.roots);
     out.word_symbol = std::move(table.words);

@@ -30,7 +30,7 @@ struct Columns {
     Index count = 0;
     Index width = 0;
 
-    Index operator[](Index symbol) const { return of.empty() ? kNone : of[idx(symbol)]; }
+    Index operator[](Index symbol) const { return of.empty() ? kNone : of[symbol]; }
 };
 
 struct Rules {
@@ -105,9 +105,9 @@ struct Slots {
     };
     OfNode of_node(Index a, Index s, Index t) const {
         OfNode out;
-        if (g.start[a] != kNone) out.slots[idx(out.count++)] = start(g.start[a], s);
-        if (g.end[a] != kNone) out.slots[idx(out.count++)] = end(g.end[a], t);
-        if (g.span[a] != kNone) out.slots[idx(out.count++)] = span(g.span[a], s, t);
+        if (g.start[a] != kNone) out.slots[out.count++] = start(g.start[a], s);
+        if (g.end[a] != kNone) out.slots[out.count++] = end(g.end[a], t);
+        if (g.span[a] != kNone) out.slots[out.count++] = span(g.span[a], s, t);
         return out;
     }
 };

@@ -28,9 +28,7 @@ void Graph::scatter(Index i, const Compiled& c, const double* factors, double al
 
 void Graph::labels_from_rows(const Compiled& c, const Index* rows, Index* labels) const {
     for (std::size_t v = 0; v < c.labels.size(); ++v) labels[v] = c.labels[v].front();
-    for (std::size_t p = 0; p < c.vertices.size(); ++p) {
-        labels[c.vertices[p]] = c.labels[idx(c.vertices[p])][idx(rows[p])];
-    }
+    for (std::size_t p = 0; p < c.vertices.size(); ++p) labels[c.vertices[p]] = c.labels[c.vertices[p]][rows[p]];
 }
 
 double Graph::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
@@ -67,12 +65,12 @@ double Graph::log_partition(Index i, const double* scores, double temperature, d
 }
 
 void Graph::add_cost(Index i, SlotView gold, double scale, double* scores) const {
-    const Index first = layout_.vertex_ptr[idx(i)];
+    const Index first = layout_.vertex_ptr[i];
     Index rows_end = 0;
-    for (Index v = first; v < layout_.vertex_ptr[idx(i) + 1]; ++v) {
-        double* row = scores + row_begin_[idx(v)];
-        for (Index a = 0; a < layout_.n_labels[idx(v)]; ++a) row[a] += scale;
-        rows_end = row_begin_[idx(v)] + padded_width(layout_.n_labels[idx(v)]);
+    for (Index v = first; v < layout_.vertex_ptr[i + 1]; ++v) {
+        double* row = scores + row_begin_[v];
+        for (Index a = 0; a < layout_.n_labels[v]; ++a) row[a] += scale;
+        rows_end = row_begin_[v] + padded_width(layout_.n_labels[v]);
     }
     for (const Index slot : gold.slots) {
         if (slot < rows_end) scores[slot] -= scale;
@@ -109,7 +107,7 @@ std::vector<SlotCounts> Graph::sample(Index i, const double* scores, double temp
     const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
     double* tables = frame.take(c.tree.table_size);
     junction::sum_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), nullptr, ws);
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<SlotCounts> out(n);
     std::vector<Index> rows(c.vertices.size());
     std::vector<Index> labels(c.labels.size());
     for (SlotCounts& one : out) {
@@ -134,24 +132,23 @@ void Graph::covariance_product(Index i, const double* scores, double temperature
 }
 
 void Graph::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
-    const Index first = layout_.vertex_ptr[idx(i)];
+    const Index first = layout_.vertex_ptr[i];
     std::vector<Index> used;
     for (Index v = 0; v < num_vertices(i); ++v) {
-        if (labels[v] < 0 || labels[v] >= layout_.n_labels[idx(first + v)]) {
-            refuse(i, ": label " + std::to_string(labels[v]) + " of vertex " + std::to_string(v) + " is not in [0, " +
-                          std::to_string(layout_.n_labels[idx(first + v)]) + ")");
+        if (labels[v] < 0 || labels[v] >= layout_.n_labels[first + v]) {
+            refuse(i, ": label ", labels[v], " of vertex ", v, " is not in [0, ", layout_.n_labels[first + v], ")");
         }
-        used.push_back(row_begin_[idx(first + v)] + labels[v]);
+        used.push_back(row_begin_[first + v] + labels[v]);
     }
-    for (Index c = layout_.clique_ptr[idx(i)]; c < layout_.clique_ptr[idx(i) + 1]; ++c) {
+    for (Index c = layout_.clique_ptr[i]; c < layout_.clique_ptr[i + 1]; ++c) {
         Index slot = 0;
-        const Index last = layout_.member_ptr[idx(c) + 1] - 1;
-        for (Index k = layout_.member_ptr[idx(c)]; k <= last; ++k) {
-            const Index v = layout_.members[idx(k)];
-            const Index n = layout_.n_labels[idx(first + v)];
+        const Index last = layout_.member_ptr[c + 1] - 1;
+        for (Index k = layout_.member_ptr[c]; k <= last; ++k) {
+            const Index v = layout_.members[k];
+            const Index n = layout_.n_labels[first + v];
             slot = slot * (k == last ? padded_width(n) : n) + labels[v];
         }
-        used.push_back(clique_begin_[idx(c)] + slot);
+        used.push_back(clique_begin_[c] + slot);
     }
     std::sort(used.begin(), used.end());
     out.clear();
@@ -165,29 +162,27 @@ void Graph::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
 }
 
 void Graph::labels_of(Index i, SlotView labelling, Index* labels) const {
-    const auto begin = row_begin_.begin() + layout_.vertex_ptr[idx(i)];
-    const auto end = row_begin_.begin() + layout_.vertex_ptr[idx(i) + 1];
-    const Index first = layout_.vertex_ptr[idx(i)];
+    const auto begin = row_begin_.begin() + layout_.vertex_ptr[i];
+    const auto end = row_begin_.begin() + layout_.vertex_ptr[i + 1];
+    const Index first = layout_.vertex_ptr[i];
     std::fill(labels, labels + num_vertices(i), Index{-1});
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
         const Index slot = labelling.slots[k];
-        if (slot < 0 || slot >= num_slots(i)) refuse(i, " has no slot " + std::to_string(slot));
+        if (slot < 0 || slot >= num_slots(i)) refuse(i, " has no slot ", slot);
         const Index v = std::upper_bound(begin, end, slot) - begin - 1;
         const Index label = slot - begin[v];
-        if (label >= layout_.n_labels[idx(first + v)]) continue;  // padding, or a clique's slot after the last row
-        if (labels[v] >= 0 || labelling.counts[k] != 1.0) {
-            refuse(i, " does not have one label for vertex " + std::to_string(v));
-        }
+        if (label >= layout_.n_labels[first + v]) continue;  // padding, or a clique's slot after the last row
+        if (labels[v] >= 0 || labelling.counts[k] != 1.0) refuse(i, " does not have one label for vertex ", v);
         labels[v] = label;
     }
     for (Index v = 0; v < num_vertices(i); ++v) {
-        if (labels[v] < 0) refuse(i, " has no label for vertex " + std::to_string(v));
+        if (labels[v] < 0) refuse(i, " has no label for vertex ", v);
     }
 }
 
 void Graph::check_labelling(Index i, SlotView labelling, Workspace&) const {
     compiled(i);  // an example that is too wide is refused here
-    std::vector<Index> labels(idx(num_vertices(i)));
+    std::vector<Index> labels(num_vertices(i));
     labels_of(i, labelling, labels.data());
     SlotCounts right;
     labelling_of(i, labels.data(), right);
@@ -195,15 +190,11 @@ void Graph::check_labelling(Index i, SlotView labelling, Workspace&) const {
     for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
     for (const auto& [slot, count] : difference) {
-        if (count != 0.0) {
-            refuse(i, ": slot " + std::to_string(slot) + " does not have the count its labels give it");
-        }
+        if (count != 0.0) refuse(i, ": slot ", slot, " does not have the count its labels give it");
     }
     const std::uint8_t* allowed = mask(i);
     for (const Index slot : right.slots) {
-        if (allowed && !allowed[slot]) {
-            refuse(i, ": the labelling uses slot " + std::to_string(slot) + ", which its mask forbids");
-        }
+        if (allowed && !allowed[slot]) refuse(i, ": the labelling uses slot ", slot, ", which its mask forbids");
     }
 }
 

@@ -44,7 +44,7 @@ class Graph final : public Structure {
 
     const GraphLayout& layout() const { return layout_; }
     double memory_limit() const { return memory_limit_; }
-    Index num_vertices(Index i) const { return layout_.vertex_ptr[idx(i) + 1] - layout_.vertex_ptr[idx(i)]; }
+    Index num_vertices(Index i) const { return layout_.vertex_ptr[i + 1] - layout_.vertex_ptr[i]; }
     // Slots of the example's tables begin here, one after another; the last value is their end.
     std::vector<Index> table_offsets(Index i) const;
     // Width of the junction tree, and the bytes that sums take. Throws InputError if that is beyond the limit.
@@ -52,7 +52,7 @@ class Graph final : public Structure {
     Index bytes(Index i) const { return compiled(i).tree.doubles() * Index{sizeof(double)}; }
 
     unsigned capabilities() const override { return kCliques | kSupport | kCovariance | kKBest | kSample; }
-    Index num_slots(Index i) const override { return num_slots_[idx(i)]; }
+    Index num_slots(Index i) const override { return num_slots_[i]; }
     Index num_row_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
@@ -120,7 +120,10 @@ class Graph final : public Structure {
     void scatter(Index i, const Compiled& c, const double* factors, double always, double* slots) const;
     // Labels of all vertices from rows of the tree's variables.
     void labels_from_rows(const Compiled& c, const Index* rows, Index* labels) const;
-    [[noreturn]] void refuse(Index i, const std::string& what) const;
+    template <class... Parts>
+    [[noreturn]] static void refuse(Index i, const Parts&... what) {
+        throw InputError("example ", i, what...);
+    }
 
     GraphLayout layout_;
     double memory_limit_;

@@ -123,18 +123,18 @@ void Graph::scores_from_cliques(Index i, const double* cliques, double* out) con
 }
 
 Index Graph::num_row_slots(Index i) const {
-    const Index last = layout_.vertex_ptr[idx(i) + 1] - 1;
-    return num_vertices(i) == 0 ? 0 : row_begin_[idx(last)] + padded_width(layout_.n_labels[idx(last)]);
+    const Index last = layout_.vertex_ptr[i + 1] - 1;
+    return num_vertices(i) == 0 ? 0 : row_begin_[last] + padded_width(layout_.n_labels[last]);
 }
 
 void Graph::clique_entries(Index i, SlotView labelling, Index* entries, Workspace&) const {
     const Compiled& c = compiled(i);
-    std::vector<Index> labels(idx(num_vertices(i)));
+    std::vector<Index> labels(num_vertices(i));
     labels_of(i, labelling, labels.data());
     std::vector<Index> rows(c.vertices.size());
     for (std::size_t p = 0; p < rows.size(); ++p) {
-        const std::vector<Index>& left = c.labels[idx(c.vertices[p])];
-        rows[p] = std::lower_bound(left.begin(), left.end(), labels[idx(c.vertices[p])]) - left.begin();
+        const std::vector<Index>& left = c.labels[c.vertices[p]];
+        rows[p] = std::lower_bound(left.begin(), left.end(), labels[c.vertices[p]]) - left.begin();
     }
     for (std::size_t p = 0; p < rows.size(); ++p) {
         const junction::Clique& each = c.tree.cliques[p];

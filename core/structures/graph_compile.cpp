@@ -16,8 +16,6 @@ struct TooWideError : InputError {
     using InputError::InputError;
 };
 
-std::string number_of(Index n) { return std::to_string(n); }
-
 // Steps through all combinations of one entry from each list, the last the fastest; f(positions).
 template <class F>
 void for_each_combination(const std::vector<Index>& sizes, F&& f) {
@@ -32,8 +30,6 @@ void for_each_combination(const std::vector<Index>& sizes, F&& f) {
 
 }  // namespace
 
-void Graph::refuse(Index i, const std::string& what) const { throw InputError("example " + number_of(i) + what); }
-
 Graph::Graph(GraphLayout layout, double memory_limit)
     : Structure(len(layout.vertex_ptr.size()) - 1), layout_(std::move(layout)), memory_limit_(memory_limit) {
     const GraphLayout& g = layout_;
@@ -47,50 +43,47 @@ Graph::Graph(GraphLayout layout, double memory_limit)
     table_ptr_.push_back(0);
     row_begin_.resize(g.n_labels.size());
     clique_begin_.resize(g.tables.size());
-    num_slots_.resize(idx(num_examples()));
-    compiled_.resize(idx(num_examples()));
+    num_slots_.resize(num_examples());
+    compiled_.resize(num_examples());
     for (Index i = 0; i < num_examples(); ++i) {
-        const Index first = g.vertex_ptr[idx(i)];
+        const Index first = g.vertex_ptr[i];
         const Index n = num_vertices(i);
         if (n == 0) refuse(i, " has no vertices");
         Index next = 0;
         for (Index v = 0; v < n; ++v) {
-            if (g.n_labels[idx(first + v)] < 1) refuse(i, ": vertex " + number_of(v) + " has no labels");
-            row_begin_[idx(first + v)] = next;
-            next = checked_sum(next, padded_width(g.n_labels[idx(first + v)]), "the number of slots");
+            if (g.n_labels[first + v] < 1) refuse(i, ": vertex ", v, " has no labels");
+            row_begin_[first + v] = next;
+            next = checked_sum(next, padded_width(g.n_labels[first + v]), "the number of slots");
         }
         // Tables in the order of their numbers: the shape of each by the first clique that names it.
         std::map<Index, std::vector<Index>> shapes;
         for (std::size_t t = 0; t + 1 < g.common_ptr.size(); ++t) {
             shapes[len(t)].assign(g.common_labels.begin() + g.common_ptr[t],
                                   g.common_labels.begin() + g.common_ptr[t + 1]);
-            if (shapes[len(t)].empty()) throw InputError("common table " + number_of(len(t)) + " has no vertices");
+            if (shapes[len(t)].empty()) throw InputError("common table ", len(t), " has no vertices");
         }
-        for (Index c = g.clique_ptr[idx(i)]; c < g.clique_ptr[idx(i) + 1]; ++c) {
-            const std::string name = ": clique " + number_of(c - g.clique_ptr[idx(i)]);
+        for (Index c = g.clique_ptr[i]; c < g.clique_ptr[i + 1]; ++c) {
+            const std::string name = concat(": clique ", c - g.clique_ptr[i]);
             std::vector<Index> shape;
             std::vector<Index> seen;
-            for (Index k = g.member_ptr[idx(c)]; k < g.member_ptr[idx(c) + 1]; ++k) {
-                const Index v = g.members[idx(k)];
-                if (v < 0 || v >= n) {
-                    refuse(i, name + " has the vertex " + number_of(v) + ", which is not in [0, " + number_of(n) + ")");
-                }
-                shape.push_back(g.n_labels[idx(first + v)]);
+            for (Index k = g.member_ptr[c]; k < g.member_ptr[c + 1]; ++k) {
+                const Index v = g.members[k];
+                if (v < 0 || v >= n) refuse(i, name, " has the vertex ", v, ", which is not in [0, ", n, ")");
+                shape.push_back(g.n_labels[first + v]);
                 seen.push_back(v);
             }
-            if (shape.empty()) refuse(i, name + " has no vertices");
+            if (shape.empty()) refuse(i, name, " has no vertices");
             std::sort(seen.begin(), seen.end());
-            if (std::adjacent_find(seen.begin(), seen.end()) != seen.end()) refuse(i, name + " names a vertex twice");
-            if (g.tables[idx(c)] < 0) refuse(i, name + " has a negative number of a table");
-            const auto [at, added] = shapes.emplace(g.tables[idx(c)], shape);
+            if (std::adjacent_find(seen.begin(), seen.end()) != seen.end()) refuse(i, name, " names a vertex twice");
+            if (g.tables[c] < 0) refuse(i, name, " has a negative number of a table");
+            const auto [at, added] = shapes.emplace(g.tables[c], shape);
             if (!added && at->second != shape) {
-                refuse(i, name + " has the table " + number_of(g.tables[idx(c)]) +
-                              ", which is for other numbers of labels");
+                refuse(i, name, " has the table ", g.tables[c], ", which is for other numbers of labels");
             }
         }
         std::map<Index, Index> begins;
         for (const auto& [table, shape] : shapes) {
-            if (table != len(begins.size())) refuse(i, " has no table " + number_of(len(begins.size())));
+            if (table != len(begins.size())) refuse(i, " has no table ", begins.size());
             begins[table] = next;
             table_begin_.push_back(next);
             Index size = padded_width(shape.back());
@@ -99,34 +92,31 @@ Graph::Graph(GraphLayout layout, double memory_limit)
             }
             next = checked_sum(next, size, "the number of slots");
         }
-        for (Index c = g.clique_ptr[idx(i)]; c < g.clique_ptr[idx(i) + 1]; ++c) {
-            clique_begin_[idx(c)] = begins[g.tables[idx(c)]];
-        }
+        for (Index c = g.clique_ptr[i]; c < g.clique_ptr[i + 1]; ++c) clique_begin_[c] = begins[g.tables[c]];
         table_ptr_.push_back(len(table_begin_.size()));
-        num_slots_[idx(i)] = next;
+        num_slots_[i] = next;
     }
     slot_offsets();  // all together can be counted
 }
 
 std::vector<Index> Graph::table_offsets(Index i) const {
-    std::vector<Index> offsets(table_begin_.begin() + table_ptr_[idx(i)],
-                               table_begin_.begin() + table_ptr_[idx(i) + 1]);
+    std::vector<Index> offsets(table_begin_.begin() + table_ptr_[i], table_begin_.begin() + table_ptr_[i + 1]);
     offsets.push_back(num_slots(i));
     return offsets;
 }
 
 std::vector<Graph::Axes> Graph::axes_of(Index i) const {
-    const Index first = layout_.vertex_ptr[idx(i)];
+    const Index first = layout_.vertex_ptr[i];
     std::vector<Axes> all;
-    for (Index v = 0; v < num_vertices(i); ++v) all.push_back({row_begin_[idx(first + v)], {v}, {1}});
-    for (Index c = layout_.clique_ptr[idx(i)]; c < layout_.clique_ptr[idx(i) + 1]; ++c) {
+    for (Index v = 0; v < num_vertices(i); ++v) all.push_back({row_begin_[first + v], {v}, {1}});
+    for (Index c = layout_.clique_ptr[i]; c < layout_.clique_ptr[i + 1]; ++c) {
         Axes& axes = all.emplace_back();
-        axes.begin = clique_begin_[idx(c)];
-        axes.vertices.assign(layout_.members.begin() + layout_.member_ptr[idx(c)],
-                             layout_.members.begin() + layout_.member_ptr[idx(c) + 1]);
+        axes.begin = clique_begin_[c];
+        axes.vertices.assign(layout_.members.begin() + layout_.member_ptr[c],
+                             layout_.members.begin() + layout_.member_ptr[c + 1]);
         axes.steps.assign(axes.vertices.size(), 1);
         for (std::size_t k = axes.vertices.size() - 1; k > 0; --k) {
-            const Index labels = layout_.n_labels[idx(first + axes.vertices[k])];
+            const Index labels = layout_.n_labels[first + axes.vertices[k]];
             const bool last = k + 1 == axes.vertices.size();
             axes.steps[k - 1] = axes.steps[k] * (last ? padded_width(labels) : labels);
         }
@@ -136,11 +126,10 @@ std::vector<Graph::Axes> Graph::axes_of(Index i) const {
 
 std::vector<Index> Graph::shape_of(Index i) const {
     const GraphLayout& g = layout_;
-    std::vector<Index> shape(g.n_labels.begin() + g.vertex_ptr[idx(i)], g.n_labels.begin() + g.vertex_ptr[idx(i) + 1]);
-    for (Index c = g.clique_ptr[idx(i)]; c < g.clique_ptr[idx(i) + 1]; ++c) {
-        shape.push_back(-1 - g.tables[idx(c)]);  // no vertex has this number, no number of labels is negative
-        shape.insert(shape.end(), g.members.begin() + g.member_ptr[idx(c)],
-                     g.members.begin() + g.member_ptr[idx(c) + 1]);
+    std::vector<Index> shape(g.n_labels.begin() + g.vertex_ptr[i], g.n_labels.begin() + g.vertex_ptr[i + 1]);
+    for (Index c = g.clique_ptr[i]; c < g.clique_ptr[i + 1]; ++c) {
+        shape.push_back(-1 - g.tables[c]);  // no vertex has this number, no number of labels is negative
+        shape.insert(shape.end(), g.members.begin() + g.member_ptr[c], g.members.begin() + g.member_ptr[c + 1]);
     }
     return shape;
 }
@@ -148,11 +137,11 @@ std::vector<Index> Graph::shape_of(Index i) const {
 // A label is left if each clique of its vertex has an allowed entry with it and with labels left to the others. Looked at
 // again until nothing changes.
 std::vector<std::vector<Index>> Graph::labels_left(Index i, const std::vector<Axes>& all) const {
-    const Index first = layout_.vertex_ptr[idx(i)];
+    const Index first = layout_.vertex_ptr[i];
     const std::uint8_t* allowed = mask(i);
-    std::vector<std::vector<Index>> left(idx(num_vertices(i)));
+    std::vector<std::vector<Index>> left(num_vertices(i));
     for (Index v = 0; v < num_vertices(i); ++v) {
-        for (Index a = 0; a < layout_.n_labels[idx(first + v)]; ++a) left[idx(v)].push_back(a);
+        for (Index a = 0; a < layout_.n_labels[first + v]; ++a) left[v].push_back(a);
     }
     bool changed = allowed != nullptr;
     while (changed) {
@@ -162,26 +151,23 @@ std::vector<std::vector<Index>> Graph::labels_left(Index i, const std::vector<Ax
             std::vector<Index> sizes;
             std::vector<std::vector<std::uint8_t>> supported;
             for (const Index v : axes.vertices) {
-                sizes.push_back(len(left[idx(v)].size()));
-                supported.emplace_back(left[idx(v)].size(), 0);
+                sizes.push_back(len(left[v].size()));
+                supported.emplace_back(left[v].size(), 0);
             }
             for_each_combination(sizes, [&](const std::vector<Index>& at) {
                 Index slot = axes.begin;
-                for (std::size_t k = 0; k < at.size(); ++k) {
-                    slot += axes.steps[k] * left[idx(axes.vertices[k])][idx(at[k])];
-                }
+                for (std::size_t k = 0; k < at.size(); ++k) slot += axes.steps[k] * left[axes.vertices[k]][at[k]];
                 if (!allowed[slot]) return;
-                for (std::size_t k = 0; k < at.size(); ++k) supported[k][idx(at[k])] = 1;
+                for (std::size_t k = 0; k < at.size(); ++k) supported[k][at[k]] = 1;
             });
             for (std::size_t k = 0; k < sizes.size(); ++k) {
-                std::vector<Index>& own = left[idx(axes.vertices[k])];
+                std::vector<Index>& own = left[axes.vertices[k]];
                 std::vector<Index> kept;
                 for (std::size_t a = 0; a < own.size(); ++a) {
                     if (supported[k][a]) kept.push_back(own[a]);
                 }
                 if (kept.empty()) {
-                    throw InputError("the mask of example " + number_of(i) + " leaves vertex " +
-                                     number_of(axes.vertices[k]) + " no label");
+                    throw InputError("the mask of example ", i, " leaves vertex ", axes.vertices[k], " no label");
                 }
                 if (kept.size() < own.size()) {
                     own = std::move(kept);
@@ -199,13 +185,13 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
     auto out = std::make_shared<Compiled>();
     out->masked = allowed != nullptr;
     out->labels = labels_left(i, all);
-    std::vector<Index> variable(idx(num_vertices(i)), -1);
+    std::vector<Index> variable(num_vertices(i), -1);
     std::vector<Index> sizes;
     std::vector<Index> vertices;
     for (Index v = 0; v < num_vertices(i); ++v) {
-        if (out->labels[idx(v)].size() < 2) continue;
-        variable[idx(v)] = len(sizes.size());
-        sizes.push_back(len(out->labels[idx(v)].size()));
+        if (out->labels[v].size() < 2) continue;
+        variable[v] = len(sizes.size());
+        sizes.push_back(len(out->labels[v].size()));
         vertices.push_back(v);
     }
     std::vector<const Axes*> open;
@@ -215,8 +201,8 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         Index slot = axes.begin;
         for (std::size_t k = 0; k < axes.vertices.size(); ++k) {
             const Index v = axes.vertices[k];
-            if (variable[idx(v)] >= 0) scope.push_back(variable[idx(v)]);
-            slot += axes.steps[k] * out->labels[idx(v)].front();
+            if (variable[v] >= 0) scope.push_back(variable[v]);
+            slot += axes.steps[k] * out->labels[v].front();
         }
         if (scope.empty()) {
             out->always.push_back(slot);
@@ -233,35 +219,35 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         std::snprintf(text, sizeof text,
                       ": its junction tree of width %s%lld would take %s%.6g bytes, more than memory_limit = %.6g",
                       least, static_cast<long long>(wide.width), least, wide.bytes, wide.most_bytes);
-        throw TooWideError("example " + number_of(i) + text);
+        throw TooWideError("example ", i, text);
     }
 
     // The slots of factors' entries, with axes in the order of elimination.
     std::vector<Index> place(sizes.size());
     for (std::size_t p = 0; p < sizes.size(); ++p) {
-        place[idx(out->tree.order[p])] = len(p);
-        out->vertices.push_back(vertices[idx(out->tree.order[p])]);
+        place[out->tree.order[p]] = len(p);
+        out->vertices.push_back(vertices[out->tree.order[p]]);
     }
-    out->slots.reserve(idx(out->tree.factor_size));
+    out->slots.reserve(out->tree.factor_size);
     for (const Axes* axes : open) {
         Index begin = axes->begin;
         std::vector<std::pair<Index, std::size_t>> order;  // place of a variable, its axis
         for (std::size_t k = 0; k < axes->vertices.size(); ++k) {
             const Index v = axes->vertices[k];
-            if (variable[idx(v)] >= 0) {
-                order.emplace_back(place[idx(variable[idx(v)])], k);
+            if (variable[v] >= 0) {
+                order.emplace_back(place[variable[v]], k);
             } else {
-                begin += axes->steps[k] * out->labels[idx(v)].front();
+                begin += axes->steps[k] * out->labels[v].front();
             }
         }
         std::sort(order.begin(), order.end());
         std::vector<Index> shape;
-        for (const auto& [at, k] : order) shape.push_back(len(out->labels[idx(axes->vertices[k])].size()));
+        for (const auto& [at, k] : order) shape.push_back(len(out->labels[axes->vertices[k]].size()));
         for_each_combination(shape, [&](const std::vector<Index>& at) {
             Index slot = begin;
             for (std::size_t j = 0; j < at.size(); ++j) {
                 const std::size_t k = order[j].second;
-                slot += axes->steps[k] * out->labels[idx(axes->vertices[k])][idx(at[j])];
+                slot += axes->steps[k] * out->labels[axes->vertices[k]][at[j]];
             }
             out->slots.push_back(allowed && !allowed[slot] ? -1 : slot);
         });
@@ -271,7 +257,7 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
 
 const Graph::Compiled& Graph::compiled(Index i) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::shared_ptr<const Compiled>& own = compiled_[idx(i)];
+    std::shared_ptr<const Compiled>& own = compiled_[i];
     const bool masked_now = mask(i) != nullptr;
     if (own && own->masked == masked_now) return *own;
     if (masked_now) {
@@ -285,22 +271,22 @@ const Graph::Compiled& Graph::compiled(Index i) const {
 }
 
 void Graph::check_mask(Index i) const {
-    compiled_[idx(i)].reset();
+    compiled_[i].reset();
     try {
         Workspace ws;
         Workspace::Frame frame(ws);
         const Compiled& c = compiled(i);
-        const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+        const std::vector<double> zeros(num_slots(i), 0.0);
         const Gathered g = gather(c, zeros.data(), 1.0, kLogOfZero, frame);
         double* tables = frame.take(c.tree.table_size);
         double* separated = frame.take(c.tree.separated_size);
         if (junction::max_up(c.tree, g.factors, tables, separated, ws) < kLogsOfZero) {
-            throw InputError("the mask of example " + number_of(i) + " allows no labelling");
+            throw InputError("the mask of example ", i, " allows no labelling");
         }
     } catch (const TooWideError&) {
-        compiled_[idx(i)].reset();  // refused where it is used; another mask may leave less
+        compiled_[i].reset();  // refused where it is used; another mask may leave less
     } catch (...) {
-        compiled_[idx(i)].reset();
+        compiled_[i].reset();
         throw;
     }
 }

@@ -19,14 +19,13 @@ Index count_states(Index n_labels, Index history) {
 
 void check_count(const std::vector<double>& values, Index expected, const char* name) {
     if (len(values.size()) != expected) {
-        throw InputError(std::string(name) + ": " + std::to_string(values.size()) + " values, " +
-                         std::to_string(expected) + " are needed");
+        throw InputError(name, ": ", values.size(), " values, ", expected, " are needed");
     }
 }
 
 // Rows with something behind the labels.
 std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index n_labels, Index width, double rest) {
-    std::vector<double> out(idx(n_rows * width), rest);
+    std::vector<double> out(n_rows * width, rest);
     for (Index r = 0; r < n_rows; ++r) copy(rows.data() + r * n_labels, out.data() + r * width, n_labels);
     return out;
 }
@@ -35,7 +34,7 @@ std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index
 void set_factors(const std::vector<double>& rows, Index width, std::vector<double>& factors,
                  std::vector<double>& highs) {
     factors.resize(rows.size());
-    highs.resize(rows.size() / idx(width));
+    highs.resize(rows.size() / width);
     for (std::size_t r = 0; r < highs.size(); ++r) {
         const double* row = rows.data() + len(r) * width;
         highs[r] = *std::max_element(row, row + width);
@@ -75,8 +74,8 @@ HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index his
     set_factors(first_, width(), first_factors_, first_highs_);
     set_factors(second_, width(), second_factors_, second_highs_);
     if (n_states_ > kLargestTable) return;
-    places_.assign(idx(n_states_), -1);
-    for (std::size_t k = 0; k < pairs_.size(); ++k) places_[idx(pairs_[k])] = len(k);
+    places_.assign(n_states_, -1);
+    for (std::size_t k = 0; k < pairs_.size(); ++k) places_[pairs_[k]] = len(k);
 }
 
 HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const {
@@ -107,7 +106,7 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
     const std::uint8_t* allowed = mask(i);
     if (!allowed && follow().empty()) return out;
     // A label is open if it is allowed and an open label of the next position may follow it.
-    open.assign(idx(T * L), 0);
+    open.assign(T * L, 0);
     for (Index t = T - 1; t >= 0; --t) {
         const std::uint8_t* later = open.data() + (t + 1) * L;
         for (Index a = 0; a < L; ++a) {
@@ -116,7 +115,7 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
                 is_open = false;
                 for (Index b = 0; b < L && !is_open; ++b) is_open = later[b] && may_follow(a, b);
             }
-            open[idx(t * L + a)] = is_open;
+            open[t * L + a] = is_open;
         }
     }
     out.open = open.data();
@@ -127,8 +126,8 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
 const double* HistoryChain::factors(const View& v) const {
     if (n_states_ > kLargestTable / width()) return nullptr;
     std::call_once(factors_once_, [&] {
-        factors_.resize(idx(n_states_ * width()));
-        const std::vector<double> zeros(idx(width()), 0.0);
+        factors_.resize(n_states_ * width());
+        const std::vector<double> zeros(width(), 0.0);
         for (Index s = 0; s < n_states_; ++s) {
             double* row = factors_.data() + s * width();
             v.add_after(s, zeros.data(), row);
@@ -146,7 +145,7 @@ void HistoryChain::check_mask(Index i) const {
 double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
-    std::vector<Index> labels(idx(v.length));
+    std::vector<Index> labels(v.length);
     const double value = best_labelling(v, beam_width_ == 0 ? n_states_ : beam_width_, labels.data());
     labelling_of(i, labels.data(), best);
     return value;
@@ -173,27 +172,27 @@ void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) c
 }
 
 void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     labels_of(i, labelling, labels.data());
     check_follow(i, labels.data());
     const std::uint8_t* allowed = mask(i);
     for (std::size_t t = 0; t < labels.size(); ++t) {
         if (allowed && !allowed[len(t) * width() + labels[t]]) {
-            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": a mask forbids the label");
+            throw InputError(sequence(i), ", position ", t, ": a mask forbids the label");
         }
     }
 }
 
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     labels_of(i, labelling, labels.data());
     HistoryRows rows(plain_view(i, scores));
     double total = 0;
     Index state = n_states_ - 1;
     for (Index t = 0; t < length(i); ++t) {
-        const double score = rows.scores(t, state)[labels[idx(t)]];
+        const double score = rows.scores(t, state)[labels[t]];
         total += score - rows.log_partition(t, state);
-        state = rows.view().next(state, labels[idx(t)]);
+        state = rows.view().next(state, labels[t]);
     }
     return total;
 }
@@ -221,9 +220,9 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
     // Without constraints nothing to come changes the next label's probabilities.
     if (v.open && !sums.run(nullptr)) one_of_them(-1);
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
-    std::vector<double> p(idx(n_labels()));
-    std::vector<Index> labels(idx(v.length));
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<double> p(n_labels());
+    std::vector<Index> labels(v.length);
+    std::vector<SlotCounts> out(n);
     for (SlotCounts& labelling : out) {
         Index state = n_states_ - 1;
         for (Index t = 0; t < v.length; ++t) {
@@ -231,11 +230,11 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
             double left = uniform(rng);
             Index label = -1;
             for (Index c = 0; c < n_labels() && left >= 0.0; ++c) {
-                if (p[idx(c)] == 0.0) continue;
+                if (p[c] == 0.0) continue;
                 label = c;
-                left -= p[idx(c)];
+                left -= p[c];
             }
-            labels[idx(t)] = one_of_them(label);
+            labels[t] = one_of_them(label);
             state = v.next(state, label);
         }
         labelling_of(i, labels.data(), labelling);

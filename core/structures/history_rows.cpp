@@ -29,12 +29,12 @@ double product_sum(const double* __restrict x, const double* __restrict y, const
 }  // namespace
 
 HistoryRows::HistoryRows(const HistoryChain::View& view)
-    : view_(view), row_(idx(view.width)), emissions_(idx(view.length * view.width)), highs_(idx(view.length)) {
+    : view_(view), row_(view.width), emissions_(view.length * view.width), highs_(view.length) {
     const Index width = view.width;
     for (Index t = 0; t < view.length; ++t) {
         const double* __restrict from = view.scores + t * width;
         double* __restrict to = emissions_.data() + t * width;
-        const double high = highs_[idx(t)] = largest(from, view.n_labels);
+        const double high = highs_[t] = largest(from, view.n_labels);
         for (Index c = 0; c < width; ++c) to[c] = fast_exp(from[c] - high);
     }
 }
@@ -53,13 +53,13 @@ double HistoryRows::log_partition(Index t, Index state) const {
     const double sum = pair < 0 ? dot(emissions, first, width)
                                 : product_sum(emissions, first, view_.second_factors + pair * width, width);
     if (sum >= kLeastPartition) {
-        const double shift = highs_[idx(t)] + view_.first_highs[last] + (pair < 0 ? 0.0 : view_.second_highs[pair]);
+        const double shift = highs_[t] + view_.first_highs[last] + (pair < 0 ? 0.0 : view_.second_highs[pair]);
         return shift + std::log(sum);
     }
     const double high = largest(row_.data(), width);
     double slow = 0;
 #pragma omp simd reduction(+ : slow)
-    for (Index c = 0; c < width; ++c) slow += fast_exp(row_[idx(c)] - high);
+    for (Index c = 0; c < width; ++c) slow += fast_exp(row_[c] - high);
     return high + std::log(slow);
 }
 

@@ -57,10 +57,10 @@ double best_labelling(const HistoryChain::View& view, Index beam_width, Index* l
 HistorySearch::HistorySearch(HistoryRows& rows, Index beam_width, double least)
     : rows_(rows), view_(rows.view()), least_(least) {
     const HistoryChain::View& view = view_;
-    layers_.reserve(idx(view.length) + 2);
-    first_groups_.reserve(idx(view.length) + 2);
+    layers_.reserve(view.length + 2);
+    first_groups_.reserve(view.length + 2);
     const Index most = std::min(beam_width, view.n_states) * view.length + 1;
-    nodes_.reserve(idx(std::min<Index>(most, 1 << 16)));
+    nodes_.reserve(std::min<Index>(most, 1 << 16));
     order_.reserve(nodes_.capacity());
     layers_.push_back(0);
     first_groups_.push_back(0);
@@ -79,14 +79,14 @@ void HistorySearch::end_layer() {
     const Index end = len(nodes_.size());
     for (Index node = begin; node < end; ++node) order_.push_back(node);
     // Histories of one tag all lead to the same ones.
-    const auto key = [&](Index node) { return view_.history == 1 ? 0 : nodes_[idx(node)].last; };
+    const auto key = [&](Index node) { return view_.history == 1 ? 0 : nodes_[node].last; };
     if (view_.history == 2) {
         std::sort(order_.begin() + begin, order_.end(),
                   [&](Index a, Index b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
     }
     for (Index k = begin; k < end; ++k) {
-        if (k == begin || key(order_[idx(k)]) != key(order_[idx(k) - 1])) groups_.push_back(k);
-        nodes_[idx(order_[idx(k)])].own_group = len(groups_.size()) - 1;
+        if (k == begin || key(order_[k]) != key(order_[k - 1])) groups_.push_back(k);
+        nodes_[order_[k]].own_group = len(groups_.size()) - 1;
     }
     layers_.push_back(end);
     first_groups_.push_back(len(groups_.size()));
@@ -112,11 +112,11 @@ bool HistorySearch::is_hopeless(double value, Index beam_width) const {
 void HistorySearch::grow(Index t, Index beam_width) {
     const Index L = view_.n_labels;
     const Index width = view_.width;
-    const Index first_group = first_groups_[idx(t)];
-    place_.assign(idx(first_groups_[idx(t) + 1] - first_group), -1);
+    const Index first_group = first_groups_[t];
+    place_.assign(first_groups_[t + 1] - first_group, -1);
     reached_.clear();
-    for (Index j = layers_[idx(t)]; j < layers_[idx(t) + 1]; ++j) {  // best first
-        Node& node = nodes_[idx(j)];
+    for (Index j = layers_[t]; j < layers_[t + 1]; ++j) {  // best first
+        Node& node = nodes_[j];
         const double value = node.value;
         if (is_hopeless(value, beam_width)) break;
         double* __restrict row = rows_.scores(t, node.state);
@@ -128,7 +128,7 @@ void HistorySearch::grow(Index t, Index beam_width) {
         if (view_.open) {
             for (Index c = 0; c < L; ++c) row[c] = view_.open[t * L + c] ? row[c] : -kInfinity;
         }
-        Index& place = place_[idx(node.own_group - first_group)];
+        Index& place = place_[node.own_group - first_group];
         if (place < 0) {
             place = len(reached_.size());
             reached_.push_back(node.own_group);
@@ -145,8 +145,8 @@ void HistorySearch::grow(Index t, Index beam_width) {
     }
     keep_best(beam_width);
     for (const Candidate& each : kept_) {
-        const Index from = before_[idx(place_[idx(each.group - first_group)] * width + each.label)];
-        nodes_.push_back({view_.next(nodes_[idx(from)].state, each.label), each.label, each.group, 0, from, each.value,
+        const Index from = before_[place_[each.group - first_group] * width + each.label];
+        nodes_.push_back({view_.next(nodes_[from].state, each.label), each.label, each.group, 0, from, each.value,
                           std::numeric_limits<double>::quiet_NaN()});
     }
     end_layer();
@@ -176,28 +176,28 @@ void HistorySearch::keep_best(Index beam_width) {
 }
 
 double HistorySearch::best(Index* labels) const {
-    Index node = layers_[idx(view_.length)];
-    const double value = nodes_[idx(node)].value;
+    Index node = layers_[view_.length];
+    const double value = nodes_[node].value;
     for (Index t = view_.length; t > 0; --t) {
-        labels[t - 1] = nodes_[idx(node)].last;
-        node = nodes_[idx(node)].before;
+        labels[t - 1] = nodes_[node].last;
+        node = nodes_[node].before;
     }
     return value;
 }
 
 std::span<const Index> HistorySearch::nodes_before(Index t, Index node) const {
-    Index begin = layers_[idx(t) - 1];
-    Index end = layers_[idx(t)];
+    Index begin = layers_[t - 1];
+    Index end = layers_[t];
     if (t <= view_.length) {
-        const Index group = nodes_[idx(node)].group;
-        begin = groups_[idx(group)];
-        end = group + 1 < first_groups_[idx(t)] ? groups_[idx(group) + 1] : end;
+        const Index group = nodes_[node].group;
+        begin = groups_[group];
+        end = group + 1 < first_groups_[t] ? groups_[group + 1] : end;
     }
-    return std::span(order_).subspan(idx(begin), idx(end - begin));
+    return std::span(order_).subspan(begin, end - begin);
 }
 
 void HistorySearch::start(Index t, Index node) {
-    Ways& ways = ways_[idx(node)];
+    Ways& ways = ways_[node];
     ways.started = true;
     ways.complete = true;
     if (t == 0) {
@@ -205,9 +205,9 @@ void HistorySearch::start(Index t, Index node) {
         return;
     }
     const bool at_end = t > view_.length;
-    const Index label = at_end ? 0 : nodes_[idx(node)].last;
+    const Index label = at_end ? 0 : nodes_[node].last;
     for (const Index h : nodes_before(t, node)) {
-        Node& from = nodes_[idx(h)];
+        Node& from = nodes_[h];
         if (!at_end && !view_.may_follow(from.state, label)) continue;
         ways.next.push_back({from.value + (at_end ? 0.0 : step_value(t - 1, from, label)), h, 0});
     }
@@ -222,7 +222,7 @@ bool HistorySearch::find(Index t, Index node, Index rank) {
     std::vector<Wanted> stack{{t, node, rank}};
     while (!stack.empty()) {
         const Wanted wanted = stack.back();
-        Ways& ways = ways_[idx(wanted.node)];
+        Ways& ways = ways_[wanted.node];
         if (!ways.started) start(wanted.t, wanted.node);
         if (len(ways.found.size()) > wanted.rank) {
             stack.pop_back();
@@ -230,7 +230,7 @@ bool HistorySearch::find(Index t, Index node, Index rank) {
         }
         if (!ways.complete) {  // the next best way that comes from the same node before
             const Way last = ways.found.back();
-            const Ways& own = ways_[idx(last.before)];
+            const Ways& own = ways_[last.before];
             const bool has_next = len(own.found.size()) > last.rank + 1;
             if (!has_next && !(own.started && own.complete && own.next.empty())) {
                 stack.push_back({wanted.t - 1, last.before, last.rank + 1});
@@ -238,9 +238,9 @@ bool HistorySearch::find(Index t, Index node, Index rank) {
             }
             if (has_next) {
                 const bool at_end = wanted.t > view_.length;
-                const Index label = at_end ? 0 : nodes_[idx(wanted.node)].last;
-                const double step = at_end ? 0.0 : step_value(wanted.t - 1, nodes_[idx(last.before)], label);
-                ways.next.push_back({own.found[idx(last.rank) + 1].value + step, last.before, last.rank + 1});
+                const Index label = at_end ? 0 : nodes_[wanted.node].last;
+                const double step = at_end ? 0.0 : step_value(wanted.t - 1, nodes_[last.before], label);
+                ways.next.push_back({own.found[last.rank + 1].value + step, last.before, last.rank + 1});
                 std::push_heap(ways.next.begin(), ways.next.end(), worse_way);
             }
             ways.complete = true;
@@ -254,7 +254,7 @@ bool HistorySearch::find(Index t, Index node, Index rank) {
         ways.next.pop_back();
         ways.complete = false;
     }
-    return len(ways_[idx(node)].found.size()) > rank;
+    return len(ways_[node].found.size()) > rank;
 }
 
 std::vector<HistorySearch::Found> HistorySearch::k_best(Index k) {
@@ -264,13 +264,13 @@ std::vector<HistorySearch::Found> HistorySearch::k_best(Index k) {
     std::vector<Found> out;
     for (Index r = 0; r < k && find(T + 1, end, r); ++r) {
         Interrupt::check_current();
-        Way way = ways_[idx(end)].found[idx(r)];
-        Found found{way.value, std::vector<Index>(idx(T))};
+        Way way = ways_[end].found[r];
+        Found found{way.value, std::vector<Index>(T)};
         for (Index t = T; t > 0; --t) {
             const Index node = way.before;
-            found.labels[idx(t) - 1] = nodes_[idx(node)].last;
+            found.labels[t - 1] = nodes_[node].last;
             find(t, node, way.rank);  // a node's best way is known by its value alone until it is asked for
-            way = ways_[idx(node)].found[idx(way.rank)];
+            way = ways_[node].found[way.rank];
         }
         out.push_back(std::move(found));
     }

@@ -36,13 +36,13 @@ void set_exps(const double* x, Index n, LogNumber* out) {
 template <class Num>
 HistorySums<Num>::HistorySums(const HistoryChain::View& view)
     : view_(view),
-      row_(idx(view.width)),
-      own_factors_(idx(view.width)),
-      open_factors_(idx(view.width)),
-      emissions_(idx(view.n_labels)),
-      open_emissions_(idx(view.n_labels)),
-      sums_(idx(view.tags * view.n_labels)),
-      zeros_(idx(view.width), 0.0) {}
+      row_(view.width),
+      own_factors_(view.width),
+      open_factors_(view.width),
+      emissions_(view.n_labels),
+      open_emissions_(view.n_labels),
+      sums_(view.tags * view.n_labels),
+      zeros_(view.width, 0.0) {}
 
 template <class Num>
 const Num* HistorySums<Num>::factors(Index state) {
@@ -57,8 +57,8 @@ template <class Num>
 const Num* HistorySums<Num>::open_factors(Index state, const Num* own) {
     if (!view_.follow) return own;
     for (Index c = 0; c < view_.n_labels; ++c) {
-        open_factors_[idx(c)] = own[c];
-        if (!view_.may_follow(state, c)) set_zero(open_factors_[idx(c)]);
+        open_factors_[c] = own[c];
+        if (!view_.may_follow(state, c)) set_zero(open_factors_[c]);
     }
     return open_factors_.data();
 }
@@ -70,7 +70,7 @@ void HistorySums<Num>::set_emissions(Index t) {
     open_emissions_ = emissions_;
     if (!constrained()) return;
     for (Index c = 0; c < L; ++c) {
-        if (!view_.open[t * L + c]) set_zero(open_emissions_[idx(c)]);
+        if (!view_.open[t * L + c]) set_zero(open_emissions_[c]);
     }
 }
 
@@ -87,9 +87,9 @@ bool HistorySums<Num>::forward() {
     const Index L = view_.n_labels;
     const Index S = view_.n_states;
     const Index n_rests = view_.history == 1 ? 1 : view_.tags;
-    alphas_.resize(idx((view_.length + 1) * S));
+    alphas_.resize((view_.length + 1) * S);
     for (Num& x : alphas_) set_zero(x);
-    set_one(alphas_[idx(S - 1)]);
+    set_one(alphas_[S - 1]);
     log_constant_ = 0;
     for (Index t = 0; t < view_.length; ++t) {
         Interrupt::check_current();
@@ -106,7 +106,7 @@ bool HistorySums<Num>::forward() {
         Num* to = alpha(t + 1);
         for (Index r = 0; r < n_rests; ++r) {
             Num* row = to + (view_.history == 1 ? 0 : r * view_.tags);
-            for (Index c = 0; c < L; ++c) row[c] = sums_[idx(r * L + c)] * open_emissions_[idx(c)];
+            for (Index c = 0; c < L; ++c) row[c] = sums_[r * L + c] * open_emissions_[c];
         }
         const double log_sum = normalize(to, S);
         if (log_sum == kLogOfZero) return false;
@@ -122,15 +122,15 @@ bool HistorySums<Num>::backward() {
     const Index L = view_.n_labels;
     const Index S = view_.n_states;
     const Index n_rests = view_.history == 1 ? 1 : view_.tags;
-    betas_.resize(idx((view_.length + 1) * S));
-    for (Index s = 0; s < S; ++s) set_one(betas_[idx(view_.length * S + s)]);
+    betas_.resize((view_.length + 1) * S);
+    for (Index s = 0; s < S; ++s) set_one(betas_[view_.length * S + s]);
     for (Index t = view_.length - 1; t >= 0; --t) {
         Interrupt::check_current();
         set_emissions(t);
         const Num* later = beta(t + 1);
         for (Index r = 0; r < n_rests; ++r) {
             const Num* row = later + (view_.history == 1 ? 0 : r * view_.tags);
-            for (Index c = 0; c < L; ++c) sums_[idx(r * L + c)] = open_emissions_[idx(c)] * row[c];
+            for (Index c = 0; c < L; ++c) sums_[r * L + c] = open_emissions_[c] * row[c];
         }
         Num* now = beta(t);
         for (Index s = 0; s < S; ++s) {
@@ -154,16 +154,16 @@ bool HistorySums<Num>::run(double* marginals) {
     const Index S = view_.n_states;
     if (!forward() || (constrained() && !backward())) return false;
     if (!marginals) return true;
-    std::vector<Num> joint(idx(S));
+    std::vector<Num> joint(S);
     for (Index t = 0; t < view_.length; ++t) {
         const Num* before = alpha(t + 1);
-        for (Index s = 0; s < S; ++s) joint[idx(s)] = constrained() ? before[s] * beta(t + 1)[s] : before[s];
+        for (Index s = 0; s < S; ++s) joint[s] = constrained() ? before[s] * beta(t + 1)[s] : before[s];
         if (normalize(joint.data(), S) == kLogOfZero) return false;
         double* row = marginals + t * view_.width;
         fill(row, view_.width, 0.0);
         for (Index s = 0; s < S; ++s) {
             const Index label = view_.last(s);
-            if (label < L) row[label] += as_double(joint[idx(s)]);
+            if (label < L) row[label] += as_double(joint[s]);
         }
     }
     return true;
@@ -174,28 +174,26 @@ void HistorySums<Num>::label_weights(Index t, Index state, double* out) {
     const Index L = view_.n_labels;
     set_emissions(t);
     const Num* own = open_factors(state, factors(state));
-    std::vector<Num> weights(idx(L));
+    std::vector<Num> weights(L);
     for (Index c = 0; c < L; ++c) {
-        weights[idx(c)] = own[c] * open_emissions_[idx(c)];
-        if (constrained()) weights[idx(c)] = weights[idx(c)] * beta(t + 1)[view_.next(state, c)];
+        weights[c] = own[c] * open_emissions_[c];
+        if (constrained()) weights[c] = weights[c] * beta(t + 1)[view_.next(state, c)];
     }
     normalize(weights.data(), L);
-    for (Index c = 0; c < L; ++c) out[c] = as_double(weights[idx(c)]);
+    for (Index c = 0; c < L; ++c) out[c] = as_double(weights[c]);
 }
 
 // By the chain rule: the entropy of each label given the history before it, as constraints leave them.
 template <class Num>
 double HistorySums<Num>::entropy() {
     double total = 0;
-    std::vector<double> p(idx(view_.n_labels));
-    std::vector<Num> joint(idx(view_.n_states));
+    std::vector<double> p(view_.n_labels);
+    std::vector<Num> joint(view_.n_states);
     for (Index t = 0; t < view_.length; ++t) {
-        for (Index s = 0; s < view_.n_states; ++s) {
-            joint[idx(s)] = constrained() ? alpha(t)[s] * beta(t)[s] : alpha(t)[s];
-        }
+        for (Index s = 0; s < view_.n_states; ++s) joint[s] = constrained() ? alpha(t)[s] * beta(t)[s] : alpha(t)[s];
         normalize(joint.data(), view_.n_states);
         for (Index s = 0; s < view_.n_states; ++s) {
-            const double weight = as_double(joint[idx(s)]);
+            const double weight = as_double(joint[s]);
             if (weight == 0.0) continue;
             label_weights(t, s, p.data());
             for (const double x : p) total -= x > 0.0 ? weight * x * std::log(x) : 0.0;

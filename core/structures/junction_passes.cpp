@@ -57,7 +57,7 @@ void build(const Tree& tree, const Clique& c, const double* factors, const doubl
         double* row = table + r * c.columns;
         if (c.local > 0) spread(c.local_place, local + r * (c.local / c.rows), row);
         for (const Index child : c.children) {
-            const Clique& other = tree.cliques[idx(child)];
+            const Clique& other = tree.cliques[child];
             add(other.in_parent, separated + other.separated + r * other.row, row);
         }
     }
@@ -148,7 +148,7 @@ class Collector {
     Collector(const Tree& tree, const Clique& c, double* separated, double* factors, double* scratch)
         : tree_(tree), c_(c), separated_(separated), factors_(factors), local_(scratch) {
         for (const Index child : c.children) {
-            const Clique& other = tree.cliques[idx(child)];
+            const Clique& other = tree.cliques[child];
             fill(separated + other.separated, other.columns, 0.0);
         }
         if (factors) fill(local_, c.local, 0.0);
@@ -156,7 +156,7 @@ class Collector {
 
     void add_row(Index r, const double* row) {
         for (const Index child : c_.children) {
-            const Clique& other = tree_.cliques[idx(child)];
+            const Clique& other = tree_.cliques[child];
             add_sums(other.in_parent, row, separated_ + other.separated + r * other.row);
         }
         if (factors_ && c_.local > 0) add_sums(c_.local_place, row, local_ + r * (c_.local / c_.rows));
@@ -248,7 +248,7 @@ double max_up(const Tree& tree, const double* factors, double* tables, double* s
 
 void choose(const Tree& tree, const double* tables, Index done, Index* rows) {
     for (Index p = done; p > 0; --p) {
-        const Clique& c = tree.cliques[idx(p - 1)];
+        const Clique& c = tree.cliques[p - 1];
         const double* column = tables + c.table + column_of(c, rows);
         Index best = 0;
         for (Index r = 1; r < c.rows; ++r) {
@@ -261,7 +261,7 @@ void choose(const Tree& tree, const double* tables, Index done, Index* rows) {
 void draw(const Tree& tree, const double* tables, std::mt19937_64& rng, Index* rows) {
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
     for (Index p = len(tree.cliques.size()); p > 0; --p) {
-        const Clique& c = tree.cliques[idx(p - 1)];
+        const Clique& c = tree.cliques[p - 1];
         const double* column = tables + c.table + column_of(c, rows);
         double left = uniform(rng);
         Index chosen = -1;
@@ -294,12 +294,12 @@ std::vector<Index> k_best(const Tree& tree, double maximum, const double* tables
     std::vector<Index> found;
     std::priority_queue<Candidate> queue;
     Index made = 0;
-    std::vector<Index> rows(idx(n));
+    std::vector<Index> rows(n);
     const auto propose = [&](double value, Index like, Index place) {
         // The best row after the present one in the order of T, then of rows.
-        const Clique& c = tree.cliques[idx(place)];
+        const Clique& c = tree.cliques[place];
         const double* column = tables + c.table + column_of(c, rows.data());
-        const Index present = rows[idx(place)];
+        const Index present = rows[place];
         const double most = column[present * c.columns];
         Index best = -1;
         for (Index r = 0; r < c.rows; ++r) {
@@ -320,7 +320,7 @@ std::vector<Index> k_best(const Tree& tree, double maximum, const double* tables
             const Candidate next = queue.top();
             queue.pop();
             std::copy_n(found.begin() + next.like * n, n, rows.begin());
-            rows[idx(next.place)] = next.row;
+            rows[next.place] = next.row;
             choose(tree, tables, next.place, rows.data());
             place = next.place;
             value = next.value;

@@ -46,20 +46,20 @@ class Eliminator {
         const Index n = len(sizes_.size());
         Elimination out;
         std::set<Key> queue;
-        std::vector<Key> keys(idx(n));
+        std::vector<Key> keys(n);
         for (Index v = 0; v < n; ++v) {
             Interrupt::check_current();
-            fill_[idx(v)] = fill_of(v);
-            queue.insert(keys[idx(v)] = key(v));
+            fill_[v] = fill_of(v);
+            queue.insert(keys[v] = key(v));
         }
         while (!queue.empty()) {
             Interrupt::check_current();
             const Index v = std::get<2>(*queue.begin());
             queue.erase(queue.begin());
-            const std::vector<Index> around = std::move(near_[idx(v)]);
+            const std::vector<Index> around = std::move(near_[v]);
             const Index degree = len(around.size());
-            double entries = static_cast<double>(sizes_[idx(v)]);
-            for (const Index u : around) entries *= static_cast<double>(sizes_[idx(u)]);
+            double entries = static_cast<double>(sizes_[v]);
+            for (const Index u : around) entries *= static_cast<double>(sizes_[u]);
             out.entries += entries;
             out.width = std::max(out.width, degree);
             if (degree >= kMostVariables || (out.entries > most_entries_ && steps_ > kMostSteps)) {
@@ -67,8 +67,8 @@ class Eliminator {
                 return out;
             }
             for (const Index u : changed_by(v, around)) {
-                queue.erase(keys[idx(u)]);
-                queue.insert(keys[idx(u)] = key(u));
+                queue.erase(keys[u]);
+                queue.insert(keys[u] = key(u));
             }
             out.order.push_back(v);
             out.separators.push_back(around);
@@ -80,47 +80,47 @@ class Eliminator {
     using Key = std::tuple<double, Index, Index>;
 
     Key key(Index v) const {
-        const Index degree = len(near_[idx(v)].size());
-        if (rule_ == Rule::kLeastFill) return {static_cast<double>(fill_[idx(v)]), degree, v};
+        const Index degree = len(near_[v].size());
+        if (rule_ == Rule::kLeastFill) return {static_cast<double>(fill_[v]), degree, v};
         if (rule_ == Rule::kGiven) return {0.0, 0, v};
-        double entries = std::log(static_cast<double>(sizes_[idx(v)]));
-        for (const Index u : near_[idx(v)]) entries += std::log(static_cast<double>(sizes_[idx(u)]));
+        double entries = std::log(static_cast<double>(sizes_[v]));
+        for (const Index u : near_[v]) entries += std::log(static_cast<double>(sizes_[u]));
         return {entries, degree, v};
     }
 
-    bool joined(Index u, Index v) const { return std::binary_search(near_[idx(u)].begin(), near_[idx(u)].end(), v); }
+    bool joined(Index u, Index v) const { return std::binary_search(near_[u].begin(), near_[u].end(), v); }
 
     // Pairs of neighbours that are not joined.
     Index fill_of(Index v) {
         if (rule_ != Rule::kLeastFill) return 0;
-        const std::vector<Index>& around = near_[idx(v)];
+        const std::vector<Index>& around = near_[v];
         const Index degree = len(around.size());
         Index edges = 0;
         if (degree <= 32) {
             steps_ += degree * degree;
             for (Index a = 0; a < degree; ++a) {
-                for (Index b = 0; b < a; ++b) edges += joined(around[idx(a)], around[idx(b)]);
+                for (Index b = 0; b < a; ++b) edges += joined(around[a], around[b]);
             }
         } else {
-            for (const Index u : around) mark_[idx(u)] = v;
+            for (const Index u : around) mark_[u] = v;
             for (const Index u : around) {
-                steps_ += len(near_[idx(u)].size());
-                for (const Index x : near_[idx(u)]) edges += mark_[idx(x)] == v;
+                steps_ += len(near_[u].size());
+                for (const Index x : near_[u]) edges += mark_[x] == v;
             }
             edges /= 2;
-            for (const Index u : around) mark_[idx(u)] = -1;
+            for (const Index u : around) mark_[u] = -1;
         }
         return degree * (degree - 1) / 2 - edges;
     }
 
     // Takes v out and joins its neighbours; the variables whose keys have changed.
     std::vector<Index> changed_by(Index v, const std::vector<Index>& around) {
-        const bool joins = rule_ != Rule::kLeastFill || fill_[idx(v)] > 0;
+        const bool joins = rule_ != Rule::kLeastFill || fill_[v] > 0;
         std::vector<Index> changed = around;
         for (const Index u : around) {
-            std::vector<Index>& near = near_[idx(u)];
+            std::vector<Index>& near = near_[u];
             // Where v adds no edge, u's other neighbours were not joined to v, and those pairs are gone with it.
-            if (!joins) fill_[idx(u)] -= len(near.size()) - len(around.size());
+            if (!joins) fill_[u] -= len(near.size()) - len(around.size());
             near.erase(std::lower_bound(near.begin(), near.end(), v));
             if (!joins) continue;
             std::vector<Index> merged;
@@ -131,10 +131,10 @@ class Eliminator {
         }
         if (!joins || rule_ != Rule::kLeastFill) return changed;
         // An edge changes the fill of its ends and of those that are joined to both.
-        for (const Index u : around) changed.insert(changed.end(), near_[idx(u)].begin(), near_[idx(u)].end());
+        for (const Index u : around) changed.insert(changed.end(), near_[u].begin(), near_[u].end());
         std::sort(changed.begin(), changed.end());
         changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-        for (const Index u : changed) fill_[idx(u)] = fill_of(u);
+        for (const Index u : changed) fill_[u] = fill_of(u);
         return changed;
     }
 
@@ -148,11 +148,11 @@ class Eliminator {
 };
 
 Neighbours neighbours_of(Index n, const std::vector<std::vector<Index>>& scopes) {
-    Neighbours near(idx(n));
+    Neighbours near(n);
     for (const std::vector<Index>& scope : scopes) {
         for (const Index u : scope) {
             for (const Index v : scope) {
-                if (u != v) near[idx(u)].push_back(v);
+                if (u != v) near[u].push_back(v);
             }
         }
     }
@@ -169,9 +169,7 @@ Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<
     // Whatever is eliminated first has this many neighbours.
     Index degree = sizes.empty() ? 0 : len(sizes.size());
     for (const std::vector<Index>& each : near) degree = std::min(degree, len(each.size()));
-    if (degree >= kMostVariables) {
-        return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};
-    }
+    if (degree >= kMostVariables) return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};
     Elimination best = Eliminator(sizes, near, Rule::kLeastFill, most_entries).run();
     if (best.complete && (best.entries <= kLittle || best.width <= 2)) return best;
     for (const Rule rule : {Rule::kSmallestTable, Rule::kGiven}) {
@@ -187,13 +185,13 @@ Inside place_of(const std::vector<Index>& small, const std::vector<Index>& large
     Index step = 1;
     for (std::size_t k = small.size(); k > 0; --k) {
         const auto at = std::lower_bound(large.begin(), large.end(), small[k - 1]) - large.begin();
-        steps[idx(at)] = step;
-        step *= sizes[idx(small[k - 1])];
+        steps[at] = step;
+        step *= sizes[small[k - 1]];
     }
     // Joined from the last axis on: an axis joins the one after it if going round that one is one step of its own.
     std::vector<std::pair<Index, Index>> axes;  // size, step; innermost first
     for (std::size_t k = large.size(); k > 0; --k) {
-        const Index size = sizes[idx(large[k - 1])];
+        const Index size = sizes[large[k - 1]];
         if (!axes.empty() && steps[k - 1] == axes.back().first * axes.back().second) {
             axes.back().first *= size;
         } else {
@@ -222,7 +220,7 @@ std::vector<Index> without_first(const std::vector<Index>& variables) {
 
 Index entries_of(const std::vector<Index>& variables, const std::vector<Index>& sizes) {
     Index entries = 1;
-    for (const Index v : variables) entries *= sizes[idx(v)];
+    for (const Index v : variables) entries *= sizes[v];
     return entries;
 }
 
@@ -239,26 +237,26 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
     tree.order = found.order;
     tree.width = found.width;
     const Index n = len(sizes.size());
-    std::vector<Index> place(idx(n));
-    std::vector<Index> own(idx(n));  // sizes in the order of elimination
+    std::vector<Index> place(n);
+    std::vector<Index> own(n);  // sizes in the order of elimination
     for (Index p = 0; p < n; ++p) {
-        place[idx(found.order[idx(p)])] = p;
-        own[idx(p)] = sizes[idx(found.order[idx(p)])];
+        place[found.order[p]] = p;
+        own[p] = sizes[found.order[p]];
     }
-    std::vector<std::vector<Index>> members(idx(n));
+    std::vector<std::vector<Index>> members(n);
     for (Index p = 0; p < n; ++p) {
         Clique& c = tree.cliques.emplace_back();
-        for (const Index v : found.separators[idx(p)]) c.separator.push_back(place[idx(v)]);
+        for (const Index v : found.separators[p]) c.separator.push_back(place[v]);
         std::sort(c.separator.begin(), c.separator.end());
-        members[idx(p)] = {p};
-        members[idx(p)].insert(members[idx(p)].end(), c.separator.begin(), c.separator.end());
-        c.rows = own[idx(p)];
+        members[p] = {p};
+        members[p].insert(members[p].end(), c.separator.begin(), c.separator.end());
+        c.rows = own[p];
         c.columns = entries_of(c.separator, own);
         c.steps.resize(c.separator.size());
         Index step = 1;
         for (std::size_t k = c.separator.size(); k > 0; --k) {
             c.steps[k - 1] = step;
-            step *= own[idx(c.separator[k - 1])];
+            step *= own[c.separator[k - 1]];
         }
         c.table = tree.table_size;
         c.separated = tree.separated_size;
@@ -267,19 +265,19 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
         c.parent = c.separator.empty() ? -1 : c.separator.front();
     }
     for (Index p = 0; p < n; ++p) {
-        Clique& c = tree.cliques[idx(p)];
+        Clique& c = tree.cliques[p];
         if (c.parent < 0) continue;
-        c.in_parent = place_of(without_first(c.separator), without_first(members[idx(c.parent)]), own);
-        c.row = c.columns / own[idx(c.parent)];
-        tree.cliques[idx(c.parent)].children.push_back(p);
+        c.in_parent = place_of(without_first(c.separator), without_first(members[c.parent]), own);
+        c.row = c.columns / own[c.parent];
+        tree.cliques[c.parent].children.push_back(p);
     }
 
     std::vector<std::vector<Index>> placed(scopes.size());  // scopes by place in the order
-    std::vector<std::vector<std::size_t>> of_clique(idx(n));
+    std::vector<std::vector<std::size_t>> of_clique(n);
     for (std::size_t f = 0; f < scopes.size(); ++f) {
-        for (const Index v : scopes[f]) placed[f].push_back(place[idx(v)]);
+        for (const Index v : scopes[f]) placed[f].push_back(place[v]);
         std::sort(placed[f].begin(), placed[f].end());
-        of_clique[idx(placed[f].front())].push_back(f);
+        of_clique[placed[f].front()].push_back(f);
     }
     std::vector<Index> begins(scopes.size());
     for (std::size_t f = 0; f < scopes.size(); ++f) {
@@ -287,14 +285,14 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
         tree.factor_size += entries_of(placed[f], own);
     }
     for (Index p = 0; p < n; ++p) {
-        Clique& c = tree.cliques[idx(p)];
+        Clique& c = tree.cliques[p];
         std::set<Index> together;
-        for (const std::size_t f : of_clique[idx(p)]) together.insert(placed[f].begin(), placed[f].end());
+        for (const std::size_t f : of_clique[p]) together.insert(placed[f].begin(), placed[f].end());
         const std::vector<Index> local(together.begin(), together.end());
-        c.local = local == members[idx(p)] ? 0 : entries_of(local, own);
-        if (c.local > 0) c.local_place = place_of(without_first(local), without_first(members[idx(p)]), own);
+        c.local = local == members[p] ? 0 : entries_of(local, own);
+        if (c.local > 0) c.local_place = place_of(without_first(local), without_first(members[p]), own);
         tree.local_size = std::max(tree.local_size, c.local);
-        for (const std::size_t f : of_clique[idx(p)]) {
+        for (const std::size_t f : of_clique[p]) {
             c.factors.push_back({begins[f], entries_of(placed[f], own), place_of(placed[f], local, own)});
         }
     }

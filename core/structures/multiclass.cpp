@@ -181,11 +181,10 @@ void Multiclass::add_cost(Index, SlotView gold, double scale, double* scores) co
 void Multiclass::check_labelling(Index i, SlotView labelling, Workspace&) const {
     if (labelling.slots.size() != 1 || labelling.counts[0] != 1.0 || labelling.slots[0] < 0 ||
         labelling.slots[0] >= n_labels_) {
-        throw InputError("example " + std::to_string(i) + ": expected exactly one label");
+        throw InputError("example ", i, ": expected exactly one label");
     }
     if (!allows(i, labelling.slots[0])) {
-        throw InputError("example " + std::to_string(i) + ": its mask forbids label " +
-                         std::to_string(labelling.slots[0]));
+        throw InputError("example ", i, ": its mask forbids label ", labelling.slots[0]);
     }
 }
 
@@ -193,7 +192,7 @@ void Multiclass::check_mask(Index i) const {
     for (Index a = 0; a < n_labels_; ++a) {
         if (allows(i, a)) return;
     }
-    throw InputError("the mask of example " + std::to_string(i) + " allows no label");
+    throw InputError("the mask of example ", i, " allows no label");
 }
 
 std::vector<Scored> Multiclass::k_best(Index i, const double* scores, Index k, Workspace&) const {
@@ -220,7 +219,7 @@ std::vector<SlotCounts> Multiclass::sample(Index i, const double* scores, double
     double* p = frame.take(width_);
     log_partition(i, scores, temperature, p, nullptr, ws);
     std::discrete_distribution<Index> draw(p, p + n_labels_);
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<SlotCounts> out(n);
     for (SlotCounts& labelling : out) labelling.add(draw(rng), 1.0);
     return out;
 }

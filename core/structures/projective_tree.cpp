@@ -86,9 +86,9 @@ std::vector<SlotCounts> ProjectiveTree::sample(Index i, const double* scores, do
                                                std::mt19937_64& rng, Workspace& ws) const {
     Workspace::Frame frame(ws);
     const double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<SlotCounts> out(n);
     chart::sample(EisnerProgram{length(i), single_root()}, arcs, n, rng, ws,
-                  [&](Index j, Index arc) { out[idx(j)].add(arc, 1.0); });
+                  [&](Index j, Index arc) { out[j].add(arc, 1.0); });
     for (SlotCounts& labelling : out) std::sort(labelling.slots.begin(), labelling.slots.end());
     return out;
 }
@@ -97,8 +97,8 @@ std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index 
     Workspace::Frame frame(ws);
     const double* arcs = arc_scores(i, scores, 1.0, frame);
     std::vector<Scored> out;
-    std::vector<Index> heads(idx(length(i)));
-    const auto use = [&](Index arc) { heads[idx(arc / (length(i) + 1))] = arc % (length(i) + 1); };
+    std::vector<Index> heads(length(i));
+    const auto use = [&](Index arc) { heads[arc / (length(i) + 1)] = arc % (length(i) + 1); };
     chart::k_best(EisnerProgram{length(i), single_root()}, arcs, k, ws, use, [&] {
         out.push_back({score_of_heads(i, scores, heads.data()), {}});
         labelling_of(i, heads.data(), out.back().labelling);
@@ -112,20 +112,20 @@ std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index 
 void ProjectiveTree::check_kind(Index i, const Index* heads) const {
     const Index n = length(i);
     // Words and the root from left to right; each arc must end inside the innermost arc that is open where it begins.
-    std::vector<std::vector<Index>> ends(idx(n) + 1);
+    std::vector<std::vector<Index>> ends(n + 1);
     for (Index m = 1; m <= n; ++m) {
         const Index low = std::min(m, heads[m - 1]);
-        ends[idx(low)].push_back(std::max(m, heads[m - 1]));
+        ends[low].push_back(std::max(m, heads[m - 1]));
     }
     std::vector<Index> open;
     for (Index at = 0; at <= n; ++at) {
         while (!open.empty() && open.back() == at) open.pop_back();
-        auto& here = ends[idx(at)];
+        auto& here = ends[at];
         std::sort(here.begin(), here.end(), std::greater<>());
         for (const Index end : here) {
             if (!open.empty() && open.back() < end) {
-                refuse(i, "is not projective: the arc between " + std::to_string(at) + " and " + std::to_string(end) +
-                              " crosses one that ends at " + std::to_string(open.back()));
+                refuse(i, "is not projective: the arc between ", at, " and ", end, " crosses one that ends at ",
+                       open.back());
             }
             open.push_back(end);
         }

@@ -100,12 +100,10 @@ double SecondOrderChain::maximize(Index i, const double* scores, SlotCounts& bes
     Workspace::Frame frame(ws);
     bool cut = false;
     const View view = prepare(i, scores, 1.0, frame, cut);
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     with_width(width(), [&](auto w) { second_order::best_labels<w()>(view, labels.data(), ws); });
     for (Index t = 0; !follow().empty() && t < length(i); ++t) {
-        if (!may_stand(i, t, labels[idx(t)]) || (t > 0 && !may_follow(labels[idx(t) - 1], labels[idx(t)]))) {
-            nothing_left(i);
-        }
+        if (!may_stand(i, t, labels[t]) || (t > 0 && !may_follow(labels[t - 1], labels[t]))) nothing_left(i);
     }
     labelling_of(i, labels.data(), best);
     return value_of(i, scores, {best.slots, best.counts});
@@ -149,9 +147,9 @@ std::vector<Scored> SecondOrderChain::k_best(Index i, const double* scores, Inde
     Workspace::Frame frame(ws);
     const double* own = to_program(i, scores, 1.0, true, frame);
     std::vector<Scored> out;
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     const auto use = [&](Index slot) {
-        if (slot < length(i) * n_labels()) labels[idx(slot / n_labels())] = slot % n_labels();
+        if (slot < length(i) * n_labels()) labels[slot / n_labels()] = slot % n_labels();
     };
     chart::k_best(program(i), own, k, ws, use, [&] {
         Scored& next = out.emplace_back();
@@ -167,12 +165,12 @@ std::vector<SlotCounts> SecondOrderChain::sample(Index i, const double* scores, 
     if (!follow().empty()) check_mask(i);
     Workspace::Frame frame(ws);
     const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
-    std::vector<Index> labels(idx(n * length(i)));
+    std::vector<Index> labels(n * length(i));
     chart::sample(program(i), own, n, rng, ws, [&](Index j, Index slot) {
-        if (slot < length(i) * n_labels()) labels[idx(j * length(i) + slot / n_labels())] = slot % n_labels();
+        if (slot < length(i) * n_labels()) labels[j * length(i) + slot / n_labels()] = slot % n_labels();
     });
-    std::vector<SlotCounts> out(idx(n));
-    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[idx(j)]);
+    std::vector<SlotCounts> out(n);
+    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[j]);
     return out;
 }
 
@@ -189,7 +187,7 @@ void SecondOrderChain::labelling_of(Index i, const Index* labels, SlotCounts& ou
 }
 
 void SecondOrderChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(idx(length(i)));
+    std::vector<Index> labels(length(i));
     labels_of(i, labelling, labels.data());
     check_follow(i, labels.data());
     SlotCounts right;

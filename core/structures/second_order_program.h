@@ -82,9 +82,7 @@ struct Program {
     void visit_state(Index step, Index t, Index b, Index c, V&& v) const {
         const Index own = cell(step, t, b, c);
         if (step == 2) return v.score(own, cell(1, t, b, c), t * n_labels + c);
-        if (step == 1) {
-            return v.score(own, t > 1 ? cell(0, t, b, c) : head(b), pair_begin() + c * n_labels + b);
-        }
+        if (step == 1) return v.score(own, t > 1 ? cell(0, t, b, c) : head(b), pair_begin() + c * n_labels + b);
         const Index slot = triple_begin() + (b * n_labels + c) * n_labels;
         v.sum(own, own, chart::ScoredTails<>{at(t - 1, 0, b), slot, n_labels});
     }

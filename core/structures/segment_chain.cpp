@@ -32,19 +32,17 @@ SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max
       segment_cost_(segment_cost) {
     if (n_labels < 1) throw InputError("a segment chain needs at least one label");
     if (max_length < 1) throw InputError("max_length must be at least 1");
-    if (max_lengths_.empty()) max_lengths_.assign(idx(n_labels), max_length);
+    if (max_lengths_.empty()) max_lengths_.assign(n_labels, max_length);
     if (len(max_lengths_.size()) != n_labels) {
-        throw InputError("max_lengths has " + std::to_string(max_lengths_.size()) + " values for " +
-                         std::to_string(n_labels) + " labels");
+        throw InputError("max_lengths has ", max_lengths_.size(), " values for ", n_labels, " labels");
     }
     for (Index b = 0; b < n_labels; ++b) {
-        if (max_lengths_[idx(b)] < 1 || max_lengths_[idx(b)] > max_length) {
-            throw InputError("the maximum length of label " + std::to_string(b) + " is " +
-                             std::to_string(max_lengths_[idx(b)]) +
-                             ", it must be from 1 to max_length = " + std::to_string(max_length));
+        if (max_lengths_[b] < 1 || max_lengths_[b] > max_length) {
+            throw InputError("the maximum length of label ", b, " is ", max_lengths_[b],
+                             ", it must be from 1 to max_length = ", max_length);
         }
     }
-    if (listed_.ptr.empty()) listed_.ptr.assign(idx(num_examples()) + 1, 0);
+    if (listed_.ptr.empty()) listed_.ptr.assign(num_examples() + 1, 0);
     const auto n = len(listed_.begins.size());
     if (!std::is_sorted(listed_.ptr.begin(), listed_.ptr.end()) || len(listed_.ptr.size()) != num_examples() + 1 ||
         listed_.ptr.front() != 0 || listed_.ptr.back() != n || len(listed_.ends.size()) != n) {
@@ -52,26 +50,25 @@ SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max
     }
     Index total = 0;
     for (Index i = 0; i < num_examples(); ++i) {
-        if (length(i) < 1) throw InputError(sequence(i) + " is empty");
+        if (length(i) < 1) throw InputError(sequence(i), " is empty");
         const char* what = "the number of a sequence's slots";
         Index rows = checked_sum(checked_product(length(i), 3, what), max_length, what);
         rows = checked_sum(checked_sum(rows, n_labels, what), n_listed(i), what);
         total = checked_sum(total, checked_product(rows, width_, what), "the number of slots");
-        for (Index k = listed_.ptr[idx(i)]; k < listed_.ptr[idx(i) + 1]; ++k) {
-            const Index begin = listed_.begins[idx(k)];
-            const Index end = listed_.ends[idx(k)];
+        for (Index k = listed_.ptr[i]; k < listed_.ptr[i + 1]; ++k) {
+            const Index begin = listed_.begins[k];
+            const Index end = listed_.ends[k];
             if (begin < 0 || end <= begin || end > length(i)) {
-                throw InputError(sequence(i) + ": " + range(begin, end) + " is listed, but the sequence has " +
-                                 std::to_string(length(i)) + " positions");
+                throw InputError(sequence(i), ": ", range(begin, end), " is listed, but the sequence has ", length(i),
+                                 " positions");
             }
             if (end - begin > max_length) {
-                throw InputError(sequence(i) + ": " + range(begin, end) + " is listed, but the maximum length is " +
-                                 std::to_string(max_length));
+                throw InputError(sequence(i), ": ", range(begin, end), " is listed, but the maximum length is ",
+                                 max_length);
             }
-            if (k > listed_.ptr[idx(i)] &&
-                std::pair(end, begin) <= std::pair(listed_.ends[idx(k - 1)], listed_.begins[idx(k - 1)])) {
-                throw InputError(sequence(i) + ": listed segments must be in the order of (end, begin), each once; " +
-                                 range(begin, end) + " is not");
+            if (k > listed_.ptr[i] && std::pair(end, begin) <= std::pair(listed_.ends[k - 1], listed_.begins[k - 1])) {
+                throw InputError(sequence(i), ": listed segments must be in the order of (end, begin), each once; ",
+                                 range(begin, end), " is not");
             }
         }
     }
@@ -80,9 +77,9 @@ SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max
 Index SegmentChain::num_slots(Index i) const { return (whole_row(i) + n_listed(i)) * width_; }
 
 void SegmentChain::add_list(Index i, View& view) const {
-    const std::size_t from = idx(listed_.ptr[idx(i)]);
-    view.begins = std::span(listed_.begins).subspan(from, idx(n_listed(i)));
-    view.ends = std::span(listed_.ends).subspan(from, idx(n_listed(i)));
+    const std::size_t from = listed_.ptr[i];
+    view.begins = std::span(listed_.begins).subspan(from, n_listed(i));
+    view.ends = std::span(listed_.ends).subspan(from, n_listed(i));
 }
 
 View SegmentChain::view_of(Index i, const double* slots) const {
@@ -125,7 +122,7 @@ View SegmentChain::prepare(Index i, const double* scores, double temperature, Wo
         }
     }
     for (Index b = 0; b < n_labels_; ++b) {
-        for (Index d = max_lengths_[idx(b)]; d < max_length_; ++d) out[(lengths_row(i) + d) * width_ + b] = -kInfinity;
+        for (Index d = max_lengths_[b]; d < max_length_; ++d) out[(lengths_row(i) + d) * width_ + b] = -kInfinity;
     }
     View view = view_of(i, out);
     if (const std::uint8_t* joins = continuation(i)) {
@@ -234,12 +231,11 @@ void SegmentChain::segment_probabilities(Index i, const double* scores, double t
                                          std::span<const Index> labels, double* out, Workspace& ws) const {
     for (std::size_t k = 0; k < ends.size(); ++k) {
         if (begins[k] < 0 || ends[k] <= begins[k] || ends[k] > length(i) || (k > 0 && ends[k] < ends[k - 1])) {
-            throw InputError(sequence(i) + ": " + range(begins[k], ends[k]) +
+            throw InputError(sequence(i), ": ", range(begins[k], ends[k]),
                              " is not in the sequence, or not in the order of ends");
         }
         if (labels[k] < 0 || labels[k] >= n_labels_) {
-            throw InputError(sequence(i) + ": label " + std::to_string(labels[k]) + " is not in [0, " +
-                             std::to_string(n_labels_) + ")");
+            throw InputError(sequence(i), ": label ", labels[k], " is not in [0, ", n_labels_, ")");
         }
         check_segment(i, begins[k], ends[k], labels[k]);
     }
@@ -286,14 +282,14 @@ std::vector<SlotCounts> SegmentChain::sample(Index i, const double* scores, doub
         with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kSum>(view, view, frame).run(); });
     const segments::Program program{length(i), n_labels_, max_length_};
     const segments::Chart chart(program, view, prefixes);
-    std::vector<double> weights(idx(program.most_edges()));
+    std::vector<double> weights(program.most_edges());
     const auto draw = [&](const auto& e) {
         const auto x = edge_scores(e, chart, segments::Scores{chart});
         double high = -kInfinity;
         for (Index k = 0; k < e.count(); ++k) high = std::max(high, x(k));
         return chart::draw_edge(e.count(), x, high, weights.data(), rng);
     };
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<SlotCounts> out(n);
     std::vector<Segment> found;
     std::vector<Index> stack;
     for (SlotCounts& one : out) {
@@ -307,12 +303,12 @@ std::vector<SlotCounts> SegmentChain::sample(Index i, const double* scores, doub
 }
 
 void SegmentChain::set_continuation(Index i, std::vector<std::uint8_t> allowed) {
-    if (continuation_.empty()) continuation_.resize(idx(num_examples()));
-    std::swap(continuation_[idx(i)], allowed);
+    if (continuation_.empty()) continuation_.resize(num_examples());
+    std::swap(continuation_[i], allowed);
     try {
         check_mask(i);
     } catch (...) {
-        std::swap(continuation_[idx(i)], allowed);
+        std::swap(continuation_[i], allowed);
         throw;
     }
 }
@@ -323,7 +319,7 @@ void SegmentChain::check_mask(Index i) const {
     double* zeros = frame.take(num_slots(i));
     fill(zeros, num_slots(i), 0.0);
     if (log_partition(i, zeros, 1.0, nullptr, nullptr, ws) == -kInfinity) {
-        throw InputError("the mask of sequence " + std::to_string(i) + " allows no labelling");
+        throw InputError("the mask of sequence ", i, " allows no labelling");
     }
 }
 

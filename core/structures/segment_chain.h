@@ -71,10 +71,10 @@ class SegmentChain final : public Structure {
 
    private:
     const std::uint8_t* continuation(Index i) const {
-        return continuation_.empty() || continuation_[idx(i)].empty() ? nullptr : continuation_[idx(i)].data();
+        return continuation_.empty() || continuation_[i].empty() ? nullptr : continuation_[i].data();
     }
-    Index length(Index i) const { return lengths_[idx(i)]; }
-    Index n_listed(Index i) const { return listed_.ptr[idx(i) + 1] - listed_.ptr[idx(i)]; }
+    Index length(Index i) const { return lengths_[i]; }
+    Index n_listed(Index i) const { return listed_.ptr[i + 1] - listed_.ptr[i]; }
     // Row numbers of the tables: inside at 0, then
     Index first_row(Index i) const { return length(i); }
     Index last_row(Index i) const { return 2 * length(i); }

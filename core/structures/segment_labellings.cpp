@@ -28,10 +28,9 @@ void SegmentChain::add_cost(Index i, SlotView gold, double scale, double* scores
 }
 
 void SegmentChain::check_segment(Index i, Index begin, Index end, Index label) const {
-    if (end - begin <= max_lengths_[idx(label)]) return;
-    throw InputError(sequence(i) + ": " + range(begin, end) + " with label " + std::to_string(label) + " has " +
-                     std::to_string(end - begin) + " positions, the maximum is " +
-                     std::to_string(max_lengths_[idx(label)]));
+    if (end - begin <= max_lengths_[label]) return;
+    throw InputError(sequence(i), ": ", range(begin, end), " with label ", label, " has ", end - begin,
+                     " positions, the maximum is ", max_lengths_[label]);
 }
 
 void SegmentChain::labelling_of(Index i, const std::vector<Segment>& found, SlotCounts& out) const {
@@ -52,7 +51,7 @@ void SegmentChain::labelling_of(Index i, const std::vector<Segment>& found, Slot
     add_list(i, view);
     for (std::size_t k = found.size(); k-- > 0;) {
         const auto [s, t, b] = found[k];
-        const auto begins = view.begins.subspan(0, idx(view.list_at(t + 1))).subspan(idx(view.list_at(t)));
+        const auto begins = view.begins.subspan(0, view.list_at(t + 1)).subspan(view.list_at(t));
         const auto at = std::lower_bound(begins.begin(), begins.end(), s);
         if (at != begins.end() && *at == s)
             out.add((whole_row(i) + view.list_at(t) + (at - begins.begin())) * width_ + b, 1.0);
@@ -61,14 +60,13 @@ void SegmentChain::labelling_of(Index i, const std::vector<Segment>& found, Slot
 
 void SegmentChain::labelling_of(Index i, const Index* labels, const std::uint8_t* begins, SlotCounts& out) const {
     std::vector<Segment> found;  // from the end
-    if (!begins[0]) throw InputError(sequence(i) + ": no segment begins at position 0");
+    if (!begins[0]) throw InputError(sequence(i), ": no segment begins at position 0");
     for (Index t = length(i); t > 0;) {
         Index s = t - 1;
         while (!begins[s]) --s;
         for (Index u = s; u < t; ++u) {
             if (labels[u] != labels[s]) {
-                throw InputError(sequence(i) + ", position " + std::to_string(u) +
-                                 ": its label is not that of the segment it lies in");
+                throw InputError(sequence(i), ", position ", u, ": its label is not that of the segment it lies in");
             }
         }
         check_segment(i, s, t, labels[s]);
@@ -84,32 +82,31 @@ void SegmentChain::positions_of(Index i, SlotView labelling, Index* labels, std:
     std::fill(begins, begins + T, std::uint8_t{0});
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
         const Index slot = labelling.slots[k];
-        if (slot < 0 || slot >= num_slots(i)) throw InputError(sequence(i) + ": no slot " + std::to_string(slot));
+        if (slot < 0 || slot >= num_slots(i)) throw InputError(sequence(i), ": no slot ", slot);
         const Index row = slot / width_;
         if (row >= last_row(i)) continue;
         const Index t = row % T;
         if (slot % width_ >= n_labels_ || labelling.counts[k] != 1.0 || (row < T && labels[t] >= 0)) {
-            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": expected exactly one label");
+            throw InputError(sequence(i), ", position ", t, ": expected exactly one label");
         }
         (row < T) ? static_cast<void>(labels[t] = slot % width_) : static_cast<void>(begins[t] = 1);
     }
     for (Index t = 0; t < T; ++t) {
-        if (labels[t] < 0) throw InputError(sequence(i) + ", position " + std::to_string(t) + ": no label");
+        if (labels[t] < 0) throw InputError(sequence(i), ", position ", t, ": no label");
     }
 }
 
 void SegmentChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(idx(length(i)));
-    std::vector<std::uint8_t> begins(idx(length(i)));
+    std::vector<Index> labels(length(i));
+    std::vector<std::uint8_t> begins(length(i));
     positions_of(i, labelling, labels.data(), begins.data());
     SlotCounts right;
     labelling_of(i, labels.data(), begins.data(), right);
     check_counts(i, right, labelling, mask(i));
     const std::uint8_t* joins = continuation(i);
     for (Index t = 0; joins && t < length(i); ++t) {
-        if (!begins[idx(t)] && !joins[t * width_ + labels[idx(t)]]) {
-            throw InputError(sequence(i) + ", position " + std::to_string(t) +
-                             ": the mask wants a segment to begin here");
+        if (!begins[t] && !joins[t * width_ + labels[t]]) {
+            throw InputError(sequence(i), ", position ", t, ": the mask wants a segment to begin here");
         }
     }
 }

@@ -43,7 +43,7 @@ void spread(const View& v, Index t, Index listed, const double* terms, double* _
             inside[b] += run[b];
             length[b] += p[b];
         }
-        if (listed < len(v.ends.size()) && v.ends[idx(listed)] == t && v.begins[idx(listed)] == s) {
+        if (listed < len(v.ends.size()) && v.ends[listed] == t && v.begins[listed] == s) {
             copy(p, out.whole + listed * width, width);
             ++listed;
         }
@@ -75,9 +75,9 @@ class Backward {
             check_now_and_then(t);
             if (t < T) hand_to_ends(t);
             listed = hand_to_begins(t, listed);
-            for (; question > 0 && asked.ends[idx(question - 1)] == t; --question) {
-                const Index s = asked.begins[idx(question - 1)];
-                asked.out[question - 1] = terms_[(s - v_.first_begin(t)) * width_ + asked.labels[idx(question - 1)]];
+            for (; question > 0 && asked.ends[question - 1] == t; --question) {
+                const Index s = asked.begins[question - 1];
+                asked.out[question - 1] = terms_[(s - v_.first_begin(t)) * width_ + asked.labels[question - 1]];
             }
         }
         return entropy_;
@@ -190,7 +190,7 @@ class Backward {
         if constexpr (tangent) fill(run_d_, width_, 0.0);
         Index at = listed;
         for (Index s = t - 1; s >= low; --s) {
-            const bool in_list = at > 0 && v_.ends[idx(at - 1)] == t && v_.begins[idx(at - 1)] == s;
+            const bool in_list = at > 0 && v_.ends[at - 1] == t && v_.begins[at - 1] == s;
             at -= in_list;
             term(terms_ + (s - low) * width_, run_, p_.inside + s * width_, p_.joined + s * width_,
                  p_.open + s * width_, v_.lengths + (t - s - 1) * width_, in_list ? v_.whole + at * width_ : nullptr);

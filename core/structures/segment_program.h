@@ -66,7 +66,7 @@ struct Program {
 class Chart {
    public:
     Chart(const Program& program, const View& v, const Prefixes& p)
-        : program_(program), v_(v), p_(p), scores_(idx(program.most_edges())) {}
+        : program_(program), v_(v), p_(p), scores_(program.most_edges()) {}
 
     double operator[](Index cell) const {
         const Index other = cell - program_.open(0, 0);
@@ -79,12 +79,12 @@ class Chart {
         const Index low = v_.first_begin(t);
         double inside = 0;
         for (Index s = t - 1; s >= low; --s) {
-            scores_[idx(s - low)] = inside + p_.inside[s * v_.width + b] + v_.lengths[(t - s - 1) * v_.width + b] +
-                                    v_.last[(t - 1) * v_.width + b];
+            scores_[s - low] = inside + p_.inside[s * v_.width + b] + v_.lengths[(t - s - 1) * v_.width + b] +
+                               v_.last[(t - 1) * v_.width + b];
             inside += p_.joined[s * v_.width + b];
         }
         for (Index k = v_.list_at(t); k < v_.list_at(t + 1); ++k) {
-            scores_[idx(v_.begins[idx(k)] - low)] += v_.whole[k * v_.width + b];
+            scores_[v_.begins[k] - low] += v_.whole[k * v_.width + b];
         }
         return scores_.data();
     }

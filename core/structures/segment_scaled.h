@@ -133,7 +133,7 @@ class Scaled {
             double* __restrict row = window_ + at * width_;
             const double* __restrict length = lengths_ + (t - s - 1) * width_;
             for (Index b = 0; b < width_; ++b) row[b] *= inside[b];
-            if (listed < len(v_.ends.size()) && v_.ends[idx(listed)] == t && v_.begins[idx(listed)] == s) {
+            if (listed < len(v_.ends.size()) && v_.ends[listed] == t && v_.begins[listed] == s) {
                 const double* __restrict whole = whole_ + listed * width_;
                 for (Index b = 0; b < width_; ++b) sum[b] += row[b] * length[b] * whole[b];
                 ++listed;
@@ -161,7 +161,7 @@ class Scaled {
                 run[b] *= inside[b];
                 p[b] = open[b] * run[b] * length[b];
             }
-            if (listed > 0 && v_.ends[idx(listed - 1)] == t && v_.begins[idx(listed - 1)] == s) {
+            if (listed > 0 && v_.ends[listed - 1] == t && v_.begins[listed - 1] == s) {
                 --listed;
                 const double* __restrict whole = whole_ + listed * width_;
                 for (Index b = 0; b < width_; ++b) p[b] *= whole[b];

@@ -107,8 +107,7 @@ class Forward {
     template <class F>
     Index for_segments(Index t, Index listed, F&& f) const {
         for (Index s = v_.first_begin(t); s < t; ++s) {
-            const bool in_list =
-                listed < len(v_.ends.size()) && v_.ends[idx(listed)] == t && v_.begins[idx(listed)] == s;
+            const bool in_list = listed < len(v_.ends.size()) && v_.ends[listed] == t && v_.begins[listed] == s;
             f(s % v_.longest * width_, (t - s - 1) * width_, in_list ? listed * width_ : Index{-1});
             listed += in_list;
         }

@@ -39,17 +39,17 @@ class Sequences : public Structure {
 
     // Whether the rule lets label a stand at position t of example i.
     bool may_stand(Index i, Index t, Index a) const {
-        return (t > 0 || follow_.first.empty() || follow_.first[idx(a)]) &&
-               (t < length(i) - 1 || follow_.last.empty() || follow_.last[idx(a)]);
+        return (t > 0 || follow_.first.empty() || follow_.first[a]) &&
+               (t < length(i) - 1 || follow_.last.empty() || follow_.last[a]);
     }
-    bool may_follow(Index a, Index b) const { return follow_.pairs.empty() || follow_.pairs[idx(a * n_labels_ + b)]; }
+    bool may_follow(Index a, Index b) const { return follow_.pairs.empty() || follow_.pairs[a * n_labels_ + b]; }
     // Throws InputError where the rule forbids the labels of example i.
     void check_follow(Index i, const Index* labels) const;
     [[noreturn]] void nothing_left(Index i) const;
     // What a subclass makes of a new rule; throws InputError where it makes nothing of it.
     virtual void follow_changed();
 
-    Index length(Index i) const { return lengths_[idx(i)]; }
+    Index length(Index i) const { return lengths_[i]; }
 
    private:
     std::vector<Index> lengths_;

@@ -37,12 +37,12 @@ bool SpanningTree::best_heads(Index n, const double* arcs, Index* heads, Workspa
 }
 
 double SpanningTree::shift_to_best(Index n, double* arcs, Workspace& ws) const {
-    std::vector<Index> heads(idx(n));
+    std::vector<Index> heads(n);
     best_heads(n, arcs, heads.data(), ws);
     double total = 0;
     for (Index m = 0; m < n; ++m) {
         double* column = arcs + m * (n + 1);
-        const double best = column[heads[idx(m)]];
+        const double best = column[heads[m]];
         for (Index h = 0; h <= n; ++h) column[h] -= best;
         total += best;
     }
@@ -92,8 +92,8 @@ bool SpanningTree::plain_sums(Index n, const double* arcs, double* marginals, do
 }
 
 void SpanningTree::log_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const {
-    std::vector<LogNumber> weights(idx(n * (n + 1)));
-    for (Index r = 0; r < n * (n + 1); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero)};
+    std::vector<LogNumber> weights(n * (n + 1));
+    for (Index r = 0; r < n * (n + 1); ++r) weights[r] = {std::max(arcs[r], kLogOfZero)};
     StateReduction<LogNumber> reduction(n, weights.data(), single_root(), ws);
     if (!marginals) {
         reduction.total(log_z);
@@ -101,7 +101,7 @@ void SpanningTree::log_sums(Index n, const double* arcs, double* marginals, doub
     }
     reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) -> Index {
         double* out = marginals + (m - 1) * (n + 1);
-        for (Index h = 0; h <= n; ++h) out[h] = weights[idx((m - 1) * (n + 1) + h)].log + e[h].log;
+        for (Index h = 0; h <= n; ++h) out[h] = weights[(m - 1) * (n + 1) + h].log + e[h].log;
         if (!root_counts) out[0] = kLogOfZero;
         normalise(out, n + 1);
         return StateReduction<LogNumber>::kGoOn;
@@ -115,8 +115,8 @@ void SpanningTree::covariance_product(Index i, const double* scores, double temp
     double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
     shift_to_best(n, arcs, ws);
     if (plain_tangents(n, arcs, direction, out, ws)) return;
-    std::vector<LogDual> weights(idx(num_slots(i)));
-    for (Index r = 0; r < num_slots(i); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero), direction[r]};
+    std::vector<LogDual> weights(num_slots(i));
+    for (Index r = 0; r < num_slots(i); ++r) weights[r] = {std::max(arcs[r], kLogOfZero), direction[r]};
     StateReduction<LogDual> reduction(n, weights.data(), single_root(), ws);
     double log_z = 0;
     reduction.each_word(log_z, [&](Index m, const LogDual* e, bool root_counts) -> Index {
@@ -135,7 +135,7 @@ void SpanningTree::covariance_product(Index i, const double* scores, double temp
 // P(h -> m) = x_h / sum of x with x_h = w(h, m) e(h); its tangent is (x_h' - P(h -> m) sum of x') / sum of x.
 bool SpanningTree::plain_tangents(Index n, const double* arcs, const double* direction, double* out,
                                   Workspace& ws) const {
-    std::vector<Dual> weights(idx(n * (n + 1)));
+    std::vector<Dual> weights(n * (n + 1));
     double bound = 0;
     for (Index m = 0; m < n; ++m) {
         const double* column = arcs + m * (n + 1);
@@ -144,7 +144,7 @@ bool SpanningTree::plain_tangents(Index n, const double* arcs, const double* dir
         double sum = 0;
         for (Index h = 0; h <= n; ++h) {
             const double w = fast_exp(column[h] - high);
-            weights[idx(m * (n + 1) + h)] = {w, w * direction[m * (n + 1) + h]};
+            weights[m * (n + 1) + h] = {w, w * direction[m * (n + 1) + h]};
             sum += w;
         }
         bound += std::log(sum);
@@ -173,15 +173,15 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
     double* p = frame.take(words + 1);
     shift_to_best(words, arcs, ws);
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
-    std::vector<LogNumber> weights(idx(num_slots(i)));
-    std::vector<Index> heads(idx(words));
-    std::vector<SlotCounts> out(idx(n));
+    std::vector<LogNumber> weights(num_slots(i));
+    std::vector<Index> heads(words);
+    std::vector<SlotCounts> out(n);
     for (SlotCounts& labelling : out) {
-        for (Index r = 0; r < num_slots(i); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero)};
+        for (Index r = 0; r < num_slots(i); ++r) weights[r] = {std::max(arcs[r], kLogOfZero)};
         StateReduction<LogNumber> reduction(words, weights.data(), single_root(), ws);
         double log_z = 0;
         reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) {
-            for (Index h = 0; h <= words; ++h) p[h] = weights[idx((m - 1) * (words + 1) + h)].log + e[h].log;
+            for (Index h = 0; h <= words; ++h) p[h] = weights[(m - 1) * (words + 1) + h].log + e[h].log;
             if (!root_counts) p[0] = kLogOfZero;
             normalise(p, words + 1);
             double left = uniform(rng);
@@ -191,7 +191,7 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
                 head = h;
                 left -= p[h];
             }
-            return heads[idx(m - 1)] = one_of_them(head);
+            return heads[m - 1] = one_of_them(head);
         });
         labelling_of(i, heads.data(), labelling);
     }
@@ -219,11 +219,11 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
         copy(arcs, limited, num_slots(i));
         for (Index m = 0; m < fixed; ++m) {
             for (Index h = 0; h <= n; ++h) {
-                if (h != like[idx(m)]) limited[m * (n + 1) + h] = -kInfinity;
+                if (h != like[m]) limited[m * (n + 1) + h] = -kInfinity;
             }
         }
         for (const Index h : forbidden) limited[fixed * (n + 1) + h] = -kInfinity;
-        std::vector<Index> heads(idx(n));
+        std::vector<Index> heads(n);
         if (!best_heads(n, limited, heads.data(), ws)) return;
         const double value = score_of_heads(i, scores, heads.data());
         queue.push({value, std::move(heads), fixed, std::move(forbidden)});
@@ -240,7 +240,7 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
         if (len(out.size()) == k) break;
         for (Index m = part.fixed; m < n; ++m) {
             std::vector<Index> forbidden = m == part.fixed ? part.forbidden : std::vector<Index>{};
-            forbidden.push_back(part.heads[idx(m)]);
+            forbidden.push_back(part.heads[m]);
             enter(m, part.heads, std::move(forbidden));
         }
     }

@@ -35,8 +35,8 @@ class StateReduction {
     // columns: n columns of n + 1 weights, in slot layout; what stands at h == m is not read. They are changed only
     // when heads are chosen.
     StateReduction(Index n, Num* columns, bool single_root, Workspace& ws)
-        : n_(n), columns_(columns), single_root_(single_root), ws_(ws), nodes_(idx(n)), escape_(idx(n) + 1) {
-        for (Index m = 0; m < n; ++m) nodes_[idx(m)] = m + 1;
+        : n_(n), columns_(columns), single_root_(single_root), ws_(ws), nodes_(n), escape_(n + 1) {
+        for (Index m = 0; m < n; ++m) nodes_[m] = m + 1;
     }
 
     // log Z. False if no tree has a weight (or, in doubles, if one overflowed).
@@ -95,12 +95,12 @@ class StateReduction {
             step.kept = second ? size - half : half;
             step.stride = size + 1;
             step.columns = take(frame, size * (size + 1));
-            step.order.resize(idx(size));
+            step.order.resize(size);
             // Words `begin`.. come first, then the rest.
             const Index begin = second ? half : 0;
             for (Index j = 0; j < size; ++j) {
                 const Index from = (begin + j) % size;
-                step.order[idx(j)] = order[from];
+                step.order[j] = order[from];
                 const Num* source = columns + from * stride;
                 Num* target = step.columns + j * step.stride;
                 target[0] = source[0];
@@ -158,19 +158,19 @@ class StateReduction {
         Workspace::Frame frame(ws_);
         Num* e = take(frame, n_ + 1);
         set_one(escape_[0]);
-        set_zero(escape_[idx(m)]);
+        set_zero(escape_[m]);
         for (std::size_t at = steps_.size(); at-- > 0;) {
             const Step& step = steps_[at];
             const Index size = len(step.order.size());
             e[0] = escape_[0];
-            for (Index i = 0; i < step.kept; ++i) e[i + 1] = escape_[idx(step.order[idx(i)])];
+            for (Index i = 0; i < step.kept; ++i) e[i + 1] = escape_[step.order[i]];
             for (Index k = step.kept; k < size; ++k) {
                 const Num* p = step.columns + k * step.stride;
                 // Before the hand-over a walk's way to the root is of a higher order than one to the word handed over
                 // to.
                 const bool skip_root = handed_over && k >= step.normal_below;
                 e[k + 1] = skip_root ? dot_of(p + 1, e + 1, k) : dot_of(p, e, k + 1);
-                escape_[idx(step.order[idx(k)])] = e[k + 1];
+                escape_[step.order[k]] = e[k + 1];
             }
         }
         const Index head = word(m, escape_.data(), !handed_over);
@@ -187,27 +187,27 @@ class StateReduction {
     // Columns of words that were given a head, as the eliminations so far make them.
     void replace_chosen(const Index* words, Index count, Index size, Num* columns, Index stride, const Index* order) {
         if (!chosen_ || steps_.empty()) return;  // without eliminations they are the columns that were changed
-        std::vector<Num> c(idx(n_) + 1);
+        std::vector<Num> c(n_ + 1);
         for (Index j = 0; j < count; ++j) {
             const Num* chosen = columns_ + (words[j] - 1) * (n_ + 1);
             std::copy(chosen, chosen + n_ + 1, c.begin());
             for (const Step& step : steps_) {
                 for (Index k = len(step.order.size()) - 1; k >= step.kept; --k) {
-                    const Num weight = c[idx(step.order[idx(k)])];
+                    const Num weight = c[step.order[k]];
                     const Num* p = step.columns + k * step.stride;
                     // At the hand-over itself the old root weight, of a higher order, is dropped.
                     if (k == step.handed_at) set_zero(c[0]);
                     if (is_zero(weight)) continue;
                     c[0] = c[0] + weight * p[0];
                     for (Index i = 0; i < k; ++i) {
-                        Num& at = c[idx(step.order[idx(i)])];
+                        Num& at = c[step.order[i]];
                         at = at + weight * p[i + 1];
                     }
                 }
             }
             Num* column = columns + j * stride;
             column[0] = c[0];
-            for (Index i = 0; i < size; ++i) column[i + 1] = c[idx(order[i])];
+            for (Index i = 0; i < size; ++i) column[i + 1] = c[order[i]];
         }
     }
 

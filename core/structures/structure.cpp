@@ -16,7 +16,7 @@ namespace {
 constexpr double kNoCount = 1e-12;
 
 [[noreturn]] void lacks(const char* capability) {
-    throw InputError(std::string("this structure does not offer the capability '") + capability + "'");
+    throw InputError("this structure does not offer the capability '", capability, "'");
 }
 }  // namespace
 
@@ -33,8 +33,8 @@ double Structure::value_of(Index, const double* scores, SlotView labelling) cons
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 
 void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
-    const auto refuse = [&](Index slot, const std::string& why) {
-        throw InputError("example " + std::to_string(i) + ": the expected count of slot " + std::to_string(slot) + why);
+    const auto refuse = [&](Index slot, const char* why) {
+        throw InputError("example ", i, ": the expected count of slot ", slot, why);
     };
     for (std::size_t k = 0; k < mixture.slots.size(); ++k) {
         const Index slot = mixture.slots[k];
@@ -80,8 +80,8 @@ void Structure::check_by_maximum(Index i, SlotView counts, const double* scores,
     }
     const double largest = maximum(i, scores, best, ws);
     if (!(own <= largest + 1e-9 * magnitude)) {
-        throw InputError("example " + std::to_string(i) + ": " + complaint + ": for some scores it has " +
-                         std::to_string(own) + " and the structure's maximum is " + std::to_string(largest));
+        throw InputError("example ", i, ": ", complaint, ": for some scores it has ", own,
+                         " and the structure's maximum is ", largest);
     }
 }
 
@@ -90,10 +90,10 @@ void Structure::check_by_maximum(Index i, SlotView counts, const double* scores,
 // different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
 void Structure::check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const {
     constexpr int kTrials = 4;
-    std::vector<double> used(idx(num_slots(i)), -1.0);
-    for (const Index slot : counts.slots) used[idx(slot)] = 1.0;
+    std::vector<double> used(num_slots(i), -1.0);
+    for (const Index slot : counts.slots) used[slot] = 1.0;
     std::vector<double> scores(used);
-    std::mt19937_64 rng(idx(i));
+    std::mt19937_64 rng(i);
     std::normal_distribution<double> normal;
     for (int trial = 0; trial < kTrials; ++trial) {
         check_by_maximum(i, counts, scores.data(), nullptr, complaint, ws);
@@ -182,28 +182,27 @@ double Structure::maximize_in_support(Index, const double*, const double*, doubl
     lacks("clique support");
 }
 void Structure::no_support(Index i) {
-    throw InputError("the clique marginals of example " + std::to_string(i) + " give no labelling a chance");
+    throw InputError("the clique marginals of example ", i, " give no labelling a chance");
 }
 
 std::vector<Index> Structure::slot_offsets() const {
-    std::vector<Index> offsets(idx(num_examples_) + 1, 0);
+    std::vector<Index> offsets(num_examples_ + 1, 0);
     for (Index i = 0; i < num_examples_; ++i)
-        offsets[idx(i) + 1] = checked_sum(offsets[idx(i)], num_slots(i), "the number of slots");
+        offsets[i + 1] = checked_sum(offsets[i], num_slots(i), "the number of slots");
     return offsets;
 }
 
 void Structure::set_mask(Index i, std::vector<std::uint8_t> allowed) {
-    if (i < 0 || i >= num_examples_) throw InputError("no example " + std::to_string(i));
+    if (i < 0 || i >= num_examples_) throw InputError("no example ", i);
     if (!allowed.empty() && len(allowed.size()) != num_slots(i)) {
-        throw InputError("the mask of example " + std::to_string(i) + " has " + std::to_string(allowed.size()) +
-                         " values for " + std::to_string(num_slots(i)) + " slots");
+        throw InputError("the mask of example ", i, " has ", allowed.size(), " values for ", num_slots(i), " slots");
     }
-    if (masks_.empty()) masks_.resize(idx(num_examples_));
-    std::swap(masks_[idx(i)], allowed);
+    if (masks_.empty()) masks_.resize(num_examples_);
+    std::swap(masks_[i], allowed);
     try {
-        if (!masks_[idx(i)].empty()) check_mask(i);
+        if (!masks_[i].empty()) check_mask(i);
     } catch (...) {
-        std::swap(masks_[idx(i)], allowed);
+        std::swap(masks_[i], allowed);
         throw;
     }
 }

@@ -127,9 +127,7 @@ class Structure {
     // Allow only labellings made of allowed slots (num_slots bytes); empty lifts the mask.
     void set_mask(Index i, std::vector<std::uint8_t> allowed);
     // Null where everything is allowed.
-    const std::uint8_t* mask(Index i) const {
-        return masks_.empty() || masks_[idx(i)].empty() ? nullptr : masks_[idx(i)].data();
-    }
+    const std::uint8_t* mask(Index i) const { return masks_.empty() || masks_[i].empty() ? nullptr : masks_[i].data(); }
 
    protected:
     bool masked() const { return !masks_.empty(); }

@@ -21,21 +21,17 @@ std::string in_words(double bytes, double operations) {
 
 Tree::Tree(std::vector<Index> lengths, bool single_root, Index max_length, Work (*work)(double n))
     : Structure(len(lengths.size())), lengths_(std::move(lengths)), single_root_(single_root), max_length_(max_length) {
-    if (max_length < 1 || max_length > kLongest) {
-        throw InputError("max_length must be from 1 to " + std::to_string(kLongest));
-    }
+    if (max_length < 1 || max_length > kLongest) throw InputError("max_length must be from 1 to ", kLongest);
     for (Index i = 0; i < num_examples(); ++i) {
         const Index n = length(i);
         if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
         if (n > max_length) {
             const Work cost = work(static_cast<double>(n));
-            refuse(i, "has " + std::to_string(n) + " words, more than max_length = " + std::to_string(max_length) +
-                          ": it would take " + in_words(cost.bytes, cost.operations) + " each time it is parsed");
+            refuse(i, "has ", n, " words, more than max_length = ", max_length, ": it would take ",
+                   in_words(cost.bytes, cost.operations), " each time it is parsed");
         }
     }
 }
-
-void Tree::refuse(Index i, const std::string& what) { throw InputError("sentence " + std::to_string(i) + " " + what); }
 
 double* Tree::arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
     const Index n = length(i);
@@ -55,7 +51,7 @@ double Tree::score_of_heads(Index i, const double* scores, const Index* heads) c
 
 double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     Workspace::Frame frame(ws);
-    std::vector<Index> heads(idx(length(i)));
+    std::vector<Index> heads(length(i));
     // The mask leaves a tree: there is none only where sums of scores overflow.
     if (!best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws)) one_of_them(-1);
     labelling_of(i, heads.data(), best);
@@ -97,15 +93,13 @@ void Tree::heads_of(Index i, SlotView labelling, Index* heads) const {
     std::fill(heads, heads + n, Index{-1});
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
         const Index slot = labelling.slots[k];
-        if (slot < 0 || slot >= num_slots(i)) refuse(i, "has no slot " + std::to_string(slot));
+        if (slot < 0 || slot >= num_slots(i)) refuse(i, "has no slot ", slot);
         const Index m = slot / (n + 1);
-        if (heads[m] >= 0 || labelling.counts[k] != 1.0) {
-            refuse(i, "does not have one head for word " + std::to_string(m + 1));
-        }
+        if (heads[m] >= 0 || labelling.counts[k] != 1.0) refuse(i, "does not have one head for word ", m + 1);
         heads[m] = slot % (n + 1);
     }
     for (Index m = 0; m < n; ++m) {
-        if (heads[m] < 0) refuse(i, "has no head for word " + std::to_string(m + 1));
+        if (heads[m] < 0) refuse(i, "has no head for word ", m + 1);
     }
 }
 
@@ -114,34 +108,30 @@ void Tree::check_heads(Index i, const Index* heads) const {
     Index roots = 0;
     for (Index m = 1; m <= n; ++m) {
         const Index h = heads[m - 1];
-        if (h < 0 || h > n) {
-            refuse(i, "has the head " + std::to_string(h) + " for word " + std::to_string(m) +
-                          ", which is not in [0, " + std::to_string(n) + "]");
-        }
+        if (h < 0 || h > n) refuse(i, "has the head ", h, " for word ", m, ", which is not in [0, ", n, "]");
         if (h == 0) ++roots;
     }
     // Walk up from each word: 0 is a new word, a positive mark the walk that saw it first.
-    std::vector<Index> seen(idx(n) + 1, 0);
+    std::vector<Index> seen(n + 1, 0);
     for (Index m = 1; m <= n; ++m) {
         Index at = m;
-        for (; at != 0 && seen[idx(at)] == 0; at = heads[at - 1]) seen[idx(at)] = m;
-        if (at != 0 && seen[idx(at)] == m) refuse(i, "has a cycle through word " + std::to_string(at));
+        for (; at != 0 && seen[at] == 0; at = heads[at - 1]) seen[at] = m;
+        if (at != 0 && seen[at] == m) refuse(i, "has a cycle through word ", at);
     }
     if (single_root_ && roots != 1) {
-        refuse(i, "has " + std::to_string(roots) + " words with the head 0, and the single-root rule allows one");
+        refuse(i, "has ", roots, " words with the head 0, and the single-root rule allows one");
     }
     check_kind(i, heads);
 }
 
 void Tree::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> heads(idx(length(i)));
+    std::vector<Index> heads(length(i));
     heads_of(i, labelling, heads.data());
     check_heads(i, heads.data());
     for (Index m = 1; mask(i) && m <= length(i); ++m) {
-        const Index h = heads[idx(m - 1)];
+        const Index h = heads[m - 1];
         if (!mask(i)[(m - 1) * (length(i) + 1) + h]) {
-            refuse(i,
-                   "has the head " + std::to_string(h) + " for word " + std::to_string(m) + ", which its mask forbids");
+            refuse(i, "has the head ", h, " for word ", m, ", which its mask forbids");
         }
     }
 }
@@ -151,9 +141,9 @@ void Tree::check_mask(Index i) const {
     Workspace::Frame frame(ws);
     double* zeros = frame.take(num_slots(i));
     fill(zeros, num_slots(i), 0.0);
-    std::vector<Index> heads(idx(length(i)));
+    std::vector<Index> heads(length(i));
     if (!best_heads(length(i), arc_scores(i, zeros, 1.0, frame), heads.data(), ws)) {
-        throw InputError("the mask of sentence " + std::to_string(i) + " allows no tree");
+        throw InputError("the mask of sentence ", i, " allows no tree");
     }
 }
 

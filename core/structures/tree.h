@@ -39,11 +39,14 @@ class Tree : public Structure {
     };
     Tree(std::vector<Index> lengths, bool single_root, Index max_length, Work (*work)(double n));
 
-    Index length(Index i) const { return lengths_[idx(i)]; }
+    Index length(Index i) const { return lengths_[i]; }
     // Scores times `scale`, -infinity on arcs that are masked or no arcs at all.
     double* arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const;
     double score_of_heads(Index i, const double* scores, const Index* heads) const;
-    [[noreturn]] static void refuse(Index i, const std::string& what);
+    template <class... Parts>
+    [[noreturn]] static void refuse(Index i, const Parts&... what) {
+        throw InputError("sentence ", i, " ", what...);
+    }
 
     // Heads of the best tree for these arc scores; false if there is none.
     virtual bool best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const = 0;

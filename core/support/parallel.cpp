@@ -63,7 +63,7 @@ class Threads {
     Threads(const Threads&) = delete;
     Threads& operator=(const Threads&) = delete;
 
-    void reserve(int n) { threads_.reserve(static_cast<std::size_t>(n)); }
+    void reserve(int n) { threads_.reserve(n); }
     template <class F>
     void start(F&& work) {
         threads_.emplace_back(std::forward<F>(work));

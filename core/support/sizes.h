@@ -11,7 +11,7 @@ namespace partwise {
 // So many doubles can be addressed, and more than any machine has.
 constexpr Index kMostValues = Index{1} << 59;
 
-[[noreturn]] inline void too_large(const char* what) { throw InputError(std::string(what) + " is too large"); }
+[[noreturn]] inline void too_large(const char* what) { throw InputError(what, " is too large"); }
 
 // a and b: 0 or more.
 inline Index checked_product(Index a, Index b, const char* what) {
@@ -27,13 +27,11 @@ inline Index checked_sum(Index a, Index b, const char* what) {
 // Throws InputError unless ptr starts at 0, never falls, and ends at `end`.
 inline void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
     const std::string what(name);
-    if (ptr.empty() || ptr.front() != 0) throw InputError(what + " must start at 0");
+    if (ptr.empty() || ptr.front() != 0) throw InputError(what, " must start at 0");
     for (std::size_t k = 1; k < ptr.size(); ++k) {
-        if (ptr[k] < ptr[k - 1]) throw InputError(what + " decreases at entry " + std::to_string(k));
+        if (ptr[k] < ptr[k - 1]) throw InputError(what, " decreases at entry ", k);
     }
-    if (ptr.back() != end) {
-        throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
-    }
+    if (ptr.back() != end) throw InputError(what, " ends at ", ptr.back(), ", not at ", end);
 }
 
 }  // namespace partwise

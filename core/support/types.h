@@ -14,6 +14,8 @@ namespace partwise {
 using Index = std::int64_t;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Sizes and indices are signed, so that differences of them may be negative; containers convert them where they are
+// indexed. Only comparisons and braces need these two.
 inline std::size_t idx(Index i) { return static_cast<std::size_t>(i); }
 inline Index len(std::size_t n) { return static_cast<Index>(n); }
 
@@ -38,9 +40,25 @@ struct SlotView {
     std::span<const double> counts;
 };
 
-// Bad input from the caller; becomes ValueError in Python.
+// Strings and numbers as one text.
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+    std::string out;
+    const auto add = [&](const auto& part) {
+        if constexpr (requires { std::to_string(part); }) {
+            out += std::to_string(part);
+        } else {
+            out += part;
+        }
+    };
+    (add(parts), ...);
+    return out;
+}
+
+// Bad input from the caller, described by these parts; becomes ValueError in Python.
 struct InputError : std::invalid_argument {
-    using std::invalid_argument::invalid_argument;
+    template <class... Parts>
+    explicit InputError(const Parts&... parts) : std::invalid_argument(concat(parts...)) {}
 };
 
 // Numbers beyond double precision (NaN, infinity) where a run cannot go on; becomes DivergenceError in Python.

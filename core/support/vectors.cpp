@@ -30,13 +30,13 @@ void for_chunks(Index n, Index size, int n_jobs, Interrupt& interrupt, F&& f) {
 
 void row_dots(const double* rows, Index n, const double* v, Index size, double* out, int n_jobs, Interrupt& interrupt) {
     const Index chunks = (size + kChunk - 1) / kChunk;
-    std::vector<double> parts(idx(n * chunks));
+    std::vector<double> parts(n * chunks);
     for_chunks(n, size, n_jobs, interrupt, [&](Index c, Index begin, Index count) {
-        for (Index k = 0; k < n; ++k) parts[idx(k * chunks + c)] = dot(rows + k * size + begin, v + begin, count);
+        for (Index k = 0; k < n; ++k) parts[k * chunks + c] = dot(rows + k * size + begin, v + begin, count);
     });
     for (Index k = 0; k < n; ++k) {
         out[k] = 0;
-        for (Index c = 0; c < chunks; ++c) out[k] += parts[idx(k * chunks + c)];
+        for (Index c = 0; c < chunks; ++c) out[k] += parts[k * chunks + c];
     }
 }
 

@@ -56,7 +56,7 @@ class Combinations {
     // The same for codes that were put together, the first one highest.
     std::int32_t number(std::uint64_t key) {
         if (!direct_.empty()) {
-            std::int32_t& found = direct_[static_cast<std::size_t>(key)];
+            std::int32_t& found = direct_[key];
             if (found < 0) found = size_++;
             return found;
         }

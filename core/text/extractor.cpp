@@ -51,8 +51,7 @@ Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_pt
         for (const TemplatePiece& piece : line.pieces) {
             if (piece.kind != TemplatePiece::Kind::kCell) continue;
             if (piece.column < 0 || piece.column >= len(columns_.size())) {
-                throw InputError("a template refers to column " + std::to_string(piece.column) + " of " +
-                                 std::to_string(columns_.size()));
+                throw InputError("a template refers to column ", piece.column, " of ", columns_.size());
             }
             if (piece.row < -1000000 || piece.row > 1000000) throw InputError("a template reaches too far");
         }
@@ -61,7 +60,7 @@ Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_pt
 
 Index Extractor::radix(const TemplatePiece& piece) const {
     // The column's strings, then what lies past the ends: _B-1, ..., or _B+1, ...; or one text.
-    const Index strings = columns_[idx(piece.column)]->names.size();
+    const Index strings = columns_[piece.column]->names.size();
     return strings + std::max<Index>(1, std::abs(piece.row));
 }
 
@@ -81,10 +80,10 @@ bool Extractor::codes_at(const TemplateLine& line, Index token, Index start, Ind
                 if (token + 1 != stop) return false;
                 break;
             case TemplatePiece::Kind::kCell: {
-                const CodedColumn& column = *columns_[idx(piece.column)];
+                const CodedColumn& column = *columns_[piece.column];
                 const Index at = token + piece.row;
                 if (at >= start && at < stop) {
-                    const Index code = column.codes[idx(at)];
+                    const Index code = column.codes[at];
                     if (code < 0) return false;
                     codes.push_back(code);
                 } else if (piece.outside == TemplatePiece::Outside::kNothing) {
@@ -106,7 +105,7 @@ void Extractor::write(const TemplateLine& line, const std::vector<Index>& codes,
         if (piece.kind == TemplatePiece::Kind::kText) {
             out += piece.text;
         } else if (piece.kind == TemplatePiece::Kind::kCell) {
-            const StringTable& names = columns_[idx(piece.column)]->names;
+            const StringTable& names = columns_[piece.column]->names;
             if (*code < names.size()) {
                 out += names.name(*code);
             } else if (piece.outside == TemplatePiece::Outside::kText) {
@@ -124,13 +123,13 @@ std::vector<Extractor::Cell> Extractor::cells_of(const TemplateLine& line) const
     std::vector<Cell> cells;
     for (const TemplatePiece& piece : line.pieces) {
         if (piece.kind != TemplatePiece::Kind::kCell) continue;
-        cells.push_back({columns_[idx(piece.column)]->codes.data(), piece.row, radix(piece)});
+        cells.push_back({columns_[piece.column]->codes.data(), piece.row, radix(piece)});
     }
     return cells;
 }
 
 void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult& result) const {
-    result.numbers.assign(idx(n_tokens()), kNothing);
+    result.numbers.assign(n_tokens(), kNothing);
     result.text.clear();
     result.offsets.assign(1, 0);
     const std::vector<Cell> cells = cells_of(line);
@@ -155,18 +154,18 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
     const auto anywhere = [&](Index token, Index start, Index stop) {
         if (!codes_at(line, token, start, stop, codes)) return;
         const std::int32_t number = one ? static_cast<std::int32_t>(codes[0]) : combinations.number(codes);
-        result.numbers[idx(token)] = number;
+        result.numbers[token] = number;
         if (idx(number) == result.n_strings()) add_string();
     };
     // Where all cells lie inside the sentence their codes alone decide.
     const auto inside = [&](Index first, Index last) {
         if (one) {
             const std::int32_t* own = cells[0].codes + cells[0].row;
-            for (Index t = first; t < last; ++t) result.numbers[idx(t)] = own[t] < 0 ? kNothing : own[t];
+            for (Index t = first; t < last; ++t) result.numbers[t] = own[t] < 0 ? kNothing : own[t];
             return;
         }
         constexpr std::uint64_t kNoKey = std::numeric_limits<std::uint64_t>::max();
-        scratch.keys.resize(idx(last - first));
+        scratch.keys.resize(last - first);
         for (Index t = first; t < last; ++t) {
             std::uint64_t key = 0;
             std::int32_t least = 0;
@@ -175,14 +174,14 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
                 least = std::min(least, code);
                 key = key * static_cast<std::uint64_t>(cell.radix) + static_cast<std::uint64_t>(code);
             }
-            scratch.keys[idx(t - first)] = least < 0 ? kNoKey : key;
+            scratch.keys[t - first] = least < 0 ? kNoKey : key;
             if (least >= 0) combinations.expect(key);
         }
         for (Index t = first; t < last; ++t) {
-            const std::uint64_t key = scratch.keys[idx(t - first)];
+            const std::uint64_t key = scratch.keys[t - first];
             if (key == kNoKey) continue;
             const std::int32_t number = combinations.number(key);
-            result.numbers[idx(t)] = number;
+            result.numbers[t] = number;
             if (idx(number) < result.n_strings()) continue;
             codes.clear();
             for (const Cell& cell : cells) codes.push_back(cell.codes[t + cell.row]);
@@ -212,32 +211,32 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
 
 StringTable Extractor::learn(Index min_count, int n_jobs, Interrupt& interrupt, ExtractedRows& rows) const {
     const Index n_lines = len(lines_.size());
-    std::vector<LineResult> results(idx(n_lines));
-    std::vector<Scratch> scratch(idx(std::max(1, n_jobs)));
+    std::vector<LineResult> results(n_lines);
+    std::vector<Scratch> scratch(std::max(1, n_jobs));
     parallel_for(n_lines, n_jobs, interrupt,
-                 [&](Index k, int worker) { run_line(lines_[idx(k)], scratch[idx(worker)], results[idx(k)]); });
+                 [&](Index k, int worker) { run_line(lines_[k], scratch[worker], results[k]); });
     StringTable seen;
     std::vector<Index> counts;
     std::vector<Index> first;  // where a string came first, as token * n_lines + line
     std::vector<std::int32_t> ids;
     for (Index k = 0; k < n_lines; ++k) {
-        LineResult& result = results[idx(k)];
+        LineResult& result = results[k];
         interrupt.check();
         ids.assign(result.n_strings(), -1);
         for (Index t = 0; t < n_tokens(); ++t) {
-            std::int32_t& number = result.numbers[idx(t)];
+            std::int32_t& number = result.numbers[t];
             if (number < 0) continue;
-            std::int32_t& id = ids[idx(number)];
+            std::int32_t& id = ids[number];
             const Index place = t * n_lines + k;
             if (id < 0) {
-                id = static_cast<std::int32_t>(seen.add(result.string(idx(number))));
+                id = static_cast<std::int32_t>(seen.add(result.string(number)));
                 if (id == len(counts.size())) {
                     counts.push_back(0);
                     first.push_back(place);
                 }
-                first[idx(id)] = std::min(first[idx(id)], place);
+                first[id] = std::min(first[id], place);
             }
-            ++counts[idx(id)];
+            ++counts[id];
             number = id;
         }
         result.text = {};
@@ -247,9 +246,9 @@ StringTable Extractor::learn(Index min_count, int n_jobs, Interrupt& interrupt, 
     StringTable vocabulary = by_frequency(seen, counts, first, min_count, rank);
     std::vector<std::vector<std::int32_t>> lines(results.size());
     parallel_for(n_lines, n_jobs, interrupt, [&](Index k, int) {
-        lines[idx(k)] = std::move(results[idx(k)].numbers);
-        for (std::int32_t& id : lines[idx(k)]) {
-            if (id >= 0) id = static_cast<std::int32_t>(rank[idx(id)]);
+        lines[k] = std::move(results[k].numbers);
+        for (std::int32_t& id : lines[k]) {
+            if (id >= 0) id = static_cast<std::int32_t>(rank[id]);
         }
     });
     rows = assemble(lines, n_jobs, interrupt);
@@ -258,18 +257,18 @@ StringTable Extractor::learn(Index min_count, int n_jobs, Interrupt& interrupt, 
 
 ExtractedRows Extractor::look_up(const StringTable& vocabulary, int n_jobs, Interrupt& interrupt) const {
     std::vector<std::vector<std::int32_t>> lines(lines_.size());
-    std::vector<LineResult> results(idx(std::max(1, n_jobs)));
+    std::vector<LineResult> results(std::max(1, n_jobs));
     std::vector<Scratch> scratch(results.size());
     parallel_for(len(lines_.size()), n_jobs, interrupt, [&](Index k, int worker) {
-        LineResult& result = results[idx(worker)];
-        std::vector<std::int32_t>& ids = scratch[idx(worker)].ids;
-        run_line(lines_[idx(k)], scratch[idx(worker)], result);
+        LineResult& result = results[worker];
+        std::vector<std::int32_t>& ids = scratch[worker].ids;
+        run_line(lines_[k], scratch[worker], result);
         ids.resize(result.n_strings());
         vocabulary.find_all(result.text, result.offsets, ids.data());
         for (std::int32_t& number : result.numbers) {
-            if (number >= 0) number = ids[idx(number)];
+            if (number >= 0) number = ids[number];
         }
-        lines[idx(k)] = std::move(result.numbers);
+        lines[k] = std::move(result.numbers);
     });
     return assemble(lines, n_jobs, interrupt);
 }
@@ -278,7 +277,7 @@ ExtractedRows Extractor::look_up(const StringTable& vocabulary, int n_jobs, Inte
 ExtractedRows Extractor::assemble(const std::vector<std::vector<std::int32_t>>& lines, int n_jobs,
                                   Interrupt& interrupt) const {
     ExtractedRows rows;
-    rows.row_ptr.assign(idx(n_tokens()) + 1, 0);
+    rows.row_ptr.assign(n_tokens() + 1, 0);
     for (const auto& ids : lines) {
         for (std::size_t t = 0; t < ids.size(); ++t) {
             rows.row_ptr[t + 1] += ids[t] != kNothing ? 1 : 0;
@@ -286,14 +285,14 @@ ExtractedRows Extractor::assemble(const std::vector<std::vector<std::int32_t>>& 
         }
     }
     std::partial_sum(rows.row_ptr.begin(), rows.row_ptr.end(), rows.row_ptr.begin());
-    rows.attributes.resize(idx(rows.row_ptr.back()));
+    rows.attributes.resize(rows.row_ptr.back());
     constexpr Index kBlock = 1 << 13;
     parallel_for((n_tokens() + kBlock - 1) / kBlock, n_jobs, interrupt, [&](Index block, int) {
         const Index end = std::min(n_tokens(), (block + 1) * kBlock);
         for (Index t = block * kBlock; t < end; ++t) {
-            Index at = rows.row_ptr[idx(t)];
+            Index at = rows.row_ptr[t];
             for (const auto& ids : lines) {
-                if (ids[idx(t)] != kNothing) rows.attributes[idx(at++)] = ids[idx(t)];
+                if (ids[t] != kNothing) rows.attributes[at++] = ids[t];
             }
         }
     });
@@ -301,7 +300,7 @@ ExtractedRows Extractor::assemble(const std::vector<std::vector<std::int32_t>>& 
 }
 
 std::vector<std::string> Extractor::attributes(Index token) const {
-    if (token < 0 || token >= n_tokens()) throw InputError("no token " + std::to_string(token));
+    if (token < 0 || token >= n_tokens()) throw InputError("no token ", token);
     const auto after = std::upper_bound(sentence_ptr_.begin(), sentence_ptr_.end(), token);
     std::vector<std::string> out;
     std::vector<Index> codes;

@@ -59,16 +59,14 @@ Sentences::Sentences(Text text, std::vector<Index> sentence_ptr, Index n_columns
         !std::is_sorted(sentence_ptr_.begin(), sentence_ptr_.end())) {
         throw InputError("sentence_ptr must start at 0 and not decrease");
     }
-    if (len(cells_->size()) != n_tokens() * n_columns) {
-        throw InputError("there must be one cell per token and column");
-    }
+    if (len(cells_->size()) != n_tokens() * n_columns) throw InputError("there must be one cell per token and column");
     const Index size = len(text_.view.size());
     for (const Cell& cell : *cells_) {
         if (cell.start < 0 || cell.length < 0 || cell.start > size || cell.length > size - cell.start) {
             throw InputError("a cell lies outside the text");
         }
     }
-    columns_.resize(idx(n_columns));
+    columns_.resize(n_columns);
     std::iota(columns_.begin(), columns_.end(), Index{0});
 }
 
@@ -91,8 +89,8 @@ Sentences Sentences::parse(Text source, char separator, Index n_columns) {
             if (n_columns == 0) n_columns = n;
             if (n != n_columns) {
                 // Where it goes wrong: the first field too many, or the line's end.
-                const std::size_t at = n > n_columns ? idx(cells[cells.size() - idx(n - n_columns)].start) : end;
-                fail_at(text, at, plural(n, "column") + " where the lines before have " + std::to_string(n_columns));
+                const std::size_t at = n > n_columns ? cells[cells.size() - (n - n_columns)].start : end;
+                fail_at(text, at, concat(plural(n, "column"), " where the lines before have ", n_columns));
             }
             ++n_tokens;
         }
@@ -106,13 +104,11 @@ Sentences Sentences::take(const std::vector<Index>& indices) const {
     std::vector<Index> sentence_ptr{0};
     std::vector<Cell> cells;
     for (const Index i : indices) {
-        if (i < 0 || i >= size()) {
-            throw InputError("no sentence " + std::to_string(i) + " (there are " + std::to_string(size()) + ")");
+        if (i < 0 || i >= size()) throw InputError("no sentence ", i, " (there are ", size(), ")");
+        for (Index t = sentence_ptr_[i]; t < sentence_ptr_[i + 1]; ++t) {
+            for (const Index j : columns_) cells.push_back((*cells_)[t * stride_ + j]);
         }
-        for (Index t = sentence_ptr_[idx(i)]; t < sentence_ptr_[idx(i) + 1]; ++t) {
-            for (const Index j : columns_) cells.push_back((*cells_)[idx(t * stride_ + j)]);
-        }
-        sentence_ptr.push_back(sentence_ptr.back() + sentence_ptr_[idx(i) + 1] - sentence_ptr_[idx(i)]);
+        sentence_ptr.push_back(sentence_ptr.back() + sentence_ptr_[i + 1] - sentence_ptr_[i]);
     }
     return {text_, std::move(sentence_ptr), n_columns(), std::move(cells)};
 }
@@ -120,7 +116,7 @@ Sentences Sentences::take(const std::vector<Index>& indices) const {
 Sentences Sentences::select(const std::vector<Index>& columns) const {
     Sentences out = *this;
     out.columns_.clear();
-    for (const Index j : columns) out.columns_.push_back(columns_[idx(j)]);
+    for (const Index j : columns) out.columns_.push_back(columns_[j]);
     return out;
 }
 

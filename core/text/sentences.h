@@ -41,8 +41,8 @@ class Sentences {
     Index n_columns() const { return len(columns_.size()); }
     const std::vector<Index>& sentence_ptr() const { return sentence_ptr_; }
     std::string_view cell(Index token, Index column) const {
-        const Cell& cell = (*cells_)[idx(token * stride_ + columns_[idx(column)])];
-        return text_.view.substr(idx(cell.start), idx(cell.length));
+        const Cell& cell = (*cells_)[token * stride_ + columns_[column]];
+        return text_.view.substr(cell.start, cell.length);
     }
 
     Sentences take(const std::vector<Index>& indices) const;

@@ -20,7 +20,7 @@ void StringTable::find_all(std::string_view text, const std::vector<Index>& offs
     constexpr std::size_t kBlock = 64;
     const std::size_t mask = slots_.size() - 1;
     const std::size_t n = offsets.size() - 1;
-    const auto string = [&](std::size_t k) { return text.substr(idx(offsets[k]), idx(offsets[k + 1] - offsets[k])); };
+    const auto string = [&](std::size_t k) { return text.substr(offsets[k], offsets[k + 1] - offsets[k]); };
     std::uint32_t hashes[kBlock];
     for (std::size_t first = 0; first < n; first += kBlock) {
         const std::size_t size = std::min(kBlock, n - first);
@@ -31,11 +31,11 @@ void StringTable::find_all(std::string_view text, const std::vector<Index>& offs
         // Each of these waits for the one before: slot, then where its string lies, then the string.
         for (std::size_t j = 0; j < size; ++j) {
             const Slot& slot = slots_[hashes[j] & mask];
-            if (slot.id >= 0) __builtin_prefetch(&offsets_[idx(slot.id)]);
+            if (slot.id >= 0) __builtin_prefetch(&offsets_[slot.id]);
         }
         for (std::size_t j = 0; j < size; ++j) {
             const Slot& slot = slots_[hashes[j] & mask];
-            if (slot.id >= 0 && slot.hash == hashes[j]) __builtin_prefetch(bytes_.data() + offsets_[idx(slot.id)]);
+            if (slot.id >= 0 && slot.hash == hashes[j]) __builtin_prefetch(bytes_.data() + offsets_[slot.id]);
         }
         for (std::size_t j = 0; j < size; ++j) ids[first + j] = slots_[place_of(string(first + j), hashes[j])].id;
     }
@@ -58,8 +58,8 @@ Index StringTable::add(std::string_view text) {
 }
 
 void StringTable::reserve(Index n_strings, Index n_bytes) {
-    bytes_.reserve(idx(n_bytes));
-    offsets_.reserve(idx(n_strings) + 1);
+    bytes_.reserve(n_bytes);
+    offsets_.reserve(n_strings + 1);
     const std::size_t wanted = std::bit_ceil(idx(n_strings) * 8 / 5 + 1);
     if (wanted > slots_.size()) grow(wanted);
 }
@@ -72,17 +72,17 @@ Index StringTable::assign(std::string bytes, std::vector<Index> offsets) {
     // The table of a large vocabulary lies in no cache: strings are put in by regions of the table, not in their order.
     const int shift = std::max(0, std::countr_zero(slots_.size()) - kRegionBits);
     const std::size_t mask = slots_.size() - 1;
-    std::vector<std::uint32_t> hashes(idx(size()));
+    std::vector<std::uint32_t> hashes(size());
     std::vector<Index> begin((slots_.size() >> shift) + 1, 0);
     for (Index k = 0; k < size(); ++k) {
-        hashes[idx(k)] = hash_bytes(name(k));
-        ++begin[((hashes[idx(k)] & mask) >> shift) + 1];
+        hashes[k] = hash_bytes(name(k));
+        ++begin[((hashes[k] & mask) >> shift) + 1];
     }
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<Slot> ordered(idx(size()));
+    std::vector<Slot> ordered(size());
     for (Index k = 0; k < size(); ++k) {
-        const std::uint32_t hash = hashes[idx(k)];
-        ordered[idx(begin[(hash & mask) >> shift]++)] = {hash, static_cast<std::int32_t>(k)};
+        const std::uint32_t hash = hashes[k];
+        ordered[begin[(hash & mask) >> shift]++] = {hash, static_cast<std::int32_t>(k)};
     }
     Index twice = size();
     for (const Slot& next : ordered) {

@@ -38,8 +38,8 @@ class StringTable {
 
     Index size() const { return len(offsets_.size()) - 1; }
     std::string_view name(Index id) const {
-        const Index start = offsets_[idx(id)];
-        return {bytes_.data() + start, idx(offsets_[idx(id) + 1] - start)};
+        const Index start = offsets_[id];
+        return {bytes_.data() + start, idx(offsets_[id + 1] - start)};
     }
 
     // The string's number, or -1.

@@ -94,7 +94,7 @@ SvmlightRows parse_svmlight(std::string_view text, Index first) {
             if (colon == 0 || error != std::errc() || at != field.data() + colon) {
                 fail_at(text, k, "the index is not a whole number");
             }
-            if (index < first) fail_at(text, k, "indices are counted from " + std::to_string(first));
+            if (index < first) fail_at(text, k, concat("indices are counted from ", first));
             if (index > std::numeric_limits<std::int32_t>::max()) fail_at(text, k, "the index is too large");
             if (index <= last) fail_at(text, k, "indices must increase");
             if (!read_number(field.substr(colon + 1), value)) fail_at(text, k + colon + 1, "the value is not a number");

@@ -25,13 +25,13 @@ void check_names(const PackedStrings& names) {
     constexpr Index kBlock = 1024;
     for (Index begin = 0; begin < names.size(); begin += kBlock) {
         const Index end = std::min(names.size(), begin + kBlock);
-        const std::size_t start = idx(names.offsets[idx(begin)]), stop = idx(names.offsets[idx(end)]);
+        const std::size_t start = names.offsets[begin], stop = names.offsets[end];
         if (ascii(names.bytes.subspan(start, stop - start))) continue;
         for (Index k = begin; k < end; ++k) {
             try {
                 check_utf8(names[k]);
             } catch (const ParseError& error) {
-                throw InputError("name " + std::to_string(k) + ": " + error.what());
+                throw InputError("name ", k, ": ", error.what());
             }
         }
     }
@@ -48,17 +48,17 @@ StringTable make_vocabulary(const PackedStrings& names) {
     check_names(own);
     StringTable table;
     const Index twice = table.assign(std::move(bytes), std::move(offsets));
-    if (twice >= 0) throw InputError("name " + std::to_string(twice) + " occurs twice");
+    if (twice >= 0) throw InputError("name ", twice, " occurs twice");
     return table;
 }
 
 std::vector<Index> look_up(const StringTable& table, const PackedStrings& names, int n_jobs, Interrupt& interrupt) {
     names.check();
-    std::vector<Index> out(idx(names.size()));
+    std::vector<Index> out(names.size());
     constexpr Index kBlock = 1 << 14;
     parallel_for((names.size() + kBlock - 1) / kBlock, n_jobs, interrupt, [&](Index block, int) {
         const Index end = std::min(names.size(), (block + 1) * kBlock);
-        for (Index k = block * kBlock; k < end; ++k) out[idx(k)] = table.find(names[k]);
+        for (Index k = block * kBlock; k < end; ++k) out[k] = table.find(names[k]);
     });
     return out;
 }
@@ -68,32 +68,32 @@ StringTable by_frequency(const StringTable& table, std::span<const Index> counts
     std::vector<Index> order;
     Index n_bytes = 0;
     for (Index k = 0; k < table.size(); ++k) {
-        if (counts[idx(k)] < min_count) continue;
+        if (counts[k] < min_count) continue;
         order.push_back(k);
         n_bytes += len(table.name(k).size());
     }
     std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-        if (counts[idx(a)] != counts[idx(b)]) return counts[idx(a)] > counts[idx(b)];
-        return !first.empty() && first[idx(a)] < first[idx(b)];
+        if (counts[a] != counts[b]) return counts[a] > counts[b];
+        return !first.empty() && first[a] < first[b];
     });
-    rank.assign(idx(table.size()), -1);
+    rank.assign(table.size(), -1);
     StringTable out;
     out.reserve(len(order.size()), n_bytes);
-    for (const Index k : order) rank[idx(k)] = out.add(table.name(k));
+    for (const Index k : order) rank[k] = out.add(table.name(k));
     return out;
 }
 
 void NameCounts::add(const StringTable& block, std::span<const Index> ids) {
-    std::vector<Index> number(idx(block.size()), -1);  // here, of the block's names; new ones in the text's order
+    std::vector<Index> number(block.size(), -1);  // here, of the block's names; new ones in the text's order
     for (const Index id : ids) {
-        if (id < -1 || id >= block.size()) throw InputError("name " + std::to_string(id) + " is out of range");
+        if (id < -1 || id >= block.size()) throw InputError("name ", id, " is out of range");
         if (id < 0) continue;
-        Index& own = number[idx(id)];
+        Index& own = number[id];
         if (own < 0) {
             own = seen_.add(block.name(id));
             if (own == len(counts_.size())) counts_.push_back(0);
         }
-        ++counts_[idx(own)];
+        ++counts_[own];
     }
 }
 

@@ -16,8 +16,8 @@ struct PackedStrings {
 
     Index size() const { return len(offsets.size()) - 1; }
     std::string_view operator[](Index k) const {
-        const Index start = offsets[idx(k)];
-        return {reinterpret_cast<const char*>(bytes.data()) + start, idx(offsets[idx(k) + 1] - start)};
+        const Index start = offsets[k];
+        return {reinterpret_cast<const char*>(bytes.data()) + start, idx(offsets[k + 1] - start)};
     }
     // Throws InputError unless the offsets rise from 0 to the number of bytes.
     void check() const;
