@@ -13,8 +13,8 @@ from helpers.odd_strings import ODD_STRINGS
 from partwise._core import Vocabulary
 from partwise.datasets import chunk_features, pos_features
 from partwise.features import Template
-from partwise.features.macros import Gazetteer, shape, short_shape
 from partwise.features.presets import read_clusters, read_gazetteers
+from partwise.features.template import Gazetteer, shape, short_shape
 from partwise.io import FormatError, Sentences, parse_columns
 
 # Written by hand from CRF++'s documentation. In its example "%x[-2,1]" at "the" of "He reckons the current account" is

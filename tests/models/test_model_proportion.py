@@ -13,7 +13,7 @@ import pytest
 from helpers.model_cases import fitted_classifier, remade
 from partwise._core import Vocabulary
 from partwise.features import Template
-from partwise.features.macros import Gazetteer
+from partwise.features.template import Gazetteer
 from partwise.model_files import ModelParts
 from partwise.models.sequences.template_reader import TemplateReader
 

@@ -166,22 +166,22 @@ class ArcTemplate:
         return ArcTemplate(head, modifier, self.between) if same and self.between not in constant else None
 
     def __str__(self) -> str:
-        sides = [" ".join(f"{name}{offset:+d}" if offset else name for name, offset in s) for s in self._sides()]
+        sides = [
+            " ".join(f"{name}{offset:+d}" if offset else name for name, offset in side)
+            for side in (self.head, self.modifier)
+        ]
         return " | ".join([*sides, self.between] if self.between else sides).strip()
-
-    def _sides(self) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
-        return self.head, self.modifier
 
     @property
     def columns(self) -> set[str]:
         """All that it looks at, by name."""
-        names = {name for side in self._sides() for name, _ in side}
+        names = {name for name, _ in (*self.head, *self.modifier)}
         return names if self.between is None else names | {self.between}
 
     def compiled(self, keys: Sequence[str] = ()) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
         """The form that the core takes, for words that have these single features as their last columns."""
         number = {name: k for k, name in enumerate((*COLUMNS, *(_FEATURE + key for key in keys)))}
-        head, modifier = ([(number[name], offset) for name, offset in side] for side in self._sides())
+        head, modifier = ([(number[name], offset) for name, offset in side] for side in (self.head, self.modifier))
         return head, modifier, -1 if self.between is None else number[self.between]
 
 
@@ -271,10 +271,6 @@ class ArcTable:
     def attributes(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[Ints, Ints]:
         """(row_ptr, attributes) of the arcs from these heads."""
         return index.attributes(self.compiled, tokens, heads)
-
-    def unknown(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[int, int]:
-        """How many features of the arcs from these heads are not in the index, and of how many."""
-        return index.unknown(self.compiled, tokens, heads)
 
     @property
     def columns(self) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise._core import CodedColumn, Sentences
-from partwise.features.template import Template
+from partwise.features.template import Piece, Template
 from partwise.io.errors import FormatError
 from partwise.support.arrays import pointers
 
@@ -50,7 +50,7 @@ class Patterns(Template):
     edge_only_prefixes: ClassVar[tuple[str, ...]] = ("b",)
 
     def __post_init__(self) -> None:
-        lines: list[tuple[bool, list[Any]]] = []
+        lines: list[tuple[bool, list[Piece]]] = []
         places: dict[Any, int] = {}
         transitions = False
         for number, line in enumerate(self.text.split("\n"), 1):
@@ -71,7 +71,7 @@ class Patterns(Template):
 
     @property
     def edges(self) -> bool:
-        return any(edge or pieces[0].startswith("*") for edge, pieces in self._lines)
+        return any(edge or str(pieces[0]).startswith("*") for edge, pieces in self._lines)
 
     def _columns(self, sentences: Sentences) -> list[CodedColumn]:
         lengths = sentences.lengths
@@ -96,9 +96,9 @@ class Patterns(Template):
         return found
 
 
-def _pieces(line: str, places: dict[Any, int]) -> list[Any]:
+def _pieces(line: str, places: dict[Any, int]) -> list[Piece]:
     """Texts and cells of a line; ValueError that says what is wrong."""
-    pieces: list[Any] = []
+    pieces: list[Piece] = []
     at = 0
     while at < len(line):
         end = line.find("%", at)

@@ -16,18 +16,16 @@ morph
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 from partwise._core import CodedColumn, Sentences
-from partwise.features.macros import MOST_WORDS, Gazetteer
-from partwise.features.template import Template
+from partwise.features.template import MOST_WORDS, Gazetteer, Template
 from partwise.io.conllu import split_feats
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 
-PRESETS = ("chunk", "pos", "ner", "morph")
 #: A column of tags has at most this many values, or this share of the tokens.
 FEW_TAGS, TAG_SHARE = 60, 0.02
 
@@ -43,15 +41,9 @@ def preset(name: str, **options: Any) -> Template:
     clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
     gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase per line, each named by its file
     """
-    if name == "chunk":
-        return _chunk(**options)
-    if name == "pos":
-        return _pos(**options)
-    if name == "ner":
-        return _ner(**options)
-    if name == "morph":
-        return _morph(**options)
-    raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
+    if name not in PRESETS:
+        raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
+    return PRESETS[name](**options)
 
 
 def preset_for(name: str, table: Sentences, **options: Any) -> Template:
@@ -94,56 +86,58 @@ def _values(table: Sentences, k: int) -> list[str]:
     return CodedColumn.of(table, k).names() if table.n_tokens else []
 
 
+#: The first and the last token, and weights of pairs of labels.
+_ENDS = ("A __BOS__%first", "A __EOS__%last", "B", "")
+
+
 def _attribute(name: str, macro: str) -> str:
     return f"A {name}={macro}"
 
 
+def _at(name: str, macro: str, offsets: Iterable[int]) -> list[str]:
+    """A line for each offset k: "A name[k]=macro", where {} in the macro stands for k."""
+    return [_attribute(f"{name}[{k}]", macro.format(k)) for k in offsets]
+
+
+def _pairs(name: str, macro: str) -> list[str]:
+    """The cells at -1 and 0, and at 0 and 1, together."""
+    return [_attribute(f"{name}[{k}]|{name}[{k + 1}]", f"{macro.format(k)}|{macro.format(k + 1)}") for k in (-1, 0)]
+
+
+def _affixes(kind: str, longest: int) -> list[str]:
+    return [_attribute(kind, f"%{kind}[0,0,{n}]") for n in range(1, longest + 1)]
+
+
 def _chunk() -> Template:
     lines = []
-
-    def add(column: int, field: str, *offsets: int) -> None:
-        name = "|".join(f"{field}[{k}]" for k in offsets)
-        lines.append(_attribute(name, "|".join(f"%x[{k},{column}]" for k in offsets)))
-
-    for k in range(-2, 3):
-        add(0, "w", k)
-    for k in (-1, 0):
-        add(0, "w", k, k + 1)
-    for k in range(-2, 3):
-        add(1, "pos", k)
-    for k in range(-2, 2):
-        add(1, "pos", k, k + 1)
-    for k in range(-2, 1):
-        add(1, "pos", k, k + 1, k + 2)
-    return Template("\n".join([*lines, "A __BOS__%first", "A __EOS__%last", "B", ""]))
+    words, tags = (range(-2, 3), (-1, 0)), (range(-2, 3), range(-2, 2), range(-2, 1))  # first offsets, by size
+    for column, name, firsts in ((0, "w", words), (1, "pos", tags)):
+        for size, each in enumerate(firsts, 1):
+            for offsets in (range(first, first + size) for first in each):
+                macro = "|".join(f"%x[{k},{column}]" for k in offsets)
+                lines.append(_attribute("|".join(f"{name}[{k}]" for k in offsets), macro))
+    return Template("\n".join([*lines, *_ENDS]))
 
 
 def _pos() -> Template:
-    lines = [_attribute(f"w[{k}]", f"%x[{k},0,__NONE__]") for k in range(-2, 3)]
-    lines += [_attribute(kind, f"%{kind}[0,0,{n}]") for kind in ("prefix", "suffix") for n in range(1, 5)]
+    lines = _at("w", "%x[{},0,__NONE__]", range(-2, 3)) + _affixes("prefix", 4) + _affixes("suffix", 4)
     lines += [f"A {name}%has{name}[0,0]" for name in ("digit", "upper", "hyphen")]
     return Template("\n".join([*lines, "B", ""]))
 
 
-def _ner(clusters: Any = None, gazetteers: Any = None, tags: Sequence[int] = ()) -> Template:
+def _ner(
+    clusters: Mapping[str, str] | Path | None = None, gazetteers: Any = None, tags: Sequence[int] = ()
+) -> Template:
     lines = ["A bias", _attribute("w[0]", "%x[0,0]")]
-    lines += [_attribute(f"lower[{k}]", f"%lower[{k},0]") for k in range(-2, 3)]
-    lines += [_attribute(f"lower[{k}]|lower[{k + 1}]", f"%lower[{k},0]|%lower[{k + 1},0]") for k in (-1, 0)]
-    lines += [_attribute(f"shape[{k}]", f"%shape[{k},0]") for k in range(-1, 2)]
-    lines += [_attribute(f"shortshape[{k}]", f"%shortshape[{k},0]") for k in range(-2, 3)]
-    lines += [
-        _attribute(f"shortshape[{k}]|shortshape[{k + 1}]", f"%shortshape[{k},0]|%shortshape[{k + 1},0]")
-        for k in (-1, 0)
-    ]
-    lines += [_attribute(kind, f"%{kind}[0,0,{n}]") for kind in ("prefix", "suffix") for n in range(1, 5)]
+    lines += _at("lower", "%lower[{},0]", range(-2, 3)) + _pairs("lower", "%lower[{},0]")
+    lines += _at("shape", "%shape[{},0]", range(-1, 2))
+    lines += _at("shortshape", "%shortshape[{},0]", range(-2, 3)) + _pairs("shortshape", "%shortshape[{},0]")
+    lines += _affixes("prefix", 4) + _affixes("suffix", 4)
     lines += [f"A {flag}[{k}]%{flag}[{k},0]" for flag in ("capital", "allupper", "hasdigit") for k in range(-1, 2)]
     lines += [f"A {flag}%{flag}[0,0]" for flag in ("alldigits", "hashyphen")]
     for column in tags:
-        lines += [_attribute(f"tag{column}[{k}]", f"%x[{k},{column}]") for k in range(-2, 3)]
-        lines += [
-            _attribute(f"tag{column}[{k}]|tag{column}[{k + 1}]", f"%x[{k},{column}]|%x[{k + 1},{column}]")
-            for k in (-1, 0)
-        ]
+        macro = f"%x[{{}},{column}]"
+        lines += _at(f"tag{column}", macro, range(-2, 3)) + _pairs(f"tag{column}", macro)
     resources: dict[str, Any] = {}
     if clusters is not None:
         resources["clusters"] = dict(clusters) if isinstance(clusters, Mapping) else read_clusters(clusters)
@@ -151,29 +145,29 @@ def _ner(clusters: Any = None, gazetteers: Any = None, tags: Sequence[int] = ())
     if gazetteers is not None:
         resources["gazetteers"] = found = read_gazetteers(gazetteers)
         lines += [_attribute(f"{name}[{k}]", f"%gazetteer[{k},0,{name}]") for name in found for k in range(-1, 2)]
-    lines += ["A __BOS__%first", "A __EOS__%last", "B", ""]
-    return Template("\n".join(lines), **resources)
+    return Template("\n".join([*lines, *_ENDS]), **resources)
 
 
 def _morph(tags: Sequence[int] = (), features: Mapping[int, Sequence[str]] | None = None) -> Template:
-    lines = [_attribute(f"w[{k}]", f"%x[{k},0,__NONE__]") for k in range(-2, 3)]
+    lines = _at("w", "%x[{},0,__NONE__]", range(-2, 3))
     lines += [_attribute("lower", "%lower[0,0]"), _attribute("shape", "%shortshape[0,0]")]
-    lines += [_attribute("prefix", f"%prefix[0,0,{n}]") for n in range(1, 5)]
-    lines += [_attribute("suffix", f"%suffix[0,0,{n}]") for n in range(1, 7)]
-    lines += [_attribute(f"suffix[{k}]", f"%suffix[{k},0,3]") for k in (-1, 1)]
+    lines += _affixes("prefix", 4) + _affixes("suffix", 6) + _at("suffix", "%suffix[{},0,3]", (-1, 1))
     lines += [f"A {name}%has{name}[0,0]" for name in ("digit", "upper", "hyphen")]
     for column in tags:
-        tag = f"%x[0,{column}]"
-        lines += [_attribute(f"tag{column}[{k}]", f"%x[{k},{column}]") for k in range(-2, 3)]
-        lines += [_attribute(f"tag{column}|tag{column}[{k}]", f"{tag}|%x[{k},{column}]") for k in (-1, 1)]
-        lines += [_attribute(f"tag{column}|lower", f"{tag}|%lower[0,0]")]
-        lines += [_attribute(f"tag{column}|suffix", f"{tag}|%suffix[0,0,{n}]") for n in range(1, 7)]
+        name, tag = f"tag{column}", f"%x[0,{column}]"
+        lines += _at(name, f"%x[{{}},{column}]", range(-2, 3))
+        lines += _at(f"{name}|{name}", f"{tag}|%x[{{}},{column}]", (-1, 1))
+        lines += [_attribute(f"{name}|lower", f"{tag}|%lower[0,0]")]
+        lines += [_attribute(f"{name}|suffix", f"{tag}|%suffix[0,0,{n}]") for n in range(1, 7)]
     for column, keys in (features or {}).items():
         for key in keys:
             value = f"%feat[{{}},{column},{key}]"
-            lines += [_attribute(f"{key}[{k}]", value.format(k)) for k in (-1, 0, 1)]
+            lines += _at(key, value, (-1, 0, 1))
             lines += [_attribute(f"{key}|suffix", f"{value.format(0)}|%suffix[0,0,{n}]") for n in range(1, 5)]
     return Template("\n".join([*lines, "B", ""]))
+
+
+PRESETS: dict[str, Callable[..., Template]] = {"chunk": _chunk, "pos": _pos, "ner": _ner, "morph": _morph}
 
 
 def read_gazetteers(given: Any) -> dict[str, Gazetteer]:

@@ -27,18 +27,20 @@ has nothing to say, such as past the sentence's ends, the line gives no attribut
 
 These macros may stand in U and B lines too. Where columns have names (`names`, as those of CoNLL-U have), a name may
 stand for the number: %x[0,upos], %feat[-1,feats,Case].
+
+A function of a cell takes a string to another or to None, where there is nothing to say; it is called once for each
+distinct string of a column, in Python, so that letters and digits are what Unicode says they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from partwise._core import CodedColumn, Extractor, Sentences
-from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function, feature_function
-from partwise.io.conllu import KEY
+from partwise.io.conllu import KEY, split_feats
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 
@@ -47,8 +49,114 @@ _MACRO = re.compile(r"%([a-z]+)(?:\[((?<=%feat\[)[^\[\]]*\[[^\[\]]*\]|[^\]]*)\])
 _ROW = re.compile(r"-?[0-9]{1,4}")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 
-# (column, macro, argument): what a template looks at
+Function = Callable[[str], str | None]
+#: What a template looks at: column, macro, argument.
 Source = tuple[int, str, Any]
+#: A piece of a line: text, a cell ("cell", number of the source, row, what it is past the ends), ("first",), ("last",).
+Piece = str | tuple[Any, ...]
+
+
+def shape(word: str) -> str:
+    """The word with X for capitals, x for other letters and d for digits: "McDonald-2" is "XxXxxxxx-d"."""
+    return "".join(
+        "X" if c.isupper() or c.istitle() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
+    )
+
+
+def short_shape(word: str) -> str:
+    """The shape with runs of one kind as one: "XxXx-d"."""
+    return re.sub(r"(X|x|d)\1+", r"\1", shape(word))
+
+
+def _flag(test: Callable[[str], bool]) -> Function:
+    return lambda word: "" if test(word) else None
+
+
+#: Functions without an argument.
+PLAIN: dict[str, Function] = {
+    "lower": str.lower,
+    "shape": shape,
+    "shortshape": short_shape,
+    "hasdigit": _flag(lambda word: any(map(str.isdigit, word))),
+    "hasupper": _flag(lambda word: any(map(str.isupper, word))),
+    "hashyphen": _flag(lambda word: "-" in word),
+    "alldigits": _flag(lambda word: word.isdigit()),
+    "allupper": _flag(lambda word: word.isupper()),
+    "capital": _flag(lambda word: word[:1].isupper()),
+}
+#: Functions of a length: the first or last n characters, None if there are fewer.
+COUNTED: dict[str, Callable[[int], Function]] = {
+    "prefix": lambda n: lambda word: word[:n] if len(word) >= n else None,
+    "suffix": lambda n: lambda word: word[-n:] if len(word) >= n else None,
+}
+
+#: Words of a phrase; more would be a text, and looking for it take as long at every word of a sentence.
+MOST_WORDS = 100
+#: What ends a phrase: no word, as words have no spaces.
+_END = " "
+
+_Words = dict[str, Any]
+
+
+class Gazetteer:
+    """Phrases to be found in sentences, whatever their case: "B" at a match's first token, "I" at the others.
+
+    The longest match from the left counts, and matches do not overlap.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        phrases = list(phrases)
+        for phrase in phrases:
+            if not isinstance(phrase, str):
+                raise ValueError(f"a gazetteer must hold phrases, got {phrase!r:.60}")
+        self.phrases = tuple(dict.fromkeys(" ".join(phrase.lower().split()) for phrase in phrases))
+        self._next: _Words = {}
+        for phrase in self.phrases:
+            words = phrase.split()
+            if not words:
+                raise ValueError("a gazetteer has an empty phrase")
+            if len(words) > MOST_WORDS:
+                raise ValueError(
+                    f"a gazetteer has a phrase of {len(words)} words, more than {MOST_WORDS}: {words[0]} ..."
+                )
+            node = self._next
+            for word in words:
+                node = node.setdefault(word, {})
+            node[_END] = None
+
+    def mark(self, tokens: Sequence[str]) -> list[str | None]:
+        """B, I or None for each token of a sentence."""
+        words = [token.lower() for token in tokens]
+        marks: list[str | None] = [None] * len(words)
+        t = 0
+        while t < len(words):
+            length = self._longest_match(words, t)
+            marks[t : t + length] = ["B", *["I"] * (length - 1)] if length else []
+            t += max(length, 1)
+        return marks
+
+    def _longest_match(self, words: list[str], t: int) -> int:
+        """Number of words of the longest phrase that begins at word t, or 0."""
+        node, end, longest = self._next.get(words[t]), t + 1, 0
+        while node is not None:
+            if _END in node:
+                longest = end - t
+            node = node.get(words[end]) if end < len(words) else None
+            end += 1
+        return longest
+
+    def column(self, sentences: Sentences, j: int) -> CodedColumn:
+        """The marks of all tokens."""
+        marks: list[str | None] = []
+        for tokens in sentences.column(j):
+            marks += self.mark(tokens)
+        return CodedColumn.from_list(marks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gazetteer) and self.phrases == other.phrases
+
+    def __hash__(self) -> int:
+        return hash(self.phrases)
 
 
 @dataclass(frozen=True)
@@ -83,7 +191,7 @@ class Template:
         object.__setattr__(self, "_sources", parsed.sources)
         object.__setattr__(self, "transitions", parsed.transitions)
 
-    _lines: list[tuple[bool, list[Any]]] = field(init=False, repr=False, compare=False)
+    _lines: list[tuple[bool, list[Piece]]] = field(init=False, repr=False, compare=False)
     _sources: list[Source] = field(init=False, repr=False, compare=False)
     #: Whether a B line asks for weights of label pairs alone.
     transitions: bool = field(init=False, repr=False, compare=False)
@@ -153,14 +261,17 @@ class Template:
             if macro == "x":
                 columns.append(plain[j])
                 continue
-            if macro == "cluster":
-                function = cluster_function(self.clusters, argument)
-            elif macro == "feat":
-                function = feature_function(argument)
-            else:
-                function = PLAIN[macro] if argument is None else COUNTED[macro](argument)
+            function = self._function(macro, argument)
             columns.append(plain[j].mapped([function(name) for name in plain[j].names()]))
         return columns
+
+    def _function(self, macro: str, argument: Any) -> Function:
+        """What a macro makes of a cell."""
+        if macro == "cluster":  # all bits, if there are fewer
+            return lambda word: path[:argument] if (path := self.clusters.get(word)) is not None else None
+        if macro == "feat":  # ValueError for a cell that is no list of features
+            return lambda cell: split_feats(cell).get(argument)
+        return PLAIN[macro] if argument is None else COUNTED[macro](argument)
 
     def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
         """The attributes of every token, written out: for looking at, and for other programs."""
@@ -186,13 +297,13 @@ class _Parser:
 
     def __init__(self, template: Template) -> None:
         self.template = template
-        self.lines: list[tuple[bool, list[Any]]] = []
+        self.lines: list[tuple[bool, list[Piece]]] = []
         self._places: dict[Source, int] = {}
         self.transitions = False
         self._number = 0
         self._texts = lines = template.text.split("\n")
         self._named: list[tuple[int, int, int, int]] = []  # line, begin and end of a column's name, its number
-        openings: list[tuple[int, Any]] = []  # of A lines
+        openings: list[tuple[int, Piece]] = []  # of A lines
         for self._number, raw in enumerate(lines, 1):
             line = raw.removesuffix("\r")
             if not line or line[0] == "#":
@@ -217,8 +328,8 @@ class _Parser:
     def _error(self, message: str, offset: int) -> FormatError:
         return FormatError(message, self.template.path, self._number, offset + 1)
 
-    def _pieces(self, line: str, at: int, kind: str) -> list[Any]:
-        pieces: list[Any] = []
+    def _pieces(self, line: str, at: int, kind: str) -> list[Piece]:
+        pieces: list[Piece] = []
         text = ""
         while at < len(line):
             if line[at] != "%":

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from partwise.features import Attributes
-from partwise.features.macros import Gazetteer, short_shape
+from partwise.features.template import Gazetteer, short_shape
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names

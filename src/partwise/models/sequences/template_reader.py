@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from partwise.features import Attributes, Vocabulary
-from partwise.features.macros import Gazetteer
 from partwise.features.patterns import Patterns
-from partwise.features.template import Template
+from partwise.features.template import Gazetteer, Template
 from partwise.io import Sentences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
