@@ -16,8 +16,7 @@ from partwise import SequenceTagger
 from partwise.features import Template
 from partwise.out_of_core import cluster as distributed
 from partwise.out_of_core import partitions
-from partwise.out_of_core.cluster.cluster import results
-from partwise.out_of_core.cluster.executor import DaskExecutor
+from partwise.out_of_core.cluster import DaskExecutor, results
 from partwise.solvers import BlockDual, Checkpoint
 
 dask = pytest.importorskip("dask.distributed")

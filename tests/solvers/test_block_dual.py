@@ -20,8 +20,8 @@ from oracles.objective import LOSSES
 from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, solve
 from partwise.features import maxent_map
 from partwise.out_of_core import block_dual, partitions
+from partwise.out_of_core.block_dual import FIRST_POWER
 from partwise.out_of_core.block_files import Block, read_block, write_block
-from partwise.out_of_core.block_state import FIRST_POWER
 from partwise.out_of_core.block_walks import Past
 from partwise.out_of_core.partitions.sizes import Plan
 from partwise.problem import Batch, LabelledBatch

@@ -1,4 +1,4 @@
-"""Dual methods on one batch after the other, their dual variables in files: for data that do not fit in memory.
+"""Dual methods on one batch after the other, with dual variables in files: for data that do not fit in memory.
 
 Problem. max D(alpha) of `problem` for losses whose dual has a part for each example, l2 > 0. The batches' parts have
 planes (u_k, b_k): D = sum_k b_k - |sum_k u_k|^2 / (2 l2).
@@ -15,8 +15,8 @@ batches of a round come in a new order each time: neighbours in a file are alike
 twice the passes (CoNLL-2000 in ten batches, log loss, l2 = 2, gap 1e-2: 11.3 and 21.6; 8.2 in memory, where examples of
 all batches are mixed).
 
-Groups. Batches are divided into `groups`, each with its own walk from the round's first weights w, on as many workers
-as there are; the changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
+Groups. Batches are divided into `groups`; the walk over each group begins at the round's first weights w, and walks run
+on all workers. The changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
 own changes `scaling` times over, l2 / sigma in place of l2: with v = l2 w / sigma - u_g the group's gain is G_g, w
 moves by the sum of d_g / sigma, and D gains
 
@@ -35,19 +35,18 @@ docs/scaling.md.
 Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
 `eg_prox`).
 
-Batches that were never visited have the gold labellings' plane, (0, 0).
+Batches that were never visited have the plane (0, 0) of the gold labellings.
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and files; checked when it may be near, at
 least every fifth round (after round 100: every twentieth part of the rounds made). It is guessed to fall with a power
 of the inner solver's measure of progress, which is taken from the last two certificates: they cost four fifths of a
 pass each.
 
-Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
-a round writes new ones, over those before the last where that is safe, and leaves those of the last checkpoint alone.
-Where there is room for all dual variables in memory they are kept there besides, and files are written after `EVERY`
-rounds that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the
-folder is removed with the run. Labellings that the inner solver keeps have the room that the executor says
-(`Problem.block_room`): above it they are merged.
+Files. `block_files`, in a folder with the run's name beside the batches or, if these are in memory, beside the
+checkpoint. A round writes new files, over those before the last where that is safe, and keeps those of the last
+checkpoint. If all dual variables fit in memory they are also kept there, and files are written after `EVERY` rounds
+that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the folder is
+removed with the run. Labellings of the inner solver that take more than `Problem.block_room` are merged.
 
 Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
@@ -55,20 +54,23 @@ for one group. Departures: any inner solver; sigma by the overlap, with rounds m
 
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 import weakref
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from math import inf, isfinite, log
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise.io.files import sync_folder
 from partwise.out_of_core.block_files import check_plane, remove_files
-from partwise.out_of_core.block_state import BlockDualState, groups_of
-from partwise.out_of_core.block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
+from partwise.out_of_core.block_walks import BlockWalk, Certify, Moved, Past, Round, Save, Visit, forget
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability, listed
 from partwise.problem.dual_points import DualPoint
@@ -80,19 +82,83 @@ from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import option
 from partwise.solvers.engine.registry import SOLVERS, describe, get_solver, register
+from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
 
-#: The power of the measure of progress that the gap is guessed to go with, at least.
-LEAST_POWER = 0.4
-#: A fall of D, over 1 + its gains, that is rounding.
+#: The gap is guessed to fall with a power of the measure of progress: this one at first, and the least.
+FIRST_POWER, LEAST_POWER = 0.7, 0.4
+#: A fall of D, relative to 1 + its gains, that counts as rounding.
 ROUNDING = 1e-12
 #: Sigma over the overlap of the last rounds.
 MARGIN = 1.2
-#: What follows a sigma with which D would fall.
+#: The factor of a sigma with which D would fall.
 LARGER = 2.0
-#: From files to files where blocks are kept besides: rounds and seconds, at least, and rounds, at most. Whoever has
-#: lost the blocks makes these rounds again; the weights that each began with are held.
+#: Between two writings of files, if blocks are also kept in memory: rounds and seconds, at least, and rounds, at most.
+#: A process that has lost the blocks makes these rounds again, from the weights that each began with.
 EVERY, SECONDS, MOST = 10, 40.0, 20
+
+A = TypeVar("A")
+
+
+@dataclass(kw_only=True)
+class BlockDualState(State):
+    """The state of `BlockDual` between two rounds.
+
+    weights: (d,), those of certificates. plane: (d,), u. center: (d,), z, or empty without a proximity.
+    written: (batches,), the attempt in which a batch's file was written, or 0. digests: those of the files.
+    attempts: rounds tried. scaling: sigma. overlap: that of the last round. power, seen_*: from certificates
+    (`observe`). repeated: rounds made again. seed: that of the batches' generators. run: part of the folder's name.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"scaling", "groups", "power"})
+
+    weights: Floats
+    plane: Floats
+    center: Floats
+    written: Ints
+    digests: NDArray[np.uint8]
+    proximity: float
+    scaling: float
+    groups: int
+    seed: int
+    run: str
+    overlap: float
+    power: float = FIRST_POWER
+    seen_gap: float = 0.0
+    seen_gain: float = 0.0
+    attempts: int = 0
+    repeated: int = 0
+    #: The rounds since files were written, and the time of that; the files of the last checkpoint and those that may be
+    #: overwritten (by their attempts, or 0), and what removes the folder where there is no checkpoint.
+    since: list[Past] = field(default_factory=list, init=False, compare=False)
+    replaced: float = field(default_factory=time.perf_counter, init=False, compare=False)
+    saved: Ints = field(init=False)
+    spare: Ints = field(init=False, compare=False)
+    cleanup: "weakref.finalize[..., BlockDualState] | None" = field(default=None, init=False, compare=False)
+    #: Whether the blocks that this process keeps are dropped with the state.
+    known: bool = field(default=False, init=False, compare=False)
+    #: The folder above that of the files; None: the problem's.
+    home: str | None = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.saved = self.written.copy()
+        self.spare = np.zeros_like(self.written)
+
+    def copied(self) -> "BlockDualState":
+        other = super().copied()
+        other.since, other.replaced, other.saved = list(self.since), self.replaced, self.saved.copy()
+        other.spare = self.spare.copy()
+        other.cleanup, other.known, other.home = self.cleanup, self.known, self.home
+        return other
+
+    def complaint(self, fresh: Self) -> str:
+        if self.proximity != fresh.proximity:
+            return "its proximity is not that of this run"
+        if not re.fullmatch("[0-9a-f]{16}", self.run) or self.groups > len(self.written):
+            return "its files are not those of a run"
+        if (self.written > self.attempts).any() or not 1 <= self.scaling <= self.groups:
+            return "its rounds or scaling are invalid"
+        return super().complaint(fresh)
 
 
 @register(place=31)
@@ -148,7 +214,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     @classmethod
     def around(cls, solver: Solver[Any]) -> "BlockDual":
-        """This solver on one batch after the other."""
+        """Return this solver on one batch after the other."""
         changed = {
             item.name: getattr(solver, item.name)
             for item in fields(solver)
@@ -167,7 +233,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return get_solver(self.inner, **options)
 
     def form(self, problem: Problem) -> InBlocks:
-        """The solver for blocks; ValueError if it does not fit."""
+        """Return the inner solver with what it needs for blocks; ValueError if it does not fit."""
         have = problem.capabilities()
         if self.inner == "auto":
             smooth = "sdca" if Capability.DIAGONAL_BLOCKS in have else "eg-prox"
@@ -208,10 +274,10 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return state
 
     def _start(self, problem: Problem, state: BlockDualState, warm_start: WarmStart) -> None:
-        """Dual variables of the oracle at some weights, on all batches."""
+        """Begin with the dual variables of the oracle at some weights, on all batches."""
         weights = start_weights(problem, warm_start)
         if not problem.loss.smooth:
-            return  # weights are no dual point, and results have none of the blocks: it starts from the gold labellings
+            return  # weights give no dual point, and a result has none of blocks: begin with the gold labellings
         state.attempts += 1
         start = Past(state.attempts, np.zeros_like(weights), problem.l2, 0, weights)
         found = self._round(problem, state, start)
@@ -270,15 +336,15 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
         rounds, seconds = len(state.since) + 1, time.perf_counter() - state.replaced
         write = not problem.roomy or (rounds >= EVERY and seconds >= SECONDS) or rounds >= MOST
-        found: list[Moved] = self._walk(problem, state, Round, now=now, write=write)
-        return found
+        return self._walk(problem, state, partial(Round, now=now, write=write))
 
-    def _walk(self, problem: Problem, state: BlockDualState, kind: type[BlockWalk], **more: Any) -> list[Any]:
-        """What walks of a kind find in each group."""
-        groups, inner, since = groups_of(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
+    def _walk(self, problem: Problem, state: BlockDualState, make: Callable[..., BlockWalk[A]]) -> list[A]:
+        """Return the answers of walks of a kind, one per group."""
+        inner, since = self.form(problem).inner, tuple(state.since)
+        groups = [part.tolist() for part in np.array_split(np.arange(problem.n_batches), state.groups)]
 
-        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk:
-            return kind(
+        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk[A]:
+            return make(
                 loss=problem.loss,
                 inner=inner,
                 n_jobs=problem.n_jobs,
@@ -288,10 +354,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 last=since[-1].attempt if since else int(state.written.max()),
                 since=since,
                 keep=problem.roomy,
-                **more,
             )
 
-        # The rounds since are as many vectors of weights: they are sent to those who ask for them.
+        # Each of the rounds since has a vector of weights: they are sent to the groups that need them.
         last = since[-1].attempt if since else 0
         first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
         before = time.perf_counter()
@@ -301,15 +366,15 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             again = problem.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
             for number, answer in zip(lost, again, strict=True):
                 found[number] = answer
-        # What the slowest group did, and what it took beside that.
+        # The time of the slowest group, and what it took in addition.
         slowest = max((spent for _, spent in found), key=lambda spent: spent.total)
         rest = time.perf_counter() - before - slowest.total
-        parts = {"walk": kind.__name__, "rest": rest, **slowest._asdict()}
+        parts = {"walk": type(first[0]).__name__, "rest": rest, **slowest._asdict()}
         logger.debug("block-dual: %s", parts, extra={"spent": parts})
         return [answer for answer, _ in found]
 
     def _accept(self, problem: Problem, state: BlockDualState, now: Past, found: list[Moved]) -> None:
-        """The blocks of this round take the place of those before."""
+        """Replace the blocks of the round before by those of this round."""
         digests = [digest for each in found for digest in each.digests]
         if any(digests):
             self._replace(problem, state, digests)
@@ -317,7 +382,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             state.since.append(now)
 
     def _replace(self, problem: Problem, state: BlockDualState, digests: list[bytes]) -> None:
-        """The files of this attempt take the place of those before."""
+        """Replace the files of blocks by those of this attempt."""
         before = state.written.copy()
         for number, digest in enumerate(digests):
             if digest:
@@ -325,20 +390,19 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 state.digests[number] = np.frombuffer(digest, dtype=np.uint8)
         state.since.clear()
         state.replaced = time.perf_counter()
-        self._forget(problem, state, state.spare)  # most of them have been overwritten, and have other names
+        self._remove(problem, state, state.spare)  # most of them have been overwritten, and have other names
         state.spare = np.where((before != state.saved) & (before != state.written), before, 0)
         if not problem.overwrites:
-            self._forget(problem, state, state.spare)
+            self._remove(problem, state, state.spare)
             state.spare[:] = 0
 
-    def _forget(self, problem: Problem, state: BlockDualState, written: Ints) -> None:
+    def _remove(self, problem: Problem, state: BlockDualState, written: Ints) -> None:
         numbers = np.flatnonzero(written).tolist()
         remove_files(self._path(problem, state, number, int(written[number])) for number in numbers)
 
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
         value, u, b = 0.0, np.zeros_like(state.weights), 0.0
-        own: Plane
-        for own in self._walk(problem, state, Certify, weights=state.weights, check=not state.known):
+        for own in self._walk(problem, state, partial(Certify, weights=state.weights, check=not state.known)):
             value, b = value + own.losses, b + own.b
             u += own.u
         if not state.known:
@@ -348,7 +412,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
 
     def observe(self, problem: Problem, state: BlockDualState, certificate: Certificate) -> None:
-        """How the gap shrank with the measure of progress since the certificate before: gap ~ gain^power."""
+        """Fit gap ~ gain^power to this certificate and the one before."""
         gap, gain = certificate.gap, state.gain
         seen = gap, gain, state.seen_gap, state.seen_gain
         if all(isfinite(each) and each > 0 for each in seen) and gain != state.seen_gain:
@@ -371,7 +435,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def before_save(self, problem: Problem, state: BlockDualState) -> None:
         if state.since:
-            found: list[list[bytes]] = self._walk(problem, state, Save)
+            found = self._walk(problem, state, Save)
             self._replace(problem, state, [digest for digests in found for digest in digests])
         for number in np.flatnonzero(state.written).tolist():
             if state.written[number] != state.saved[number]:
@@ -381,8 +445,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             sync_folder(self._folder(problem, state))
 
     def after_save(self, problem: Problem, state: BlockDualState) -> None:
-        self._forget(problem, state, np.where(state.saved != state.written, state.saved, 0))
-        self._forget(problem, state, state.spare)
+        self._remove(problem, state, np.where(state.saved != state.written, state.saved, 0))
+        self._remove(problem, state, state.spare)
         state.saved, state.spare = state.written.copy(), np.zeros_like(state.written)
         if state.cleanup is not None:
             state.cleanup.detach()

@@ -1,12 +1,12 @@
-"""Files of dual blocks: what a solver knows of one batch's examples between two visits to it.
+"""Files of dual blocks: the dual variables of one batch's examples between two visits of it.
 
     8 bytes    length of the header, little-endian
     header     JSON: format, version, numbers of the state, (name, type, shape) of each array
     data       the arrays end to end, little-endian
 
-A file is read by those who know its digest alone: the SHA-256 of the header and of each array's CRC-32, against damage,
-not against forgery (a SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight
-are not in it, but for the block's own plane u_k, of which those other than 0 are written where they are few.
+Reading takes the file's digest: the SHA-256 of the header and of each array's CRC-32. It tells damage, not forgery (a
+SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight are left out, except the
+block's plane u_k; of a sparse plane the numbers other than 0 are written.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ FORMAT, VERSION = "partwise dual block", 1
 _TYPES = {"<f8", "<i8"}
 _MOST_HEADER = 1 << 24
 _PLANE = "block plane"
-#: How far a plane that was kept up to date may be from its dual variables', over its largest number.
+#: How far a plane that was updated may be from that of its dual variables, relative to its largest number.
 DRIFT = 1e-6
 
 
@@ -50,9 +50,9 @@ class Block(NamedTuple):
 
 
 def write_block(path: str, solver: BlockSolver[Any], block: Block, spare: str = "") -> bytes:
-    """Write it in one step; the digest. It may be lost with the machine until `os.fsync`.
+    """Write a block in one step and return the digest. The file may be lost with the machine until `os.fsync`.
 
-    spare: a file that nobody needs, whose room is taken if it is there: that is four times as fast as a new one.
+    spare: a file that is not needed, to be overwritten if it exists: four times as fast as a new file.
     """
     arrays, scalars = pack(block.state)
     arrays = {name: array for name, array in arrays.items() if name not in solver.vectors}
@@ -66,7 +66,7 @@ def write_block(path: str, solver: BlockSolver[Any], block: Block, spare: str = 
     text = json.dumps({"format": FORMAT, "version": VERSION, "numbers": scalars, "arrays": described})
     header = text.encode() + b" " * (-len(text.encode()) % 8)
     digest = hashlib.sha256(header)
-    with _room(path, spare) as file:
+    with _open_for_writing(path, spare) as file:
         file.write(struct.pack("<Q", len(header)) + header)
         for array in plain.values():
             _add(digest, array)
@@ -75,11 +75,11 @@ def write_block(path: str, solver: BlockSolver[Any], block: Block, spare: str = 
 
 
 @contextmanager
-def _room(path: str, spare: str) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when it is whole."""
+def _open_for_writing(path: str, spare: str) -> Iterator[BinaryIO]:
+    """Open a file to write to, which gets its name when it is complete."""
     try:
         file = open(spare, "r+b") if spare else None  # noqa: SIM115
-    except FileNotFoundError:  # taken already by one who did the same work and has gone
+    except FileNotFoundError:  # overwritten by a process that did the same work and has gone
         file = None
     if file is None:
         with atomic_write(path, sync=False) as new:
@@ -92,12 +92,9 @@ def _room(path: str, spare: str) -> Iterator[BinaryIO]:
 
 
 def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: int, n_weights: int) -> Block:
-    """What was written. `weights` of the state is empty; other vectors are zero.
+    """Return the block of a file; PartitionError if the file is missing, damaged, or another one.
 
-    Raises
-    ------
-    PartitionError
-        If the file is missing, damaged, or another one.
+    `weights` of the state is empty; other vectors are zero.
     """
     try:
         with open(path, "rb") as file:
@@ -119,7 +116,7 @@ def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: i
 
 
 def check_plane(kept: Floats, summed: Floats, message: str) -> None:
-    """ValueError unless a plane that was kept up to date is the one that the dual variables give, but for rounding."""
+    """Raise ValueError unless a plane that was updated equals that of the dual variables, except for rounding."""
     size = 1.0 + max(float(np.abs(kept).max(initial=0.0)), float(np.abs(summed).max(initial=0.0)))
     if not float(np.abs(kept - summed).max(initial=0.0)) <= DRIFT * size:
         raise ValueError(message)
@@ -194,7 +191,7 @@ def _state(
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Those that are there."""
+    """Remove files, if they exist."""
     for path in paths:
         with suppress(FileNotFoundError):
             os.remove(path)

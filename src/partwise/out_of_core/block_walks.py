@@ -1,11 +1,13 @@
-"""What `block_dual` does on batches, wherever they lie: walks that read and write dual blocks.
+"""Walks of `block_dual` over batches, wherever these are: they read and write dual blocks.
 
-Dual blocks are in files, and where there is room also kept by the process that worked on them last. Then files are
-written now and then only: what was done since is known by the weights that each round began with (`Past`), and whoever
-has not kept the blocks makes these rounds again, from the files, to the same bits. So a process may die at any time.
+Dual blocks are in files. If there is room, the process that worked on them last also keeps them, and files are written
+only from time to time: the rounds since are known by the weights that each began with (`Past`), and a process that has
+not kept the blocks makes these rounds again, from the files, to the same bits. So a process may die at any time.
 
-While a batch is worked on, the next one's file is read on a thread, and that of the one before is written on another.
+While a batch is worked on, one thread reads the next batch's file and another one writes the last batch's file.
 """
+
+from __future__ import annotations
 
 import os
 import time
@@ -13,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,20 +28,21 @@ from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.point_conversions import check_point
 from partwise.support.arrays import Floats
 
-#: Blocks that this process keeps: by folder and group the attempt that they are of, and a block per batch.
+#: Blocks that this process keeps: by folder and group the attempt that made them, and a block per batch.
 _KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
 
 T = TypeVar("T")
+A = TypeVar("A")
 _END = object()
 
-#: Goes over those of a walk's batches that have these numbers.
+#: A function that yields those of a walk's batches that have these numbers.
 Batches = Callable[[Iterable[int]], Generator[BatchSums]]
 
 
 class Visit(NamedTuple):
-    """A batch to be visited: the file of its dual variables (None: it was never written), its digest, its sizes.
+    """A batch to be visited: the file of its dual variables (None: not written yet), the file's digest, sizes.
 
-    new: where its dual variables are to be written, spare: over which file. seed: of the batch's own random numbers.
+    new: the file to write dual variables to, spare: a file to overwrite. seed: that of the batch's random numbers.
     """
 
     path: str | None
@@ -51,16 +54,16 @@ class Visit(NamedTuple):
     seed: tuple[int, int] = (0, 0)
 
     def read(self, inner: BlockSolver[Any]) -> Block | None:
-        """Its dual variables; None: those of the gold labellings."""
+        """Read the batch's dual variables; None: those of the gold labellings."""
         if self.path is None:
             return None
         return read_block(self.path, self.digest, inner, self.n_examples, self.n_weights)
 
 
 class Past(NamedTuple):
-    """A round: its number, the weights that it began with, l2, steps on each batch, and the weights of a warm start.
+    """A round: its number, its first weights, l2, steps on each batch, and the weights of a warm start.
 
-    seed: of the order in which batches are visited; None: that of their numbers.
+    seed: that of the order in which batches are visited; None: the order of their numbers.
     """
 
     attempt: int
@@ -70,8 +73,8 @@ class Past(NamedTuple):
     warm_start: WarmStart | None = None
     seed: int | None = None
 
-    def order(self, walk: "BlockWalk") -> list[int]:
-        """The walk's batches as they are visited."""
+    def order(self, walk: BlockWalk[Any]) -> list[int]:
+        """Return the numbers of a walk's batches in the order of visits."""
         numbers = np.arange(len(walk.visits))
         if self.seed is not None:
             numbers = np.random.default_rng((self.seed, self.attempt, walk.group)).permutation(numbers)
@@ -79,9 +82,9 @@ class Past(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """After a walk: how far the weights moved, the gain of the walk's own dual, sums over the batches, new digests.
+    """The result of a round in a group: how far the weights moved, the gain of the group's dual, sums, new digests.
 
-    measure: of the inner solver's own measure of progress. A batch that was not written has the digest b"".
+    measure: the sum of the inner solver's measure of progress. A batch that was not written has the digest b"".
     """
 
     moved: Floats
@@ -92,9 +95,9 @@ class Moved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds of a walk in all, and those of them that it waited for batches, for blocks, and for files to be written.
+    """Seconds of a walk, and of its waits for batches to be opened, blocks to be read, and files to be written.
 
-    again: in which rounds were made again. processor: seconds of the processor, all threads.
+    again: seconds of rounds that were made again. processor: seconds of the processor, all threads.
     """
 
     total: float = 0.0
@@ -114,11 +117,11 @@ class Plane(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockWalk(Walk):
+class BlockWalk(Walk, Generic[A]):
     """A walk over the batches of one group.
 
-    last: the round that the blocks are to be of (0: none was made). since: the rounds from the files to that one, None
-    if they are to be asked for by those who need them: then the walk's answer is None. keep: whether blocks are kept.
+    last: the round that made the blocks (0: no round). since: the rounds from the files to that round; with None a walk
+    that needs them has the answer None. keep: whether blocks are kept in memory.
     """
 
     loss: Loss
@@ -131,13 +134,13 @@ class BlockWalk(Walk):
     since: tuple[Past, ...] | None
     keep: bool
 
-    def over(self, batches: Batches) -> tuple[Any, Spent]:
-        """What `work` finds (None: the rounds since are needed), and where the time went."""
+    def over(self, batches: Batches) -> tuple[A | None, Spent]:
+        """Return the answer of `work` (None: the rounds since are needed), and where the time went."""
         clock = Clock()
         found = self._over(batches, clock)
         return found, clock.spent()
 
-    def _over(self, batches: Batches, clock: "Clock") -> Any:
+    def _over(self, batches: Batches, clock: Clock) -> A | None:
         for folder in {folder for folder, _ in list(_KEPT) if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
         known = _KEPT.get((self.folder, self.group))
@@ -153,11 +156,11 @@ class BlockWalk(Walk):
             return self.work(clock.waiting("opening", opened), clock.waiting("reading", given), clock)
 
     def order(self) -> list[int]:
-        """The numbers of its batches as they are visited."""
+        """Return the numbers of its batches in the order of visits."""
         return list(range(len(self.visits)))
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Any:
-        """What is to be done, with each batch's block, in that order."""
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> A:
+        """Do the walk's work with the batches and their blocks, in that order."""
         raise NotImplementedError
 
     def _read_ahead(self, reader: ThreadPoolExecutor, order: list[int]) -> Iterator[Block | None]:
@@ -169,7 +172,7 @@ class BlockWalk(Walk):
             ahead = following
 
     def _made_again(self, batches: Batches) -> list[Block | None]:
-        """The blocks of the last round, from the files and the rounds since."""
+        """Return the blocks of the last round, made again from the files and the rounds since."""
         blocks = [visit.read(self.inner) for visit in self.visits]
         for past in self.since or ():
             order = past.order(self)
@@ -180,8 +183,8 @@ class BlockWalk(Walk):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Round(BlockWalk):
-    """Steps of the inner solver on each batch in turn, as `now` says; `write`: to files, too."""
+class Round(BlockWalk[Moved]):
+    """Steps of the inner solver on each batch in turn, as `now` says; write: whether blocks are written to files."""
 
     now: Past
     write: bool
@@ -189,7 +192,7 @@ class Round(BlockWalk):
     def order(self) -> list[int]:
         return self.now.order(self)
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Moved:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> Moved:
         _KEPT.pop((self.folder, self.group), None)  # they are changed in place
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
         kept: list[Block | None] = [None] * len(self.visits)
@@ -216,10 +219,10 @@ class Round(BlockWalk):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Save(BlockWalk):
-    """Blocks as they are, written to files: their digests."""
+class Save(BlockWalk[list[bytes]]):
+    """Writes blocks to files and returns the digests."""
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> list[bytes]:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> list[bytes]:
         found = []
         for visit, block in zip(self.visits, blocks, strict=True):
             with clock.during("writing"):
@@ -228,16 +231,16 @@ class Save(BlockWalk):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certify(BlockWalk):
-    """The losses at some weights, and the plane of the dual variables, all summed anew.
+class Certify(BlockWalk[Plane]):
+    """Sums the losses at some weights and the plane of the dual variables again.
 
-    check: whether the blocks' own planes are compared with those of their dual variables (blocks from a checkpoint).
+    check: whether the blocks' planes are compared with those of their dual variables (for blocks from a checkpoint).
     """
 
     weights: Floats
     check: bool = False
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Plane:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> Plane:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
@@ -255,7 +258,7 @@ class Certify(BlockWalk):
 
 
 class Clock:
-    """Where a walk's time goes."""
+    """Measures the parts of a walk's time."""
 
     def __init__(self) -> None:
         self._began, self._processor = time.perf_counter(), time.process_time()
@@ -268,7 +271,7 @@ class Clock:
         self._parts[part] = self._parts.get(part, 0.0) + time.perf_counter() - before
 
     def waiting(self, part: str, things: Iterator[T]) -> Iterator[T]:
-        """The things; what they take to come is that part's."""
+        """Yield the things, and count the time until each comes for that part."""
         while True:
             with self.during(part):
                 thing = next(things, _END)
@@ -283,13 +286,13 @@ class Clock:
 
 
 def forget(folder: str) -> None:
-    """Drop what this process keeps of the blocks whose files are in this folder."""
+    """Drop the blocks that this process keeps, of files in this folder."""
     for key in [key for key in list(_KEPT) if key[0] == folder]:
         _KEPT.pop(key, None)
 
 
 class _Step(NamedTuple):
-    """After a visit: the weights that go on to the next batch, the gain of the dual, and what `Moved` adds up."""
+    """The result of a visit: the weights for the next batch, the gain of the dual, and numbers that `Moved` sums."""
 
     weights: Floats
     gain: float = 0.0
@@ -298,21 +301,21 @@ class _Step(NamedTuple):
 
 
 def _finish(writing: tuple[int, Future[bytes]] | None, digests: list[bytes]) -> None:
-    """Wait for the file that is being written."""
+    """Wait until the file is written."""
     if writing is not None:
         digests[writing[0]] = writing[1].result()
 
 
 def _visited(
-    walk: BlockWalk, round_: Past, batches: Iterator[BatchSums], blocks: Iterator[Block | None]
+    walk: BlockWalk[Any], round_: Past, batches: Iterator[BatchSums], blocks: Iterator[Block | None]
 ) -> Iterator[tuple[Block | None, _Step]]:
-    """The batches' blocks after the steps of a round, one after the other; they are changed in place, as are weights.
+    """Yield the batches' blocks after the steps of a round; blocks and weights are changed in place.
 
     With u_k the plane of batch k and w the weights that all blocks together have by now, the batch sees the dual
     b_k - |u_k + v|^2 / (2 l2), v = l2 w - u_k: it begins at w and takes it to (u_k + v) / l2.
     """
     weights = round_.weights.copy()
-    shift = np.empty_like(weights)  # vectors are large: new ones for each batch would take as long as some of its steps
+    shift = np.empty_like(weights)  # reused: a new vector for each batch would take as long as some of its steps
     for k in round_.order(walk):
         visit, sums, block = walk.visits[k], next(batches), next(blocks)
         if not sums.sample_weight.any():
@@ -338,8 +341,8 @@ def _visited(
         del sums, part, block, state, plane
 
 
-def _begun(walk: BlockWalk, round_: Past, part: Problem, visit: Visit, weights: Floats) -> tuple[Block, float]:
-    """A batch's first dual variables, and what the step to them from the gold labellings, (0, 0), gains."""
+def _begun(walk: BlockWalk[Any], round_: Past, part: Problem, visit: Visit, weights: Floats) -> tuple[Block, float]:
+    """Return a batch's first dual variables, and the gain of the dual from the gold labellings, (0, 0), to them."""
     part = part.with_shift(round_.l2 * weights)
     state = walk.inner.init_state(part, np.random.default_rng(visit.seed), round_.warm_start)
     u, b = part.dual_terms(walk.inner.dual_point(part, state))

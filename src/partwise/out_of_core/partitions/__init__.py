@@ -3,8 +3,9 @@
     partitions.write("DIR", SequenceTagger(template="chunk"), blocks)      two passes over the data
     tagger = SequenceTagger(template="chunk").fit(partitions.open("DIR", memory="500M"))
 
-docs/partitions.md says what is held in memory. Layers: `files` knows containers, `folder` what is in a folder,
-`executor` who opens batches and when; models encode examples and rebuild their batches (`models.partitioner`).
+docs/partitions.md says what is held in memory. `files` reads and writes containers, `folder` knows what is in a folder,
+`executor` opens batches within a limit of memory; models encode examples and rebuild their batches
+(`partwise.models.partitioner`).
 """
 
 from partwise.model_files.errors import PartitionError
@@ -12,6 +13,6 @@ from partwise.out_of_core.partitions.executor import PartitionExecutor
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions
 from partwise.out_of_core.partitions.folder import open_folder as open
 from partwise.out_of_core.partitions.sizes import parse_size
-from partwise.out_of_core.partitions.writing import write
+from partwise.out_of_core.partitions.writer import write
 
 __all__ = ["FileBatch", "PartitionError", "PartitionExecutor", "Partitions", "open", "parse_size", "write"]

@@ -1,4 +1,4 @@
-"""Work on batches that lie in files: some stay open, the others are read one ahead of the work."""
+"""Work on batches in files: some batches stay open, the others are read one ahead of the work."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from partwise.problem.losses import Loss
 
 
 class PartitionExecutor(Executor):
-    """In this process, batch after batch, as `plan` says.
+    """Does work in this process, batch after batch; `plan` says which batches stay open.
 
-    While a batch is worked on, the next one that is not open is read on another thread, so that besides the batches
-    that stay there are two at most. The order of the sums is that of the batches. An error, Ctrl-C included, ends when
-    that thread has ended. `folder` is where files of dual blocks may lie.
+    While a batch is worked on, the next batch that is not open is read on another thread: at most two batches are open
+    besides those that stay. Sums have the order of the batches. An error, Ctrl-C included, waits for the end of that
+    thread. `folder` is where dual blocks may be written.
     """
 
     def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:
@@ -43,7 +43,7 @@ class PartitionExecutor(Executor):
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         with closing(self.opened(references, work.loss)) as batches:
             for _, block in zip(references, blocks, strict=True):
-                # The batch has no name here: its memory is free before the next but one is read.
+                # The batch gets no name here: its memory is released before the next but one is read.
                 yield work.on(next(batches), block)
 
     def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
@@ -78,7 +78,7 @@ class PartitionExecutor(Executor):
 
 
 class Ahead:
-    """A batch that is read on a thread of its own, which ends with the reading."""
+    """A batch that is read on another thread."""
 
     def __init__(self, reference: BatchReference, loss: Loss) -> None:
         self._sums: BatchSums | None = None
@@ -89,16 +89,16 @@ class Ahead:
     def _read(self, reference: BatchReference, loss: Loss) -> None:
         try:
             self._sums = BatchSums(reference.open(), loss)
-        except BaseException as error:  # told where the batch is asked for
+        except BaseException as error:  # raised where the batch is asked for
             self._error = error
 
     def join(self) -> None:
-        """Wait for the end of the reading, whatever it is."""
+        """Wait until the batch is read, or reading has failed."""
         self._thread.join()
         self._sums = None
 
     def result(self) -> BatchSums:
-        """The batch, or the error that reading it was."""
+        """Return the batch; raise the error of reading it if there was one."""
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -1,4 +1,4 @@
-"""The files of a partition: a manifest, which has the model without its weights, and a file per batch.
+"""The files of a partition: a manifest, which holds the model without its weights, and a file per batch.
 
 All are containers of `model_files.container`. The manifest, `partition.pwp`, is written last. It has
 
@@ -30,7 +30,7 @@ _BATCH = container.Kind("partwise batch", 1, "batch of a partition", PartitionEr
 
 
 class BatchSize(NamedTuple):
-    """What is known of a batch before its file is opened."""
+    """The sizes of a batch, which are known before its file is opened."""
 
     n_examples: int
     n_rows: int
@@ -42,7 +42,7 @@ class BatchSize(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the manifest holds; `digest` is its own, `n_bytes` its size."""
+    """The content of a manifest; `digest` and `n_bytes` are those of the manifest's arrays."""
 
     kind: str
     settings: dict[str, Any]
@@ -53,17 +53,17 @@ class Manifest:
     n_bytes: int = 0
 
 
-#: What `batch_name` gives.
+#: The pattern of `batch_name`.
 BATCH_NAME = r"batch[0-9]{6,}\.pwb"
 
 
 def batch_name(number: int) -> str:
-    """The name of a batch's file."""
+    """Return the name of a batch's file."""
     return f"batch{number:06d}.pwb"
 
 
 def write_batch(path: str, arrays: dict[str, Array]) -> str:
-    """Write a batch's arrays; the file's digest."""
+    """Write a batch's arrays and return the file's digest."""
     metadata = {"format": _BATCH.format, "format_version": str(_BATCH.version)}
     with atomic_write(path) as file:
         container.write(file, metadata, arrays)
@@ -71,7 +71,7 @@ def write_batch(path: str, arrays: dict[str, Array]) -> str:
 
 
 def read_batch(path: str, size: int, digest: str) -> ModelParts:
-    """The arrays of a batch's file, if it is the one with this size and digest."""
+    """Return the arrays of a batch's file; PartitionError unless it has this size and digest."""
     _check_size(path, size)
     metadata, arrays = container.read(path, _BATCH)
     if metadata.get("sha256") != digest:
@@ -80,7 +80,7 @@ def read_batch(path: str, size: int, digest: str) -> ModelParts:
 
 
 def _check_size(path: str, size: int) -> None:
-    """A file that is missing or of another size is refused before anything of it is read."""
+    """Raise PartitionError for a file that is missing or of another size, before anything is read."""
     try:
         found = os.stat(path).st_size
     except FileNotFoundError:
@@ -110,13 +110,7 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: str) -> Manifest:
-    """The manifest of a folder, and whether its batches' files are there.
-
-    Raises
-    ------
-    PartitionError
-        If the folder is none of a partition, or a file is missing, cut off or damaged.
-    """
+    """Return the manifest of a folder; PartitionError if it is missing or damaged, or a batch's file is missing."""
     path = os.path.join(folder, MANIFEST)
     if not os.path.isfile(path):
         if not os.path.exists(folder):
@@ -148,8 +142,8 @@ def _batches(parts: ModelParts) -> tuple[list[BatchSize], list[str]]:
     return sizes, [digest.tobytes().hex() for digest in digests]
 
 
-def _zeros(shapes: Any, n_bytes: int) -> dict[str, Array]:
-    """Weights of these shapes, in proportion to the file."""
+def _zeros(shapes: object, n_bytes: int) -> dict[str, Array]:
+    """Return zero weights of these shapes, which must be in proportion to the file."""
     if not isinstance(shapes, dict):
         raise ModelFormatError("has no shapes of weights")
     for shape in shapes.values():

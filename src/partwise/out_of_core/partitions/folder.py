@@ -1,4 +1,4 @@
-"""A partition: what is in its folder, and references of its batches."""
+"""A partition: the content of its folder, and references of its batches."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from partwise.problem.penalties import Penalty
 from partwise.structures import padded_width
 from partwise.support.lazy import cached_property
 
-#: Partitions that are open in this process, by folder, digest and limit: references that come by pickles share them.
+#: Partitions that are open in this process, by folder, digest and limit: references that are unpickled share them.
 _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
 
 
 class Partitions(EncodedData):
-    """Training data in files; what `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
+    """Training data in files, which `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
 
     Attributes
     ----------
     folder : str
     memory : int or None
-        Bytes that a process that trains may take, about; None: any number.
+        The bytes that a process that trains may take, about; None: any number.
     n_examples, n_batches, n_weights : int
     digest : str
-        Tells it from all others.
+        Differs between partitions.
     input_settings : dict
         How the command line read the data, as in model files.
     """
@@ -44,7 +44,7 @@ class Partitions(EncodedData):
         self.folder = folder
         self.memory = memory
         self.digest = manifest.digest
-        self._manifest = manifest
+        self.manifest = manifest
         settings = manifest.settings
         n_weights, features, found = (settings.get(name) for name in ("n_weights", "features", "input"))
         named = isinstance(features, dict) and isinstance(settings.get("parameters"), dict) and isinstance(found, dict)
@@ -61,38 +61,38 @@ class Partitions(EncodedData):
 
     @property
     def n_batches(self) -> int:
-        return len(self._manifest.sizes)
+        return len(self.manifest.sizes)
 
     @property
     def n_examples(self) -> int:
-        return sum(size.n_examples for size in self._manifest.sizes)
+        return sum(size.n_examples for size in self.manifest.sizes)
 
     @property
     def n_rows(self) -> int:
         """Positions of all examples."""
-        return sum(size.n_rows for size in self._manifest.sizes)
+        return sum(size.n_rows for size in self.manifest.sizes)
 
     @property
     def kind(self) -> str:
         """The kind of the estimator's model files."""
-        return self._manifest.kind
+        return self.manifest.kind
 
     def size(self, number: int) -> BatchSize:
         """The sizes of a batch."""
-        return self._manifest.sizes[number]
+        return self.manifest.sizes[number]
 
     def estimator(self, **training: Any) -> Any:
-        """The estimator that the partition was made for, with these parameters besides."""
+        """Return the estimator that the partition was made for, with other parameters of training."""
         made = self._bare_estimator()
         known = {name: value for name, value in self.model.parameters().items() if getattr(made, name) is None}
         return made.set_params(**known, **training)
 
     def _bare_estimator(self) -> Any:
-        """The same as far as it can be told without the model, which may have a template."""
+        """Return the same without what the model knows, which may have a template."""
         module, name = KINDS[self.kind]
         cls = getattr(importlib.import_module(module), name)
         try:
-            found = {key: decode(value) for key, value in self._manifest.settings["parameters"].items()}
+            found = {key: decode(value) for key, value in self.manifest.settings["parameters"].items()}
             return cls(**found)
         except (ValueError, TypeError) as error:
             raise self._error(f"has parameters that make no {name} ({error})") from None
@@ -103,12 +103,12 @@ class Partitions(EncodedData):
         try:
             made = self._bare_estimator()._make_model()
             made.needs(Ability.PARTITIONS, "partitions")
-            model: Model = made.from_parts(self._manifest.model)
+            model: Model = made.from_parts(self.manifest.model)
         except ContainerError as error:
             raise self._error(error.message) from None
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._error(f"holds what makes no model ({error})") from error
-        self._manifest.model.arrays.clear()  # the model has its own
+        self.manifest.model.arrays.clear()  # the model has its own
         vars(model).pop("_weights", None)
         return model
 
@@ -139,7 +139,7 @@ class Partitions(EncodedData):
                 f"{self.folder} is a partition for {KINDS[self.kind][1]} with a {type(self.model).__name__}, "
                 f"and the estimator has a {type(model).__name__}"
             )
-        written, given = self._manifest.settings["features"], model.feature_parameters()
+        written, given = self.manifest.settings["features"], model.feature_parameters()
         for name in given:
             if name not in written or written[name] != given[name]:
                 raise ValueError(
@@ -148,22 +148,22 @@ class Partitions(EncodedData):
                 )
 
     def batches(self, by_features: bool | None = False) -> list[FileBatch]:
-        """References of the batches, in their order."""
+        """Return references of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
 
     def executor(self, batches: list[FileBatch]) -> Executor:
-        """Who opens them within the limit; ValueError if it is too little."""
+        """Return what opens the batches within the limit; ValueError if the limit is too low."""
         sizes = [batch.opened_bytes for batch in batches]
         slots, rows = [batch.n_slots for batch in batches], [batch.size.n_rows for batch in batches]
         duals = Duals(sum(slots), sum(rows), max(slots), max(rows))
-        found = plan(sizes, self.memory, self._manifest.n_bytes, batches[0].n_weights, duals)
+        found = plan(sizes, self.memory, self.manifest.n_bytes, batches[0].n_weights, duals)
         return PartitionExecutor(batches, found, os.path.abspath(self.folder))
 
     def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
-        """A batch, opened; aside: for what the model learns before the others."""
+        """Return a batch, opened; aside: that of `Model.aside`."""
         size = self.size(number)
         path = os.path.join(self.folder, batch_name(number))
-        parts = read_batch(path, size.n_bytes, self._manifest.digests[number])
+        parts = read_batch(path, size.n_bytes, self.manifest.digests[number])
         try:
             encoded = self.model.encoded(parts)
             if encoded.size != size[:3] or encoded.valued != size.valued:
@@ -183,7 +183,7 @@ class Partitions(EncodedData):
         return labelled
 
     def check(self) -> None:
-        """Open every batch in turn; PartitionError naming the first file that is not as it was written."""
+        """Open every batch in turn; PartitionError that names the first file that is damaged."""
         for number in range(self.n_batches):
             self.read(number)
 
@@ -193,7 +193,7 @@ class Partitions(EncodedData):
 
 @dataclass(frozen=True)
 class FileBatch:
-    """A batch in a file. It can be pickled: its folder's name and its number are all that travels."""
+    """A reference of a batch in a file; a pickle has the folder's name and the batch's number alone."""
 
     partitions: Partitions
     number: int
@@ -202,7 +202,7 @@ class FileBatch:
 
     @property
     def size(self) -> BatchSize:
-        """What is known before it is opened."""
+        """Its sizes, which are known before it is opened."""
         return self.partitions.size(self.number)
 
     @property
@@ -211,7 +211,7 @@ class FileBatch:
 
     @property
     def opened_bytes(self) -> int:
-        """What it takes in memory once it is open, about."""
+        """The bytes of the opened batch, about."""
         if self.aside:
             return aside_bytes(self.size.n_rows)
         rows = opened_bytes(*self.size[:3], valued=bool(self.size.valued))
@@ -234,18 +234,18 @@ class FileBatch:
         return self.partitions.n_weights if found is None else found.n_weights
 
     def open(self) -> LabelledBatch:
-        """The batch in this process's memory."""
+        """Open the batch in this process's memory."""
         return self.partitions.read(self.number, self.by_features, self.aside)
 
 
 def open_folder(folder: str | os.PathLike[str], memory: str | float | None = None) -> Partitions:
-    """A partition that `write` or ``partwise partition`` wrote.
+    """Open a partition that `write` or ``partwise partition`` wrote.
 
     Parameters
     ----------
     folder : path
     memory : int or str, optional
-        Bytes that a process that trains on it may take in all, about ("500M"). By default all batches stay open.
+        The bytes that a process that trains on it may take in all, about ("500M"). By default all batches stay open.
 
     Raises
     ------
@@ -266,6 +266,6 @@ def _reopened(folder: str, digest: str, memory: int | None) -> Partitions:
     return found
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "..."

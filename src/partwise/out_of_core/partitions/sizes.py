@@ -1,7 +1,7 @@
-"""How many bytes things take, told from their sizes before they are opened.
+"""Estimates of the memory that batches take, and which batches stay open within a limit.
 
-They depend on sizes alone, so that the same partition and limit always do the same. Measured on CoNLL-2000 and rounded
-up: an opened batch with 18 attributes per position takes 350 bytes per position.
+Estimates depend on sizes alone, so that the same partition and limit always do the same. They were measured on
+CoNLL-2000 and rounded up: an opened batch with 18 attributes per position takes 350 bytes per position.
 """
 
 from __future__ import annotations
@@ -15,34 +15,28 @@ from partwise.support.memory import size_text
 
 #: Bytes of an opened batch per example, per row and per attribute of a row; more for an attribute with a value.
 EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
-#: Bytes that access by features takes besides, per weight and per attribute of a row, with or without a value. Drawn
-#: rows took 27 to 33 per weight, where attributes have weights for 4 labels or more, and 14 per attribute.
+#: More bytes for access by features, per weight and per attribute of a row. Random rows took 27 to 33 bytes per weight,
+#: where attributes have weights for 4 labels or more, and 14 per attribute.
 COLUMN, COLUMN_ENTRY = 64, 16
-#: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
+#: More memory while a batch is read, as a share of the opened batch: the file's bytes and numbers in 64 bits.
 OPENING = 2.0
-#: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports where they are); of
-#: a model, as a multiple of its file; vectors that a solver holds.
+#: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports if installed); bytes
+#: of a model, as a multiple of its file; vectors that a solver holds.
 PROCESS, MODEL, VECTORS = 220_000_000, 4, 30
-#: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
+#: Bytes per slot that a method may hold that visits single examples; such methods need all batches open.
 SLOT = 24
-#: The same of methods that keep labellings (`bcfw`, `dcd`), per row: about 16 labellings of two slots per position.
-#: Those of one batch in files that take more are merged.
+#: Bytes per row of methods that keep labellings (`bcfw`, `dcd`): about 16 labellings of two slots per position. If the
+#: labellings of a batch in files take more, they are merged.
 LABELLINGS = 512
-#: How many batches' dual variables there are at a time, where they lie in files: those of the batch before are still
-#: being written, and those of the next one are read already.
+#: Batches whose dual variables are in memory at a time, if they are kept in files: those of one batch are written, one
+#: is worked on, and one is read ahead.
 AT_A_TIME = 3
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 
 
 def parse_size(text: str | int | float, name: str = "memory") -> int:
-    """A number of bytes: 500_000_000, "500M", "2.5G".
-
-    Raises
-    ------
-    ValueError
-        If it is none, or not above 0.
-    """
+    """Return a number of bytes, given as 500_000_000, "500M" or "2.5G"; ValueError for anything else."""
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise ValueError(f"{name} must be a number of bytes, got {text!r}")
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([KMGT]?)B?\s*", str(text).upper())
@@ -53,25 +47,25 @@ def parse_size(text: str | int | float, name: str = "memory") -> int:
 
 
 def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> int:
-    """What a batch takes once it is open."""
+    """Return the bytes of an opened batch."""
     return EXAMPLE * n_examples + ROW * n_rows + (ENTRY + VALUE * valued) * n_entries
 
 
 def column_bytes(n_weights: int, n_entries: int) -> int:
-    """What access by features takes besides."""
+    """Return the additional bytes for access by features."""
     return COLUMN * n_weights + COLUMN_ENTRY * n_entries
 
 
 def aside_bytes(n_rows: int) -> int:
-    """The same of what a model learns aside, on each row: names of arcs, with about 50 features each."""
+    """Return the bytes of an opened batch of `Model.aside`: a label per row, with about 50 features each."""
     return (ROW + 50 * ENTRY) * n_rows
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which batches stay open, by their numbers; the others are opened for each piece of work.
+    """The numbers of the batches that stay open; the others are opened for each piece of work.
 
-    blocks: whether there is room for work on dual variables that lie in files. room: bytes for those of one batch, None
+    blocks: whether there is room for dual variables that are kept in files. room: bytes for those of one batch, None
     for any number.
     """
 
@@ -82,7 +76,7 @@ class Plan:
 
 
 class Duals(NamedTuple):
-    """Sizes by which dual variables are estimated: slots and rows of all batches, and the most of one batch."""
+    """Sizes that tell the memory of dual variables: slots and rows of all batches, and those of the largest batch."""
 
     n_slots: int
     n_rows: int = 0
@@ -91,25 +85,22 @@ class Duals(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Of all batches, for whichever method takes more."""
+        """Bytes for all batches, of the method that takes most."""
         return max(SLOT * self.n_slots, LABELLINGS * self.n_rows)
 
     @property
     def of_a_batch(self) -> int:
+        """Bytes for the largest batch."""
         return max(SLOT * self.most_slots, LABELLINGS * self.most_rows)
 
 
 def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, duals: Duals) -> Plan:
-    """Which batches, of so many bytes each, stay open within a limit on the memory of the process.
+    """Return which batches, of so many bytes each, stay open within a limit on the memory of the process.
 
-    Work goes over all batches in order, again and again. Of the batches that do not fit one is worked on and one is
-    read ahead; what is left holds dual variables of three batches, and then the first batches. (The batch used
-    least recently is the one that is needed next: keeping the last ones would keep nothing.)
-
-    Raises
-    ------
-    ValueError
-        If not even two of them fit; it says how much is needed.
+    Work goes over all batches in order, again and again. Of the batches that do not fit, one is worked on and one is
+    read ahead; the rest of the memory holds dual variables of three batches, and then the first batches. (The last
+    batches would be of no use: the batch used least recently is the one that is needed next.) ValueError if not even
+    two batches fit; the message says how much is needed.
     """
     everything = Plan(frozenset(range(len(batches))), True)
     if memory is None:

@@ -1,4 +1,4 @@
-"""Writing a partition: two passes over blocks of data, batches of about one size."""
+"""Partitions are written in two passes over blocks of data, as batches of about one size."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from partwise.out_of_core.partitions.files import (
 )
 from partwise.out_of_core.partitions.folder import Partitions, open_folder
 from partwise.out_of_core.partitions.sizes import ENTRY, EXAMPLE, ROW, VALUE, parse_size
+from partwise.support.arrays import Ints
 from partwise.support.checks import count_jobs
 
 #: Bytes of an opened batch, unless others are asked for.
@@ -50,31 +51,31 @@ def write(
 ) -> Partitions:
     """Write training data to a folder, to be trained on within a limit of memory.
 
-    Memory is used for a block, a batch, and what the model knows: labels, names, which features there are.
+    Writing takes memory for a block, a batch, and what the model knows: labels, names and features.
 
     Parameters
     ----------
     folder : path
-        Is made; it must not be there, or be empty, unless `overwrite`.
+        A folder that does not exist or is empty, unless `overwrite`.
     estimator : SequenceTagger, MaxentClassifier, ...
-        Its parameters that are about features are those of the partition. It is not changed.
+        Its parameters about features are those of the partition. It is not changed.
     blocks : list, other iterable, or callable
-        (X, y) or (X, y, sample_weight) of some examples each, as `fit` takes them. They are gone through twice, so that
-        a generator will not do: give the function that makes one.
+        (X, y) or (X, y, sample_weight) of some examples each, as `fit` takes them. There are two passes over them:
+        instead of a generator, give the function that makes one.
     batch_size : int or str
-        Bytes that a batch takes once it is open, about.
+        The bytes of an opened batch, about.
     input_settings : dict, optional
-        What model files say of how the data were read.
+        How the data were read, for model files.
     overwrite : bool
-        Whether a partition that is there is replaced, once the new one is complete; with it go the dual variables of
-        runs on it, without which their checkpoints cannot be resumed. A folder that has anything else never is.
+        Whether an existing partition is replaced, once the new one is complete. Dual variables of runs on it are
+        removed, without which their checkpoints cannot be resumed. A folder with any other file is never replaced.
 
     Raises
     ------
     NotAvailable
         If the estimator's model cannot be trained on partitions.
     FileExistsError
-        If the folder is there and may not be replaced.
+        If the folder exists and may not be replaced.
     """
     model = estimator._make_model()
     model.needs(Ability.PARTITIONS, "partitions")
@@ -88,7 +89,7 @@ def write(
 
 @contextmanager
 def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
-    """A folder to write to, which gets its name when all went well and is gone otherwise."""
+    """Make a temporary folder, which gets its name if the block succeeds and is removed otherwise."""
     target = os.path.realpath(name)
     old = overwrite and os.path.isfile(os.path.join(target, MANIFEST))
     if not old and os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
@@ -100,7 +101,7 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
     clear_left(target)
     with temporary_beside(target, os.mkdir, name) as temporary:
         yield temporary
-        aside = f"{temporary}.old"  # no leftover by its name: a process that is killed just here loses nothing
+        aside = f"{temporary}.old"  # not the name of a leftover: a process that is killed just here loses nothing
         if old:
             os.replace(target, aside)
         try:
@@ -114,7 +115,7 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
 
 
 def _others(folder: str) -> list[str]:
-    """What a folder has besides a partition's files and the dual variables of runs on it."""
+    """Return the names in a folder that are neither a partition's files nor dual variables of runs on it."""
     with os.scandir(folder) as entries:
         return sorted(
             entry.name
@@ -126,6 +127,8 @@ def _others(folder: str) -> list[str]:
 
 
 class _Writer:
+    """The state of writing a partition."""
+
     def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
         self.folder = folder
         self.estimator = copy.copy(estimator)  # checks of data leave attributes behind
@@ -138,7 +141,7 @@ class _Writer:
         self.first: EncodedTables | None = None
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Blocks as the model takes them; those without examples, or without one of weight above 0, left out."""
+        """Yield blocks as the model takes them, except those without an example of positive weight."""
         given = self._blocks() if callable(self._blocks) else self._blocks
         for X, y, *weight in given:
             if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
@@ -148,7 +151,7 @@ class _Writer:
             yield *self.estimator._check_data(self.model, X, y), (weight[0] if weight else None)
 
     def write(self, input_settings: dict[str, Any]) -> None:
-        """Both passes, then the manifest."""
+        """Make both passes, then write the manifest."""
         partitioner = self.model.partitioner()
         n_blocks = 0
         for block in self.blocks():
@@ -209,14 +212,15 @@ class _Writer:
             self.first = encoded
 
 
-def _costs(encoded: EncodedTables) -> Any:
-    """Bytes of the opened examples, added up: `opened_bytes` of the first k at place k."""
+def _costs(encoded: EncodedTables) -> Ints:
+    """Return the `opened_bytes` of the first k examples at place k."""
     rows, entries = encoded.ends()
-    return EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
+    costs: Ints = EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
+    return costs
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """The estimator's parameters that are not about training; a template is with the model."""
+    """Return the estimator's parameters that are not about training; a template is written with the model."""
     from partwise.estimators.parameters import TrainingParameters
     from partwise.features.template import Template
 

@@ -1,0 +1,326 @@
+"""Training on a Dask cluster (extra ``dask``).
+
+    from dask.distributed import Client
+    from partwise.out_of_core import cluster
+
+    found = cluster.open("chunks.parts", Client("scheduler:8786"))
+    tagger = found.estimator(C=0.5).fit(found)
+
+The folder is one that `partitions.write` or ``partwise partition`` wrote, in a place that all workers can read under
+the same name. Workers read batches from it; weights travel to them and partial sums come back.
+
+Tasks have no state: (work, some batches' references, blocks) -> a partial sum for each of these batches. The scheduler
+keeps what it takes to do a task again, so that a worker that is killed loses nothing. Partial sums are added up in this
+process, in the order of the batches: which worker does what, and how many there are, changes no bit.
+
+A walk goes over several batches, which are one task. It may write files into the partition's folder: a walk that is
+done again writes the same ones.
+
+A worker keeps batches open as far as its limit goes. A batch goes to the same worker each time while the workers are
+the same; another worker may take it over.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from partwise.models.base import Model
+from partwise.out_of_core.partitions.folder import FileBatch, Partitions, open_folder
+from partwise.out_of_core.partitions.sizes import parse_size
+from partwise.problem import BatchReference, BatchSums, Executor, Walk, Work
+from partwise.problem.deadline import check_deadline
+from partwise.problem.losses import Loss
+
+__all__ = ["ClusterError", "DaskExecutor", "open"]
+
+#: A Dask client; a future result of a task.
+Client = Any
+Future = Any
+
+#: Seconds between looks at the cluster while a task is waited for.
+LOOK = 0.5
+#: Batches that are worked on in one task, at most: a task costs the scheduler as much as 10,000 tokens a worker. Of
+#: answers with a number per weight a task holds so many numbers, or one answer.
+SEVERAL, MOST_NUMBERS = 8, 4_000_000
+
+#: Batches that are open in this worker process, and their bytes.
+_OPEN: dict[tuple[BatchReference, Loss], tuple[BatchSums, int]] = {}
+
+
+class ClusterError(RuntimeError):
+    """The scheduler, or all workers, are gone."""
+
+
+class ClusterPartitions(Partitions):
+    """What `fit` takes in place of X and y, to train on a cluster. Made by `cluster.open`."""
+
+    def __init__(self, here: Partitions, client: Client, memory: int | None, patience: float) -> None:
+        super().__init__(here.folder, here.manifest, None)
+        self._here, self._client, self._worker_memory, self._patience = here, client, memory, patience
+
+    @property
+    def model(self) -> Model:
+        """The model without weights."""
+        return self._here.model
+
+    def batches(self, by_features: bool | None = False) -> list[FileBatch]:
+        """Return references that travel: of the folder, which workers open themselves."""
+        return self._here.batches(by_features)
+
+    def executor(self, batches: list[FileBatch]) -> Executor:
+        """Return the executor of the cluster."""
+        sizes: dict[BatchReference, int] = {batch: batch.opened_bytes for batch in batches}
+        return DaskExecutor(self._client, sizes, self._worker_memory, self._patience, self._here.folder)
+
+
+def open(
+    folder: str | os.PathLike[str], client: Client, memory: str | float | None = None, *, patience: float = 60.0
+) -> ClusterPartitions:
+    """Open a partition to be trained on by the workers of a Dask client.
+
+    Parameters
+    ----------
+    folder : path
+        Workers read it under the same (absolute) name.
+    client : dask.distributed.Client
+    memory : int or str, optional
+        Bytes of open batches that each worker keeps, about ("500M"); the others are read for each pass. By default all.
+    patience : float
+        Seconds to wait for a worker where there is none, before that is a `ClusterError`.
+
+    Raises
+    ------
+    PartitionError
+        If the folder is not a whole and undamaged partition.
+    """
+    limit = None if memory is None else parse_size(memory)
+    return ClusterPartitions(open_folder(os.path.abspath(os.fspath(folder))), client, limit, patience)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A batch's reference and the bytes that it takes once it is open."""
+
+    reference: BatchReference
+    n_bytes: int
+
+
+class Task(NamedTuple):
+    """What a worker is to do, and the number of that worker."""
+
+    place: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class DaskExecutor(Executor):
+    """Does work on the workers of a Dask client.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    sizes : bytes of each opened batch by its reference
+    memory : int or None
+        Bytes of batches that a worker keeps open, at most (None: all that it was given).
+    patience : float
+        Seconds to wait for a worker where there is none.
+    folder : str, optional
+        Where workers may write files.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        sizes: dict[BatchReference, int],
+        memory: int | None = None,
+        patience: float = 60.0,
+        folder: str | None = None,
+    ) -> None:
+        if client.asynchronous:
+            raise ValueError("the client must not be asynchronous")
+        self._folder = folder
+        self._client, self._sizes, self._memory, self._patience = client, sizes, memory, patience
+
+    @property
+    def files(self) -> str | None:
+        return self._folder if self._folder and os.access(self._folder, os.W_OK) else None
+
+    @property
+    def overwrites(self) -> bool:
+        return False  # a worker that was given up may still run
+
+    @property
+    def roomy(self) -> bool:
+        return self._memory is None
+
+    @property
+    def places(self) -> int:
+        """How many workers there are at the moment."""
+        return max(1, len(self._workers()))
+
+    def _workers(self) -> list[str]:
+        if self._client.status != "running":
+            raise ClusterError(f"the connection to the scheduler is {self._client.status}")
+        return workers(self._client)
+
+    def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
+        known = self._workers()
+        tasks = []
+        for number, (each, own) in enumerate(zip(walks, references, strict=True)):
+            sized = [Sized(reference, self._sizes[reference]) for reference in own]
+            tasks.append(Task(number % max(1, len(known)), _walk, (each, sized, self._memory)))
+        yield from self._done(tasks, known)
+
+    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        if not references:
+            return
+        client, known = self._client, self._workers()
+        # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
+        # the scheduler can make it again.
+        shared = client.submit(_given, work, pure=False)
+        several = max(1, min(SEVERAL, MOST_NUMBERS // max(1, references[0].n_weights)))
+        tasks = []
+        for place, numbers in _tasks(len(references), max(1, len(known)), several):
+            sized = [Sized(references[number], self._sizes[references[number]]) for number in numbers]
+            tasks.append(Task(place, _do, (shared, sized, [blocks[number] for number in numbers], self._memory)))
+        try:
+            for answers in self._done(tasks, known):
+                yield from answers
+        finally:
+            forget(client, [shared])
+
+    def _done(self, tasks: list[Task], known: list[str]) -> Iterator[Any]:
+        """Yield the results of tasks in their order; each is done by its worker of those known, or by another."""
+        client = self._client
+
+        def submit(task: Task, known: list[str]) -> Future:
+            wanted = [known[task.place]] if known else None
+            options = {"pure": False, "workers": wanted, "allow_other_workers": bool(known)}
+            return client.submit(task.function, *task.arguments, **options)
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # weights are large, and travel once
+            futures = [submit(task, known) for task in tasks]
+        try:
+            yield from results(client, futures, self._patience, known, lambda number: submit(tasks[number], []))
+        finally:
+            forget(client, futures)
+
+
+def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:
+    """Yield a place and its batches for each task: neighbours in the same place, as in walks, `several` in a task."""
+    size, more = divmod(n_batches, n_places)
+    first = 0
+    for place in range(n_places):
+        last = first + size + (place < more)
+        for begin in range(first, last, several):
+            yield place, range(begin, min(begin + several, last))
+        first = last
+
+
+def _given(work: Work) -> Work:
+    return work
+
+
+def _do(work: Work, batches: list[Sized], blocks: list[tuple[Any, ...]], memory: int | None) -> list[Any]:
+    """Do a piece of work, in a worker."""
+    pairs = zip(batches, blocks, strict=True)
+    return [work.on(_opened(work.loss, batch, memory), block) for batch, block in pairs]
+
+
+def _walk(walk: Walk, batches: list[Sized], memory: int | None) -> Any:
+    """Do a walk, in a worker."""
+    return walk.over(lambda numbers: (_opened(walk.loss, batches[number], memory) for number in numbers))
+
+
+def _opened(loss: Loss, batch: Sized, memory: int | None) -> BatchSums:
+    key = batch.reference, loss
+    if key in _OPEN:
+        return _OPEN[key][0]
+    sums = BatchSums(batch.reference.open(), loss)
+    # The first batches stay: every pass asks for all of them in turn, so that dropping the oldest keeps none.
+    _forget_other_runs(loss, batch.reference)
+    if memory is None or sum(size for _, size in list(_OPEN.values())) + batch.n_bytes <= memory:
+        _OPEN[key] = sums, batch.n_bytes
+    return sums
+
+
+def _forget_other_runs(loss: Loss, reference: BatchReference) -> None:
+    """Close batches of another loss or partition: a worker serves one run at a time."""
+    for key in list(_OPEN):
+        if key[1] != loss or getattr(key[0], "partitions", None) is not getattr(reference, "partitions", None):
+            _OPEN.pop(key, None)
+
+
+def workers(client: Client) -> list[str]:
+    """Return the addresses of the workers, in a fixed order."""
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def forget(client: Client, futures: Sequence[Future]) -> None:
+    """Tell the scheduler, unless it is gone, that nobody waits for these futures any more."""
+    with suppress(Exception):
+        client.cancel(futures)
+
+
+def results(
+    client: Client, futures: list[Future], patience: float, known: Sequence[str], again: Callable[[int], Future]
+) -> Iterator[Any]:
+    """Yield the results of futures in their order; errors in a task are raised as they are.
+
+    The scheduler gives a task whose worker has gone to another worker. But if there is no other worker at that moment,
+    the task waits for the one that has gone for ever, even if others come. So where all workers are new, not among
+    those `known` when the tasks were submitted, `again` submits the tasks that are not done, by their numbers, for any
+    worker; the new futures take the place of the old ones in `futures`.
+
+    Raises
+    ------
+    ClusterError
+        If the scheduler is gone, or there has been no worker for `patience` seconds, or tasks were lost.
+    """
+    from dask.distributed import CancelledError, TimeoutError
+    from distributed.scheduler import KilledWorker, NoWorkerError
+
+    restricted = bool(known)
+    for number in range(len(futures)):
+        alone_since: float | None = None
+        while True:
+            future = futures[number]
+            try:
+                value = future.result(timeout=LOOK)
+                break
+            except (KilledWorker, NoWorkerError) as error:
+                raise ClusterError(f"workers were lost again and again while they did a task ({error})") from None
+            except (CancelledError, UnboundLocalError) as error:
+                # The second is what `distributed` makes of a wait that is cancelled itself, unless a task raised it.
+                if isinstance(error, UnboundLocalError) and future.status == "error":
+                    raise
+                raise ClusterError("the scheduler has gone, or has cancelled the tasks of this run") from None
+            except TimeoutError as error:
+                if future.done() and future.status == "error":
+                    raise ClusterError(f"a task ran out of time ({error})") from None
+                check_deadline()
+                now = time.monotonic()
+                if client.status != "running":
+                    raise ClusterError(f"the connection to the scheduler is {client.status}") from None
+                present = workers(client)
+                if present:
+                    alone_since = None
+                    if restricted and not set(known) & set(present):
+                        restricted = False
+                        waiting = [k for k in range(number, len(futures)) if not futures[k].done()]
+                        old = [futures[k] for k in waiting]
+                        for k in waiting:
+                            futures[k] = again(k)
+                        forget(client, old)
+                elif alone_since is None:
+                    alone_since = now
+                elif now - alone_since > patience:
+                    raise ClusterError(f"there has been no worker for {patience:g} seconds") from None
+        yield value
