@@ -20,9 +20,13 @@ from partwise.features import Attributes, Vocabulary
 from partwise.features.rows import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
+from partwise.model_files.names import read_vocabulary
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
+
+#: What is wrong with a dict whose reading ends in a RecursionError.
+TOO_DEEP = "dicts are nested too deeply, or one contains itself"
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Sequences:
 
     @classmethod
     def of(cls, X: Any, name: str = "X") -> Sequences:
-        """All of `X`, a list (or other sized iterable) of sequences; itself if it is one of these."""
+        """Return all of `X`, a list (or other sized iterable) of sequences; itself if it is one of these."""
         if isinstance(X, Sequences):
             return X
         if isinstance(X, Sentences):
@@ -49,34 +53,32 @@ class Sequences:
         return cls(items, range(len(items)))
 
     def take(self, indices: Ints) -> Self:
-        """Some of them, under their own numbers."""
+        """Return some of them, under their own numbers."""
         chosen = indices.tolist()
         return type(self)([self.items[i] for i in chosen], [self.numbers[i] for i in chosen])
 
     def lengths(self, name: str = "X") -> Ints:
-        """Number of positions of each."""
+        """Return the number of positions of each."""
         for number, item in zip(self.numbers, self.items, strict=True):
             if isinstance(item, (str, bytes, dict)) or not (isinstance(item, Sized) or sparse.issparse(item)):
-                found = type(item).__name__
-                raise ValueError(
-                    f"{name}: {self.one} {number} must be a list or a 2-D array of {self.row}s, got {found}"
-                )
+                what = f"{name}: {self.one} {number} must be a list or a 2-D array of {self.row}s"
+                raise ValueError(f"{what}, got {type(item).__name__}")
         return np.fromiter(map(length_of, self.items), dtype=np.int64, count=len(self.items))
 
     def where(self, lengths: Ints, row: int) -> str:
-        """The name of a row when all sequences lie end to end."""
+        """Return the name of a row, counted from the first sequence's first."""
         ends = np.cumsum(lengths)
         i = int(np.searchsorted(ends, row, side="right"))
         return f"{self.one} {self.numbers[i]}, {self.row} {row - int(ends[i] - lengths[i])}"
 
 
 def length_of(item: Any) -> int:
-    """Number of positions of a sequence."""
+    """Return the number of positions of a sequence."""
     return int(item.shape[0]) if hasattr(item, "shape") else len(item)
 
 
 def input_form(sequences: Sequences) -> str:
-    """Which of "names" (lists of strings, dicts), "dense", "sparse", or "none" when there is no position at all."""
+    """Return "names" (lists of strings, dicts), "dense", "sparse", or "none" when there is no position at all."""
     for number, item in zip(sequences.numbers, sequences.items, strict=True):
         if length_of(item) == 0:
             continue
@@ -94,54 +96,19 @@ def input_form(sequences: Sequences) -> str:
             return "sparse"
         if isinstance(first, np.ndarray) and first.dtype.kind in "biuf":
             return "dense"
-        if isinstance(first, (list, tuple)) and first and isinstance(first[0], (numbers.Real, np.bool_)):
-            return "dense"
-        return "names"
+        plain = isinstance(first, (list, tuple)) and first and isinstance(first[0], (numbers.Real, np.bool_))
+        return "dense" if plain else "names"
     return "none"
 
 
-#: What is wrong with a dict whose reading ends in a RecursionError.
-TOO_DEEP = "dicts are nested too deeply, or one contains itself"
-
-
-def add_names(prefix: str, token: Iterable[Any], names: list[str], values: list[float]) -> None:
-    """Append names of value 1."""
-    # sets have no order of their own: sorted, so that vocabularies do not depend on string hashing
-    for name in sorted(token) if isinstance(token, (set, frozenset)) else token:
-        if not isinstance(name, str):
-            raise TypeError(f"attributes must be strings, got {name!r}; give numbers as {{name: value}} or as arrays")
-        names.append(prefix + name)
-        values.append(1.0)
-
-
-def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[float], separator: str = "=") -> None:
-    """Append names and values; TypeError for what is neither. separator: joins a name and what it has as value."""
-    for name, value in token.items():
-        if not isinstance(name, str):
-            raise TypeError(f"attribute names must be strings, got {name!r}")
-        if isinstance(value, str):
-            names.append(prefix + name + separator + value)
-            values.append(1.0)
-        elif isinstance(value, (numbers.Real, np.bool_)):
-            if value:
-                names.append(prefix + name)
-                values.append(float(value))
-        elif isinstance(value, dict):
-            add_dict(prefix + name + separator, value, names, values, separator)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            add_names(prefix + name + separator, value, names, values)
-        else:
-            raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")
-
-
 class Reader(ABC):
-    """Sequences to rows of attributes. The first reading learns which attributes there are."""
+    """Turns sequences into rows of attributes. Its first reading learns which attributes there are."""
 
     #: Its name in model files.
     kind: ClassVar[str]
     #: Whether attributes have names, and not numbers alone.
     named: ClassVar[bool] = True
-    #: What makes attributes of strings, where that is not the user.
+    #: What makes attributes of strings; None if the user gives attributes.
     template: Template | None = None
 
     @property
@@ -156,37 +123,37 @@ class Reader(ABC):
 
     @abstractmethod
     def sequences(self, X: Any) -> Sequences:
-        """Sequences of the form that it reads."""
+        """Return sequences of the form that it reads."""
 
     @abstractmethod
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
-        """All positions end to end.
+        """Return the rows of all positions.
 
         The first call learns the attributes that are seen `min_count` times; later ones ignore those it did not learn.
         """
 
     @abstractmethod
     def names(self) -> list[str] | None:
-        """Names of the attributes in the order of their numbers; None where numbers are all they have."""
+        """Return names of the attributes in the order of their numbers; None if they have numbers alone."""
 
     @abstractmethod
-    def name(self, attribute: int) -> Any:
-        """The name of one attribute: for large vocabularies quicker than `names`."""
+    def name(self, attribute: int) -> str | int:
+        """Return the name of one attribute: for large vocabularies quicker than `names`."""
 
     @abstractmethod
     def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
-        """Which attributes `transition_features`, or another parameter, names: "all" or a list."""
+        """Return which attributes `transition_features`, or another parameter, names: "all" or a list."""
 
     def edge_attributes(self) -> Booleans | None:
-        """Which attributes are about pairs of labels by themselves, if any."""
+        """Return which attributes are about pairs of labels by themselves, if any."""
         return None
 
     def edge_only(self) -> Booleans | None:
-        """Which of these have no weights for labels alone, if there are any."""
+        """Return which of these have no weights for labels alone, if there are any."""
         return self.edge_attributes()
 
     def edge_ids(self, chosen: Any) -> Ints | None:
-        """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.
+        """Return attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.
 
         chosen: `transition_features`, or None. Attributes that are about pairs of labels are edge attributes anyway.
         """
@@ -202,20 +169,20 @@ class Reader(ABC):
 
     @abstractmethod
     def numbers_in(self, old: Reader) -> Ints | None:
-        """The number that each attribute has in another reader, -1 for none; None if they cannot have any in common."""
+        """Return each attribute's number in another reader, -1 for none; None if they cannot have any in common."""
 
     @abstractmethod
     def keep(self, used: Booleans) -> tuple[Self, Ints]:
-        """The reader of these attributes alone where they have names, and the new number of each (-1: gone)."""
+        """Return the reader of these attributes alone if they have names, and the new number of each (-1: gone)."""
 
     @abstractmethod
     def to_parts(self) -> ModelParts:
-        """For a model file."""
+        """Return it for a model file."""
 
     @classmethod
     @abstractmethod
     def from_parts(cls, parts: ModelParts) -> Self:
-        """The inverse of `to_parts`."""
+        """Return the reader that `to_parts` wrote."""
 
 
 class VocabularyReader(Reader):
@@ -230,7 +197,7 @@ class VocabularyReader(Reader):
 
     @property
     def known(self) -> Vocabulary:
-        """The vocabulary, which there is after the first reading."""
+        """The vocabulary, after the first reading."""
         assert self.vocabulary is not None
         return self.vocabulary
 
@@ -251,7 +218,7 @@ class VocabularyReader(Reader):
         return self.known.starts_with(prefixes).astype(bool)
 
     def joins_otherwise(self, separator: str) -> bool:
-        """Whether its names are made of dicts' names and strings, joined by something else."""
+        """Return whether its names are made of dicts' names and strings, joined by another separator."""
         return False
 
     def numbers_in(self, old: Reader) -> Ints | None:
@@ -266,7 +233,7 @@ class VocabularyReader(Reader):
         return self.with_vocabulary(Vocabulary(data, pointers(lengths[used]))), number
 
     def with_names_of(self, other: VocabularyReader, chosen: Ints) -> Self:
-        """The same reader with some attributes of another one behind its own."""
+        """Return the same reader with some attributes of another one behind its own."""
         more, _ = other.keep(np.isin(np.arange(other.n_attributes), chosen))
         data = np.concatenate([self.known.bytes, more.known.bytes])
         lengths = np.concatenate([np.diff(self.known.offsets), np.diff(more.known.offsets)])
@@ -274,23 +241,17 @@ class VocabularyReader(Reader):
 
     @abstractmethod
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
-        """The same reader with other attributes."""
-
-
-def not_finite(value: float, where: str, what: str) -> None:
-    """Refuse a value."""
-    raise ValueError(f"X: {where}, {what} is {value}: features must be finite (no NaN, no inf)")
+        """Return the same reader with other attributes."""
 
 
 class NameReader(VocabularyReader):
-    """Reads sequences of attribute names: items are lists of strings or dicts {name: value}."""
+    """Reads sequences of attribute names: items are lists of strings or dicts {name: value}.
+
+    separator: joins the name and the string of a dict's entry. joined: whether the vocabulary was learnt from dicts,
+    whose names are joined.
+    """
 
     kind: ClassVar[str] = "names"
-    #: What joins the name and the string of a dict's entry.
-    separator: str = "="
-
-    #: Whether the vocabulary was learnt from dicts, whose names are joined.
-    joined: bool = False
 
     def __init__(self, vocabulary: Vocabulary | None = None, separator: str = "=", joined: bool = False) -> None:
         super().__init__(vocabulary)
@@ -305,8 +266,8 @@ class NameReader(VocabularyReader):
             raise ValueError(f"X: {sequences.one}s must be lists of attribute names or dicts, as in fit")
         return sequences
 
-    def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
-        return NameReader(vocabulary, self.separator, self.joined)
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        return type(self)(vocabulary, self.separator, self.joined)
 
     def to_parts(self) -> ModelParts:
         settings: dict[str, Any] = {} if self.separator == "=" else {"separator": self.separator}
@@ -314,60 +275,50 @@ class NameReader(VocabularyReader):
         return ModelParts(self.kind, settings, {"bytes": self.known.bytes, "offsets": self.known.offsets})
 
     @classmethod
-    def from_parts(cls, parts: ModelParts) -> NameReader:
+    def from_parts(cls, parts: ModelParts) -> Self:
         separator = parts.text("separator") if parts.has("separator") else "="
-        return cls(parts.vocabulary(), separator, parts.has("joined") and parts.flag("joined"))
+        return cls(read_vocabulary(parts), separator, parts.has("joined") and parts.flag("joined"))
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
-        """All positions end to end; names that are not in the vocabulary have the id -1, which the core ignores."""
+        """Return the rows of all positions; names that are not in the vocabulary have the id -1, which is ignored."""
         lengths = sequences.lengths()
         tokens = list(chain.from_iterable(sequences.items))
-        counts, ids, values = self._read(sequences, lengths, tokens, min_count)
+        found = None
+        if self.vocabulary is not None:
+            found = self.vocabulary.read_items(tokens, self.separator)
+        elif (learnt := Vocabulary.learn_items(tokens, self.separator, min_count)) is not None:
+            self.vocabulary, found, self.joined = learnt
+        if found is None:  # other forms of items, or something is wrong with them
+            found = self._read_slowly(sequences, lengths, tokens, min_count)
+        counts, ids, values = found
         size, unknown = self.n_attributes, int(np.count_nonzero(ids < 0))
         return Rows(lengths, size, Attributes(pointers(counts), ids, size, values), (unknown, len(ids)))
 
-    def _read(
+    def _read_slowly(
         self, sequences: Sequences, lengths: Ints, tokens: list[Any], min_count: int
     ) -> tuple[Ints, Ints, Floats | None]:
-        """How many attributes each token has, their numbers and values; learns the vocabulary if there is none."""
-        if self.vocabulary is not None:
-            found = self.vocabulary.read_items(tokens, self.separator)
-            if found is not None:
-                return found
-        else:
-            learnt = Vocabulary.learn_items(tokens, self.separator, min_count)
-            if learnt is not None:
-                self.vocabulary, found, self.joined = learnt
-                return found
-        # Other forms of items, or something is wrong with them.
+        """Return how many attributes each token has, their ids and values; learn the vocabulary if there is none."""
         counts, names, values = _named_values(sequences, lengths, tokens, self.separator)
         try:
-            if self.vocabulary is None:
-                self.joined = any(isinstance(token, dict) for token in tokens)
-                self.vocabulary, ids = Vocabulary.learn(names, min_count)
-            else:
-                ids = self.vocabulary.ids(names)
+            if self.vocabulary is not None:
+                return counts, self.vocabulary.ids(names), values
+            self.joined = any(isinstance(token, dict) for token in tokens)
+            self.vocabulary, ids = Vocabulary.learn(names, min_count)
+            return counts, ids, values
         except ValueError:
-            self._refuse_surrogate(sequences, lengths, counts, names)
+            for k, name in enumerate(names):
+                try:
+                    name.encode("utf-8")
+                except UnicodeEncodeError:
+                    where = sequences.where(lengths, int(np.searchsorted(np.cumsum(counts), k, side="right")))
+                    raise ValueError(f"X: {where}: {name!r} holds a lone surrogate, which is not a character") from None
             raise
-        return counts, ids, values
-
-    @staticmethod
-    def _refuse_surrogate(sequences: Sequences, lengths: Ints, counts: Ints, names: list[str]) -> None:
-        for k, name in enumerate(names):
-            try:
-                name.encode("utf-8")
-            except UnicodeEncodeError:
-                row = int(np.searchsorted(np.cumsum(counts), k, side="right"))
-                raise ValueError(
-                    f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is not a character"
-                ) from None
 
 
 def _named_values(
     sequences: Sequences, lengths: Ints, tokens: list[Any], separator: str
 ) -> tuple[Ints, list[str], Floats | None]:
-    """Items that are dicts (or sets, or a mixture): attributes and values, zeros left out."""
+    """Return how many attributes each item has, their names and values; zeros are left out."""
     counts = np.empty(len(tokens), dtype=np.int64)
     names: list[str] = []
     values: list[float] = []
@@ -387,16 +338,46 @@ def _named_values(
         except RecursionError:
             raise ValueError(f"X: {sequences.where(lengths, row)}: {TOO_DEEP}") from None
         counts[row] = len(names) - before
-    array = np.fromiter(values, dtype=np.float64, count=len(values))
+    array = np.array(values, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         row = int(np.searchsorted(np.cumsum(counts), bad[0], side="right"))
-        not_finite(array[bad[0]], sequences.where(lengths, row), f"attribute {names[bad[0]]!r}")
+        raise _not_finite(array[bad[0]], sequences.where(lengths, row), f"attribute {names[bad[0]]!r}")
     return counts, names, None if (array == 1.0).all() else array
 
 
+def add_names(prefix: str, token: Iterable[Any], names: list[str], values: list[float]) -> None:
+    """Append names of value 1."""
+    # sets have no order of their own: sorted, so that vocabularies do not depend on string hashing
+    for name in sorted(token) if isinstance(token, (set, frozenset)) else token:
+        if not isinstance(name, str):
+            raise TypeError(f"attributes must be strings, got {name!r}; give numbers as {{name: value}} or as arrays")
+        names.append(prefix + name)
+        values.append(1.0)
+
+
+def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[float], separator: str = "=") -> None:
+    """Append names and values; TypeError for anything else. separator: joins a name and a string as its value."""
+    for name, value in token.items():
+        if not isinstance(name, str):
+            raise TypeError(f"attribute names must be strings, got {name!r}")
+        if isinstance(value, str):
+            names.append(prefix + name + separator + value)
+            values.append(1.0)
+        elif isinstance(value, (numbers.Real, np.bool_)):
+            if value:
+                names.append(prefix + name)
+                values.append(float(value))
+        elif isinstance(value, dict):
+            add_dict(prefix + name + separator, value, names, values, separator)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            add_names(prefix + name + separator, value, names, values)
+        else:
+            raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")
+
+
 class ColumnReader(Reader):
-    """Reads sequences given as 2-D arrays or sparse matrices."""
+    """Reads sequences given as 2-D arrays or sparse matrices: attribute j is column j."""
 
     kind: ClassVar[str] = "columns"
     named: ClassVar[bool] = False
@@ -415,18 +396,14 @@ class ColumnReader(Reader):
         return sequences
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
-        """All rows end to end; a column that is seen less than `min_count` times is one of the others."""
-        lengths, form = sequences.lengths(), input_form(sequences)
+        """Return the rows of all positions; a column that is seen less than `min_count` times is one of the others."""
+        lengths, is_sparse = sequences.lengths(), input_form(sequences) == "sparse"
         blocks = []
         for number, item in zip(sequences.numbers, sequences.items, strict=True):
             if length_of(item) == 0:
                 continue
             name = f"{sequences.one} {number}"
-            block = (
-                _sparse_block(item, name, sequences.row)
-                if form == "sparse"
-                else _dense_block(item, name, sequences.row)
-            )
+            block: Any = (_sparse_block if is_sparse else _dense_block)(item, name, sequences.row)
             if self.n_features is None:
                 self.n_features = int(block.shape[1])
             if block.shape[1] != self.n_features:
@@ -434,13 +411,14 @@ class ColumnReader(Reader):
             blocks.append(block)
         if self.n_features is None:
             raise ValueError(f"X has no {sequences.row}s")
-        if form == "sparse":
+        if is_sparse:
             matrix = sparse.vstack(blocks, format="csr")
             matrix.sum_duplicates()
             bad = np.flatnonzero(~np.isfinite(matrix.data))
             if len(bad):
                 row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-                not_finite(matrix.data[bad[0]], sequences.where(lengths, row), f"column {matrix.indices[bad[0]]}")
+                column = matrix.indices[bad[0]]
+                raise _not_finite(matrix.data[bad[0]], sequences.where(lengths, row), f"column {column}")
             matrix.eliminate_zeros()
             return Rows(lengths, self.n_features, csr_attributes(matrix))
         array = np.ascontiguousarray(np.concatenate(blocks)) if blocks else np.empty((0, self.n_features))
@@ -449,7 +427,7 @@ class ColumnReader(Reader):
             wrong = np.argwhere(~np.isfinite(array))
             if len(wrong):
                 row, column = wrong[0].tolist()
-                not_finite(array[row, column], sequences.where(lengths, row), f"column {column}")
+                raise _not_finite(array[row, column], sequences.where(lengths, row), f"column {column}")
         return Rows(lengths, self.n_features, array)
 
     def names(self) -> None:
@@ -470,14 +448,14 @@ class ColumnReader(Reader):
         same = isinstance(old, ColumnReader) and old.n_features == self.n_features
         return np.arange(self.n_attributes, dtype=np.int64) if same else None
 
-    def keep(self, used: Booleans) -> tuple[ColumnReader, Ints]:
+    def keep(self, used: Booleans) -> tuple[Self, Ints]:
         return self, np.arange(len(used), dtype=np.int64)
 
     def to_parts(self) -> ModelParts:
         return ModelParts(self.kind, {"n_features": self.n_features})
 
     @classmethod
-    def from_parts(cls, parts: ModelParts) -> ColumnReader:
+    def from_parts(cls, parts: ModelParts) -> Self:
         return cls(parts.integer("n_features", 1))
 
 
@@ -485,13 +463,12 @@ def _sparse_block(item: Any, name: str, row_name: str) -> Any:
     if not sparse.issparse(item):
         rows: list[Any] = []
         for position, row in enumerate(item):
+            where = f"X: {name}, {row_name} {position}"
             if not sparse.issparse(row) or row.ndim != 2 or row.shape[0] != 1:
-                raise ValueError(f"X: {name}, {row_name} {position} is not a sparse row of shape (1, n)")
+                raise ValueError(f"{where} is not a sparse row of shape (1, n)")
             if rows and row.shape != rows[0].shape:
-                raise ValueError(
-                    f"X: {name}, {row_name} {position} has {row.shape[1]} features, expected {rows[0].shape[1]}"
-                )
-            rows.append(own_sparse(row, f"X: {name}, {row_name} {position}"))
+                raise ValueError(f"{where} has {row.shape[1]} features, expected {rows[0].shape[1]}")
+            rows.append(own_sparse(row, where))
         item = sparse.vstack(rows, format="csr")
     if item.ndim != 2 or np.dtype(item.dtype).kind not in "biuf":
         raise ValueError(f"X: {name} must be a 2-D sparse matrix of real numbers")
@@ -508,14 +485,14 @@ def _dense_block(item: Any, name: str, row_name: str) -> InputRows:
         if block.dtype != np.float32:
             block = block.astype(np.float64, copy=False)
     except (ValueError, TypeError):
-        raise ValueError(f"X: {name}{_bad_dense_position(item, row_name)}") from None
+        raise ValueError(f"X: {name}{_wrong_row(item, row_name)}") from None
     if block.ndim != 2:
         raise ValueError(f"X: {name} is {block.ndim}-D; expected 2-D, one row per {row_name}")
     return block
 
 
-def _bad_dense_position(item: Any, row_name: str) -> str:
-    """Which row of a sequence of rows is not like the first, or not of numbers."""
+def _wrong_row(item: Any, row_name: str) -> str:
+    """Return which row of a sequence of rows is unlike the first, or not of numbers."""
     width = None
     for position, row in enumerate(item):
         try:
@@ -526,3 +503,7 @@ def _bad_dense_position(item: Any, row_name: str) -> str:
             return f", {row_name} {position} has shape {size}, expected {width}"
         width = size
     return " is not an array of real numbers"
+
+
+def _not_finite(value: float, where: str, what: str) -> ValueError:
+    return ValueError(f"X: {where}, {what} is {value}: features must be finite (no NaN, no inf)")
