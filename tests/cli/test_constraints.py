@@ -8,7 +8,7 @@ import pytest
 from partwise.cli.tasks.constraints import read_constraints
 from partwise.io import FormatError
 from partwise.metrics import chunk_spans
-from partwise.models.sequences.schemes import SCHEMES, may_follow
+from partwise.models.sequences.constraints import SCHEMES, may_follow
 
 LABELS = ["B-N", "B-V", "I-N", "I-V", "O"]
 

@@ -13,7 +13,7 @@ from partwise import SequenceTagger
 from partwise.callbacks import TrainingCallback
 from partwise.model_files import ModelFormatError
 from partwise.models import ConstraintError
-from partwise.models.sequences.schemes import LabelRule, scheme_of
+from partwise.models.sequences.constraints import LabelRule, scheme_of
 
 LABELS = ["B-x", "B-y", "I-x", "I-y", "O"]
 IOBES = ["B-x", "E-x", "I-x", "O", "S-x"]

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from partwise.models.sequences.schemes import LabelRule
+from partwise.models.sequences.constraints import LabelRule
 from partwise.structures import Chain, HistoryChain, SecondOrderChain
 
 LABELS = ("O", "B-x", "I-x", "B-y", "I-y")

@@ -12,7 +12,7 @@ from partwise.estimators.token_tagger import TokenTagger
 from partwise.features.kernels import KernelLike
 from partwise.features.template import Template
 from partwise.models.sequences import SequenceModel, get_template
-from partwise.models.sequences.chain import ChainModel
+from partwise.models.sequences.chain import ChainModel, SecondOrderModel
 from partwise.problem.inference import slot_scores
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats, Ints
@@ -157,11 +157,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
             from partwise.models.sequences.kernel_chain import KernelChainModel
 
             return KernelChainModel(**self._values("kernel", "gamma", "kernel_options"), **shared)
-        if self.order == 2:
-            from partwise.models.sequences.second_order import SecondOrderModel
-
-            return SecondOrderModel(**shared)
-        return ChainModel(**shared)
+        return ChainModel(**shared) if self.order == 1 else SecondOrderModel(**shared)
 
     def _values(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}

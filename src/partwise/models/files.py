@@ -14,22 +14,20 @@ from partwise.models.features import PairLayout
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints, pointers
 
-# coefficients
-
 
 def coefficient_arrays(table: Floats) -> dict[str, Array]:
-    """Rows of weights, all of them or, where most are zero, the others alone."""
+    """Return rows of weights: all of them or, if most are zero, the others alone."""
     chosen = table != 0
     n = int(chosen.sum())
     if n > 0.6 * table.size or not _in_proportion(table.size, n):
         return {"weights": table}
-    offsets = pointers(chosen.sum(axis=1))
     columns = np.nonzero(chosen)[1].astype(np.int64)
+    offsets = pointers(chosen.sum(axis=1))
     return {"weights": table[chosen], "offsets": offsets, "columns": _narrow(columns, table.shape[1])}
 
 
 def read_coefficients(parts: ModelParts, n_rows: int, n_columns: int | None = None) -> Floats:
-    """The inverse of `coefficient_arrays`; n_columns: how many there must be."""
+    """Return what `coefficient_arrays` wrote; n_columns: how many there must be."""
     most = 1 << 40
     n_columns = parts.integer("n_features", n_columns or 1, n_columns or most)
     if "columns" not in parts.arrays:
@@ -50,26 +48,30 @@ def read_coefficients(parts: ModelParts, n_rows: int, n_columns: int | None = No
 
 
 def _in_proportion(size: int, n: int) -> bool:
-    """Whether a file may hold n values of a table of this size: a small file must not ask for all memory."""
+    """Return whether a file may hold n values of a table of this size: a small file must not ask for all memory."""
     return size <= max(1 << 24, 100 * n)
 
 
-# layouts
+def layout_parts(layout: PairLayout, weights: Floats, edge_labels: int = 0) -> ModelParts:
+    """Return which (attribute, label) pairs there are, and their weights.
 
-
-def layout_parts(layout: PairLayout, weights: Floats) -> ModelParts:
-    """Which (attribute, label) pairs there are, and their weights."""
-    core = layout.core
-    parts = ModelParts("pairs", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
-    parts.arrays["weights"] = core.unpack(weights)
-    if not layout.all_pairs:
+    edge_labels: where the columns are pairs of labels, label * width + next label, the number of labels.
+    """
+    core, n = layout.core, edge_labels
+    parts = ModelParts("triples" if n else "pairs", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
+    values = core.unpack(weights)
+    if layout.all_pairs:
+        parts.arrays["weights"] = unpadded(values, core.num_attributes, n, n) if n else values
+    else:
         indptr, columns = core.pairs()
-        parts.arrays |= {"offsets": indptr, "columns": _narrow(columns, core.n_columns)}
+        if n:
+            columns = columns // padded_width(n) * n + columns % padded_width(n)
+        parts.arrays |= {"weights": values, "offsets": indptr, "columns": _narrow(columns, n * n or core.n_columns)}
     return parts
 
 
 def read_layout(parts: ModelParts, n_labels: int, room: int = 0) -> tuple[PairLayout, Floats]:
-    """The inverse of `layout_parts`; the weights have this many zeros after them."""
+    """Return what `layout_parts` wrote; the weights have this many zeros after them."""
     n_attributes, width = parts.integer("n_attributes"), padded_width(n_labels)
     if parts.flag("all"):
         values = parts.floats("weights", n_attributes * n_labels)
@@ -82,31 +84,13 @@ def read_layout(parts: ModelParts, n_labels: int, room: int = 0) -> tuple[PairLa
     return layout, layout.core.pack(np.ascontiguousarray(values), room)
 
 
-def edge_layout_parts(layout: PairLayout, weights: Floats, n_labels: int) -> ModelParts:
-    """The same for (edge attribute, label, next label)."""
-    core, width = layout.core, padded_width(n_labels)
-    parts = ModelParts("triples", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
-    values = core.unpack(weights)
-    if layout.all_pairs:
-        table = values.reshape(core.num_attributes, n_labels, width)[:, :, :n_labels]
-        parts.arrays["weights"] = np.ascontiguousarray(table)
-    else:
-        indptr, columns = core.pairs()
-        cells = columns // width * n_labels + columns % width
-        parts.arrays |= {"weights": values, "offsets": indptr, "columns": _narrow(cells, n_labels * n_labels)}
-    return parts
-
-
 def read_edge_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floats]:
-    """The inverse of `edge_layout_parts`."""
+    """Return what `layout_parts` wrote of (edge attribute, label, next label)."""
     n_attributes, width = parts.integer("n_attributes", 1), padded_width(n_labels)
     size = n_labels * width
     if parts.flag("all"):
-        values = parts.floats("weights", n_attributes, n_labels, n_labels)
-        table = np.zeros((n_attributes, n_labels, width))
-        table[:, :, :n_labels] = values
         layout = PairLayout.every(n_attributes, size, size)
-        return layout, layout.core.pack(table.ravel())
+        return layout, layout.core.pack(padded(parts.floats("weights", n_attributes, n_labels, n_labels)))
     cells = parts.ints("columns", None, low=0, high=n_labels * n_labels)
     values = parts.floats("weights", len(cells))
     indptr = parts.pointers("offsets", n_attributes, len(cells))
@@ -115,12 +99,12 @@ def read_edge_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floa
 
 
 def unpadded(run: Array, *shape: int) -> Array:
-    """Rows of labels without their padding: the last of `shape` is the number of labels."""
+    """Return rows of labels without their padding: the last of `shape` is the number of labels."""
     return np.ascontiguousarray(run.reshape(*shape[:-1], padded_width(shape[-1]))[..., : shape[-1]])
 
 
 def padded(table: Array) -> Array:
-    """Rows of labels with their padding, as one run."""
+    """Return rows of labels with their padding, as one run."""
     out = np.zeros((*table.shape[:-1], padded_width(table.shape[-1])), dtype=table.dtype)
     out[..., : table.shape[-1]] = table
     return out.ravel()

@@ -22,7 +22,7 @@ from partwise.cli.errors import UserError
 from partwise.io import FormatError, read_text
 from partwise.io.conllu import is_number
 from partwise.models.errors import ConstraintError
-from partwise.models.sequences.schemes import SCHEMES, LabelRule
+from partwise.models.sequences.constraints import SCHEMES, LabelRule
 from partwise.support.lazy import cached_property
 
 Bools = NDArray[np.bool_]

@@ -32,8 +32,16 @@ from partwise.models.labels import (
     warn_of_many_labels,
 )
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
-from partwise.models.sequences.constraints import label_masks, no_labelling, transition_rule
-from partwise.models.sequences.schemes import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
+from partwise.models.sequences.constraints import (
+    LabelRule,
+    check_legal,
+    kept_scheme,
+    label_masks,
+    no_labelling,
+    rule_of,
+    scheme_of,
+    transition_rule,
+)
 from partwise.models.sequences.template_reader import (
     TemplateReader,
     TextSequences,

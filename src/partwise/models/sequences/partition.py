@@ -13,15 +13,14 @@ from partwise.models.features import PairCounts, PairLayout, Rows, layout_of
 from partwise.models.labels import check_distinct, sorted_labels
 from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.models.readers import Sequences
+from partwise.models.sequences.constraints import kept_scheme, scheme_of
 from partwise.models.sequences.features import FeatureCounts, triple_counts
-from partwise.models.sequences.schemes import kept_scheme, scheme_of
 from partwise.structures import Multiclass, padded_width
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
-    from partwise.models.sequences.chain import ChainModel
+    from partwise.models.sequences.chain import ChainModel, SecondOrderModel
     from partwise.models.sequences.maxent_chain import MaxentChainModel
-    from partwise.models.sequences.second_order import SecondOrderModel
 
 
 class SequencePartitioner(Partitioner):
