@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from partwise.models.encoded import EncodedTables, Size
-    from partwise.models.inspection import Explanation
     from partwise.models.partition import Partitioner
 
     SourceT = TypeVarWithDefault("SourceT", default=Any)
@@ -287,7 +286,7 @@ class Shortcut(ABC):
     unknown: tuple[int, int]
 
     @abstractmethod
-    def best(self, n_jobs: int = 1) -> list[Any]:
+    def best(self, n_jobs: int = 1) -> list[list[Hashable]]:
         """Return what `Model.decode` gives for the best labellings."""
 
     @abstractmethod
@@ -328,7 +327,7 @@ class Model(ABC, Generic[SourceT]):
     # training
 
     @abstractmethod
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+    def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         """Choose vocabulary, labels and features from training data."""
 
     def __copy__(self) -> Self:
@@ -369,7 +368,7 @@ class Model(ABC, Generic[SourceT]):
         """What the strength of the penalty is multiplied by."""
         return 1.0
 
-    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+    def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         """Return examples to train a model further whose features are chosen (`partial_fit`), without unknown features.
 
         ValueError names an example whose answer the model cannot give.
@@ -443,10 +442,10 @@ class Model(ABC, Generic[SourceT]):
     # prediction
 
     @abstractmethod
-    def read(self, X: Any, n_jobs: int = 1) -> Reading[SourceT]:
+    def read(self, X: object, n_jobs: int = 1) -> Reading[SourceT]:
         """Return examples as a structure and features; ValueError names the example for invalid input."""
 
-    def shortcut(self, X: Any) -> Shortcut | None:
+    def shortcut(self, X: object) -> Shortcut | None:
         """Return examples in a form that answers alone need, without constraints; None if this X has no such form."""
         return None
 
@@ -470,7 +469,7 @@ class Model(ABC, Generic[SourceT]):
         """Return the answer for example i of X, which the batch does not have."""
         return self.empty()
 
-    def encode(self, reading: Reading[SourceT], y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: Reading[SourceT], y: object) -> tuple[Labellings, Booleans]:
         """Return answers as labellings of the batch's examples, and which of them are possible."""
         raise NotImplementedError
 
@@ -489,7 +488,7 @@ class Model(ABC, Generic[SourceT]):
         """Return expected counts of slots, the examples' blocks concatenated, as probabilities in the user's terms."""
         raise NotImplementedError
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+    def score(self, X: object, y: Any, predicted: Any, sample_weight: Any) -> float:
         """Return how good predictions are, between 0 and 1: the share of examples with the right answer."""
         if len(y) != len(predicted):
             raise ValueError(f"X has {len(predicted)} examples but y has {len(y)}")
@@ -504,7 +503,7 @@ class Model(ABC, Generic[SourceT]):
 
     # inspection
 
-    def explain(self, reading: Reading[SourceT], *args: Any, **place: Any) -> Explanation | Any:
+    def explain(self, reading: Reading[SourceT], *args: Any, **place: Any) -> Any:
         """Return why the answer for the only example of a reading is what it is."""
         raise NotImplementedError
 

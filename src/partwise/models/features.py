@@ -136,7 +136,7 @@ class PairLayout:
         sizes = rows.num_attributes, n_columns, width
         return cls(RowLayout.observed(*sizes, rows.row_ptr, rows.attributes, columns, min_count), all_pairs=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         shape = (self.core.num_attributes, self.core.n_columns, self.core.width)
         if self.all_pairs:
             return PairLayout.every, shape

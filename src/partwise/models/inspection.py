@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from partwise.problem.result import Result
 from partwise.support.arrays import Floats, Ints
 
-Named = list[tuple[Any, float]]
+Named: TypeAlias = list[tuple[Any, float]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TopFeatures:
     """
 
     labels: dict[Any, Named]
-    transitions: dict[tuple[Any, ...], Named] = field(default_factory=dict)
+    transitions: dict[tuple[Hashable, ...], Named] = field(default_factory=dict)
 
     def groups(self, n_transitions: int = 12) -> dict[str, Named]:
         """Lists of (name, weight) by title, for a report; of transitions the largest ones."""
@@ -71,10 +71,10 @@ class Contribution:
     """
 
     kind: str
-    name: Any
+    name: Hashable
     position: int | None
-    best: Any
-    second: Any
+    best: Hashable
+    second: Hashable
     amount: float
 
 
@@ -135,7 +135,7 @@ def explanation(
     best: Any, second: Any, scores: tuple[float, float], found: list[Contribution], position: int | None = None
 ) -> Explanation:
     """Contributions of the same feature put together, the largest first."""
-    merged: dict[tuple[Any, ...], Contribution] = {}
+    merged: dict[tuple[Hashable, ...], Contribution] = {}
     for each in found:
         key = (each.kind, each.name, each.position, each.best, each.second)
         before = merged.get(key)
@@ -179,7 +179,7 @@ def without_certificate(result: Result, weights: Floats, counts: tuple[int, int,
     return replace(result, weights=weights, **unknown).noted(note)
 
 
-def largest(names: Any, ids: Ints, weights: Floats, n: int) -> Named:
+def largest(names: Callable[[int], Hashable], ids: Ints, weights: Floats, n: int) -> Named:
     """The n weights of the largest absolute values with the names of their ids, the largest first."""
     some = np.flatnonzero(weights)
     if len(some) > n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
@@ -36,7 +36,7 @@ class Targets(Sequences):
     """Labels as users give them, in the order of the sequences; flattened once."""
 
     @classmethod
-    def of(cls, X: Any, name: str = "y") -> Targets:
+    def of(cls, X: object, name: str = "y") -> Targets:
         """Return all of `X`: `CodedSequences`, or a list of label sequences."""
         if isinstance(X, CodedSequences):
             return CodedTargets(cast(Any, X), range(len(X)))
@@ -81,7 +81,7 @@ class Targets(Sequences):
         """Return indices into `classes` of all labels; -1 for a label that is not among them."""
         return encode_flat(self.flat, classes)
 
-    def _refuse(self, bad: Callable[[Any], bool], message: str) -> NoReturn:
+    def _refuse(self, bad: Callable[[object], bool], message: str) -> NoReturn:
         row = next(row for row, label in enumerate(self.flat) if bad(label))
         raise ValueError(f"y: {self.where(self.lengths('y'), row)}: {message.format(self.flat[row])}") from None
 
@@ -142,7 +142,7 @@ def label_array(plain: list[Any]) -> LabelArray:
     return object_array(plain)
 
 
-def encode_flat(flat: list[Any], classes: LabelArray) -> Ints:
+def encode_flat(flat: Sequence[Hashable], classes: LabelArray) -> Ints:
     """Return indices into `classes`; -1 for a label that is not among them."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     return np.fromiter(map(index.get, flat, repeat(-1)), dtype=np.int64, count=len(flat))
@@ -168,11 +168,11 @@ def split(values: Any, lengths: Ints) -> list[Any]:
     return [values[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
 
 
-def _missing(label: Any) -> bool:
+def _missing(label: object) -> bool:
     return label is None or bool(label != label)  # NaN alone differs from itself
 
 
-def _unhashable(label: Any) -> bool:
+def _unhashable(label: object) -> bool:
     try:
         hash(label)
     except TypeError:
@@ -202,7 +202,7 @@ def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
         )
 
 
-def check_table(X: Any, y: Any) -> None:
+def check_table(X: object, y: object) -> None:
     """Raise TooLarge at once for more weights of (column, label) than fit: sorting very many labels takes seconds.
 
     X: a matrix, or a list of items, whose different names are counted in the first rows alone.
@@ -219,7 +219,7 @@ def check_table(X: Any, y: Any) -> None:
     check_weights(n_labels * n_columns, f"{n_columns:,} features or more, {n_labels:,} classes")
 
 
-def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
+def node_labels(trees: Iterable[object]) -> Iterator[Hashable]:
     """Yield the first entries of all tuples within tuples."""
     left = [iter(trees)]
     while left:
@@ -232,7 +232,7 @@ def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
             left.pop()
 
 
-def given_labels(X: Any, y: Any) -> Iterator[str]:
+def given_labels(X: object, y: object) -> Iterator[str]:
     """Yield labels of the nodes of trees as they are given, in y or in X."""
     given = X if y is None else y
     return (label for label in node_labels(given if isinstance(given, list) else ()) if isinstance(label, str))
@@ -269,7 +269,7 @@ def warn_of_long_segments(lengths: Ints, max_length: int, n_types: int) -> None:
 
 
 def with_class_weight(
-    class_weight: Any, y: LabelArray, weight: Floats | None, classes: LabelArray | None = None
+    class_weight: object, y: LabelArray, weight: Floats | None, classes: LabelArray | None = None
 ) -> Floats | None:
     """Return row weights times the weights of their labels; classes: all labels, if y may have only some of them."""
     if class_weight is None:
@@ -282,7 +282,7 @@ def with_class_weight(
 
 
 def sequence_weights(
-    class_weight: Any, targets: Targets, weight: Floats | None, classes: LabelArray | None = None
+    class_weight: object, targets: Targets, weight: Floats | None, classes: LabelArray | None = None
 ) -> Floats:
     """Return weights of sequences: each is multiplied by the mean of the weights of its labels.
 
@@ -301,7 +301,7 @@ def sequence_weights(
     return rows * np.where(lengths > 0, totals, 1.0)
 
 
-def _factors_of(class_weight: Any, labels: Ints, weights: Floats, known: LabelArray, given: bool) -> Floats:
+def _factors_of(class_weight: object, labels: Ints, weights: Floats, known: LabelArray, given: bool) -> Floats:
     """Return the factor of each label; given: whether the user named all labels, as for `partial_fit`."""
     if given and isinstance(class_weight, str):
         raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
@@ -309,7 +309,7 @@ def _factors_of(class_weight: Any, labels: Ints, weights: Floats, known: LabelAr
     return label_factors(class_weight, known, sums)[labels]
 
 
-def label_factors(class_weight: Any, seen: LabelArray, sums: Floats) -> Floats:
+def label_factors(class_weight: object, seen: LabelArray, sums: Floats) -> Floats:
     """Return what the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
 
     ValueError for an invalid class_weight, or one that leaves no row.

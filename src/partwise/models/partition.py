@@ -27,7 +27,7 @@ class Partitioner(ABC):
     """Learns the model that made it. Blocks come in the same order in both passes."""
 
     @abstractmethod
-    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         """The first pass. A block has examples of positive weight."""
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Partitioner(ABC):
         """Labels and vocabulary are known."""
 
     @abstractmethod
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables | None:
+    def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables | None:
         """The second pass: the block's examples of positive weight, if it has any."""
 
     @abstractmethod

@@ -41,7 +41,7 @@ class Sequences:
     numbers: Sequence[int]
 
     @classmethod
-    def of(cls, X: Any, name: str = "X") -> Sequences:
+    def of(cls, X: object, name: str = "X") -> Sequences:
         """Return all of `X`, a list (or other sized iterable) of sequences; itself if it is one of these."""
         if isinstance(X, Sequences):
             return X
@@ -122,7 +122,7 @@ class Reader(ABC):
         """Number of attributes it knows."""
 
     @abstractmethod
-    def sequences(self, X: Any) -> Sequences:
+    def sequences(self, X: object) -> Sequences:
         """Return sequences of the form that it reads."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Reader(ABC):
         """Return the name of one attribute: for large vocabularies quicker than `names`."""
 
     @abstractmethod
-    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
+    def pick(self, chosen: str | Iterable[object], what: str = "transition_features") -> Booleans:
         """Return which attributes `transition_features`, or another parameter, names: "all" or a list."""
 
     def edge_attributes(self) -> Booleans | None:
@@ -152,7 +152,7 @@ class Reader(ABC):
         """Return which of these have no weights for labels alone, if there are any."""
         return self.edge_attributes()
 
-    def edge_ids(self, chosen: Any) -> Ints | None:
+    def edge_ids(self, chosen: object) -> Ints | None:
         """Return attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.
 
         chosen: `transition_features`, or None. Attributes that are about pairs of labels are edge attributes anyway.
@@ -162,7 +162,9 @@ class Reader(ABC):
             return None
         if chosen is not None and not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
             raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
-        picked = np.zeros(self.n_attributes, dtype=bool) if chosen is None else self.pick(chosen)
+        picked = np.zeros(self.n_attributes, dtype=bool)
+        if isinstance(chosen, Iterable):
+            picked = self.pick(chosen)
         if given is not None:
             picked |= given
         return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
@@ -211,9 +213,10 @@ class VocabularyReader(Reader):
     def name(self, attribute: int) -> str:
         return self.known[attribute]
 
-    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
-        prefixes = ("",) if isinstance(chosen, str) else tuple(chosen)
-        if not all(isinstance(prefix, str) for prefix in prefixes):
+    def pick(self, chosen: str | Iterable[object], what: str = "transition_features") -> Booleans:
+        given = ("",) if isinstance(chosen, str) else tuple(chosen)
+        prefixes = [prefix for prefix in given if isinstance(prefix, str)]
+        if len(prefixes) < len(given):
             raise ValueError(f"{what} must be prefixes of attribute names, got {chosen!r}")
         return self.known.starts_with(prefixes).astype(bool)
 
@@ -260,7 +263,7 @@ class NameReader(VocabularyReader):
     def joins_otherwise(self, separator: str) -> bool:
         return self.joined and self.separator != separator
 
-    def sequences(self, X: Any) -> Sequences:
+    def sequences(self, X: object) -> Sequences:
         sequences = Sequences.of(X)
         if input_form(sequences) not in ("names", "none"):
             raise ValueError(f"X: {sequences.one}s must be lists of attribute names or dicts, as in fit")
@@ -270,7 +273,7 @@ class NameReader(VocabularyReader):
         return type(self)(vocabulary, self.separator, self.joined)
 
     def to_parts(self) -> ModelParts:
-        settings: dict[str, Any] = {} if self.separator == "=" else {"separator": self.separator}
+        settings: dict[str, object] = {} if self.separator == "=" else {"separator": self.separator}
         settings |= {"joined": True} if self.joined else {}
         return ModelParts(self.kind, settings, {"bytes": self.known.bytes, "offsets": self.known.offsets})
 
@@ -295,7 +298,7 @@ class NameReader(VocabularyReader):
         return Rows(lengths, size, Attributes(pointers(counts), ids, size, values), (unknown, len(ids)))
 
     def _read_slowly(
-        self, sequences: Sequences, lengths: Ints, tokens: list[Any], min_count: int
+        self, sequences: Sequences, lengths: Ints, tokens: list[object], min_count: int
     ) -> tuple[Ints, Ints, Floats | None]:
         """Return how many attributes each token has, their ids and values; learn the vocabulary if there is none."""
         counts, names, values = _named_values(sequences, lengths, tokens, self.separator)
@@ -316,7 +319,7 @@ class NameReader(VocabularyReader):
 
 
 def _named_values(
-    sequences: Sequences, lengths: Ints, tokens: list[Any], separator: str
+    sequences: Sequences, lengths: Ints, tokens: list[object], separator: str
 ) -> tuple[Ints, list[str], Floats | None]:
     """Return how many attributes each item has, their names and values; zeros are left out."""
     counts = np.empty(len(tokens), dtype=np.int64)
@@ -346,7 +349,7 @@ def _named_values(
     return counts, names, None if (array == 1.0).all() else array
 
 
-def add_names(prefix: str, token: Iterable[Any], names: list[str], values: list[float]) -> None:
+def add_names(prefix: str, token: Iterable[str], names: list[str], values: list[float]) -> None:
     """Append names of value 1."""
     # sets have no order of their own: sorted, so that vocabularies do not depend on string hashing
     for name in sorted(token) if isinstance(token, (set, frozenset)) else token:
@@ -389,7 +392,7 @@ class ColumnReader(Reader):
     def n_attributes(self) -> int:
         return self.n_features or 0
 
-    def sequences(self, X: Any) -> Sequences:
+    def sequences(self, X: object) -> Sequences:
         sequences = Sequences.of(X)
         if input_form(sequences) not in ("dense", "sparse", "none"):
             raise ValueError(f"X: {sequences.one}s must be 2-D arrays of numbers or sparse matrices, as in fit")
@@ -436,7 +439,7 @@ class ColumnReader(Reader):
     def name(self, attribute: int) -> int:
         return int(attribute)
 
-    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
+    def pick(self, chosen: str | Iterable[object], what: str = "transition_features") -> Booleans:
         picked = np.full(self.n_attributes, isinstance(chosen, str))
         for column in () if isinstance(chosen, str) else chosen:
             if not isinstance(column, (int, np.integer)) or not 0 <= column < self.n_attributes:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from partwise.models.inspection import (
     Explanation,
     Named,
     TopFeatures,
+    by_size,
     choose_kept,
     counts_of,
     explanation,
@@ -610,12 +612,11 @@ class SegmentModel(SequenceModel):
             label, rows = self.types.name(b), list[tuple[Any, float]]()
             for name, (attributes, types, weights) in tables.items():
                 own = types == b
-                best = largest(lambda k, name=name: self.attribute_name(name, k), attributes[own], weights[own], n)
+                best = largest(partial(self.attribute_name, name), attributes[own], weights[own], n)
                 rows += [(f"{TABLES[name][0]}{attribute}", weight) for attribute, weight in best]
             rows += [(f"length {d}", weight) for (d, name), weight in lengths.items() if name == label and weight]
             found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
-        pairs = {pair: [(None, weight)] for pair, weight in self.transition_features().items() if weight}
-        return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+        return TopFeatures(found, by_size(self.top_transitions(n)))
 
     def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
         """What each feature adds to the best segmentation, less what it adds to the other one of `contrast`."""

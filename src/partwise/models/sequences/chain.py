@@ -53,7 +53,7 @@ class ChainBase(SequenceModel):
     #: Which tied transitions have a weight, (n_labels * width,); None if transitions depend on observations.
     transition_mask: Bytes | None = None
 
-    def __init__(self, *, transitions: str, transition_features: Any, ends: bool, **shared: Any) -> None:
+    def __init__(self, *, transitions: str, transition_features: object, ends: bool, **shared: Any) -> None:
         self.transitions = transitions
         self.chosen = transition_features
         self.ends = bool(ends)
@@ -259,7 +259,7 @@ class ChainModel(ChainBase):
             self.ends, None if rule is None else rule.as_bytes, weights,
         )  # fmt: skip
 
-    def shortcut(self, X: Any) -> ChainShortcut | None:
+    def shortcut(self, X: object) -> ChainShortcut | None:
         chain = None if X is None else self.named_chain()
         rows = None if chain is None else chain.read(X)
         return None if chain is None or rows is None else ChainShortcut(chain, self.classes.tolist(), rows)

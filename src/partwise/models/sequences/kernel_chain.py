@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class KernelChainModel(ChainBase):
     training: KernelFeatures
     support: KernelFeatures
 
-    def __init__(self, *, kernel: Any, gamma: float | None, kernel_options: Any, **shared: Any) -> None:
+    def __init__(self, *, kernel: Any, gamma: float | None, kernel_options: object, **shared: Any) -> None:
         if kernel_options is not None and not isinstance(kernel_options, dict):
             raise ValueError(f"kernel_options must be a dict, got {kernel_options!r}")
         self.kernel, self.gamma, self.kernel_options = kernel, gamma, dict(kernel_options or {})
@@ -129,7 +129,7 @@ class KernelChainModel(ChainBase):
     def without_zeros(self) -> KernelChainModel:
         return self  # `with_weights` has left them out
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A pickle predicts and needs the support alone.
         return {**vars(self), "training": self.support}
 
@@ -223,7 +223,7 @@ def _read_kernel(parts: ModelParts, n_attributes: int, *shape: int) -> tuple[Par
     return Part(_checked(kernel), found, places=places), weights
 
 
-def _checked(kernel: Any) -> Any:
+def _checked(kernel: Any) -> KernelLike:
     if not hasattr(kernel, "core") or any(getattr(kernel, item.name) is None for item in fields(kernel)):
         raise ModelFormatError("has a kernel without all its parameters")
-    return kernel
+    return cast(KernelLike, kernel)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from partwise.features.presets import preset_for
 from partwise.features.template import Template
@@ -22,6 +22,7 @@ from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, by_size, explanation, largest
 from partwise.models.labels import (
+    LabelArray,
     LabelSequence,
     Targets,
     all_labels,
@@ -93,7 +94,7 @@ class SequenceModel(Model[SequenceSource]):
     #: Whether answers can be told to keep to the scheme of chunk labels; segments do so by themselves.
     ruled: ClassVar[bool] = False
 
-    classes: NDArray[Any]
+    classes: LabelArray
     reader: Reader
     label_scheme: str | None = None
 
@@ -104,8 +105,8 @@ class SequenceModel(Model[SequenceSource]):
         features: str,
         min_count: int,
         legal: bool | str = "auto",
-        cost: Any = None,
-        class_weight: Any = None,
+        cost: object = None,
+        class_weight: object = None,
     ) -> None:
         self.class_weight = class_weight
         if class_weight is not None:
@@ -141,7 +142,7 @@ class SequenceModel(Model[SequenceSource]):
 
     # training
 
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+    def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight, training.classes)
         self.use_labels(all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
@@ -160,12 +161,12 @@ class SequenceModel(Model[SequenceSource]):
         learnt = self._learn_features(rows, labels, weight, training)
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
 
-    def cost_labels(self) -> list[Any]:
+    def cost_labels(self) -> LabelSequence:
         """What costs are given for."""
         labels: list[Hashable] = self.classes.tolist()
         return labels
 
-    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+    def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         # training knows no rule about neighbouring labels
         free = self.with_options(legal=False) if self.ruled else self
         if self.class_weight is not None:
@@ -175,7 +176,7 @@ class SequenceModel(Model[SequenceSource]):
         return super(SequenceModel, free).further(X, y, sample_weight, n_jobs)
 
     def training_sequences(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+        self, X: object, y: object, sample_weight: object, classes: ArrayLike | None = None
     ) -> tuple[Sequences, Targets, Floats | None, int]:
         """Sequences to learn from, their labels and weights, and how many sequences there are in all.
 
@@ -212,7 +213,7 @@ class SequenceModel(Model[SequenceSource]):
         self.check_attributes()
         return rows if self.reader.named or self.dense else rows.compact()
 
-    def use_labels(self, classes: NDArray[Any]) -> None:
+    def use_labels(self, classes: LabelArray) -> None:
         """Label positions by these; ValueError if there is no choice among them, or too much of it."""
         self.classes = classes
         if len(classes) < 2:
@@ -269,7 +270,7 @@ class SequenceModel(Model[SequenceSource]):
     def batch(self, rows: Rows) -> Batch:
         """Structure and features of rows for a single look at each; no sequence is without rows."""
 
-    def read(self, X: Any, n_jobs: int = 1) -> SequenceReading:
+    def read(self, X: object, n_jobs: int = 1) -> SequenceReading:
         sequences = self.reader.sequences(X)
         rows = self.reader.read(sequences, n_jobs=n_jobs)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
@@ -319,7 +320,7 @@ class SequenceModel(Model[SequenceSource]):
         labels = self.labels_of(reading, which, labellings)
         return label_lists(labels, self.classes, reading.source.rows.lengths[which])
 
-    def encode(self, reading: SequenceReading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: SequenceReading, y: object) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
         labels = Targets.of(y).check(lengths).encode(self.classes)
         possible = np.ones(reading.batch.n_examples, dtype=bool)
@@ -329,7 +330,7 @@ class SequenceModel(Model[SequenceSource]):
             possible &= reading.source.rule.allows(known, reading.source.rows.lengths)
         return Labellings(*self._structure(reading).encode(known)), possible
 
-    def constrain(self, reading: SequenceReading, allowed: Any = None, allowed_transitions: Any = None) -> None:
+    def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
         """`allowed` and `allowed_transitions` of `SequenceTagger`."""
         n_labels, structure = self.n_labels, self._structure(reading)
         rule = transition_rule(allowed_transitions, self.classes)
@@ -364,7 +365,7 @@ class SequenceModel(Model[SequenceSource]):
         """Dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
         return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
-    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+    def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Share of positions with the right label; a label that was not in the training data is an error."""
         found = Targets.of(predicted)
         lengths = found.lengths()
@@ -382,7 +383,7 @@ class SequenceModel(Model[SequenceSource]):
     # inspection
 
     def contrast(
-        self, reading: SequenceReading, position: Any = None, label: Any = None, against: Any = None
+        self, reading: SequenceReading, position: int | None = None, label: Hashable = None, against: Hashable = None
     ) -> tuple[Found, Found]:
         """Return two labellings of a reading's only sequence to tell apart.
 
@@ -433,7 +434,7 @@ class SequenceModel(Model[SequenceSource]):
         labellings = Labellings.of([(slots, counts) for _, slots, counts in found])
         return self.labels_of(reading, np.zeros(len(found), dtype=np.int64), labellings).reshape(len(found), -1)
 
-    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Any) -> Explanation:
+    def explain(self, reading: SequenceReading, position: int | None = None, *asked: Hashable) -> Explanation:
         """Return the features that make the best labelling of a sequence better than the second-best one."""
         found = self.contrast(reading, position, *asked)
         one, two = self.label_rows(reading, found)

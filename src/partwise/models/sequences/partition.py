@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,19 +22,20 @@ from partwise.support.arrays import Floats, Ints
 if TYPE_CHECKING:
     from partwise.models.sequences.chain import ChainModel, SecondOrderModel
     from partwise.models.sequences.maxent_chain import MaxentChainModel
+    from partwise.models.sequences.model import SequenceModel
 
 
 class SequencePartitioner(Partitioner):
     """Learns a `SequenceModel`; subclasses choose its features."""
 
-    model: Any
+    model: SequenceModel
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: SequenceModel) -> None:
         self.model = model
-        self._labels: set[Any] = set()
+        self._labels: set[Hashable] = set()
         self._attributes = AttributeCounts()
 
-    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
         self._labels.update(targets.classes().tolist())
         check_distinct(self._labels)
@@ -50,7 +52,7 @@ class SequencePartitioner(Partitioner):
         model.check_attributes()
         self.begin()
 
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables:
+    def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
         model = self.model
         _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
         if model.label_scheme is not None:
@@ -62,7 +64,7 @@ class SequencePartitioner(Partitioner):
         return EncodedRows(rows, labels, weight)
 
     def _looked_at(
-        self, X: Any, y: Any, sample_weight: Any, n_jobs: int, classes: NDArray[Any]
+        self, X: object, y: object, sample_weight: object, n_jobs: int, classes: NDArray[Any]
     ) -> tuple[Sequences, Rows, Ints, Floats | None]:
         """Sequences of the second pass, their rows, labels by number and weights; ChangedData if they are others."""
         model = self.model

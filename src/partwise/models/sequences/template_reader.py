@@ -23,7 +23,7 @@ class TextSequences(Sequences):
     """Sequences that are rows of a table of strings."""
 
     @classmethod
-    def of(cls, X: Any, name: str = "X") -> TextSequences:
+    def of(cls, X: object, name: str = "X") -> TextSequences:
         """All of `X`: `Sentences`, or a list of sentences."""
         if isinstance(X, Sentences):
             return cls(cast(Any, X), range(len(X)))
@@ -58,7 +58,7 @@ def _dialect(parts: ModelParts) -> str:
     return dialect
 
 
-def get_template(template: Any) -> Template:
+def get_template(template: object) -> Template:
     """A template by name, or itself."""
     if isinstance(template, Template):
         return template
@@ -105,7 +105,7 @@ class TemplateReader(VocabularyReader):
     def plain_transitions(self) -> bool:
         return self.template.transitions
 
-    def sequences(self, X: Any) -> TextSequences:
+    def sequences(self, X: object) -> TextSequences:
         return TextSequences.of(X)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> TemplateReader:
