@@ -20,7 +20,6 @@ from partwise.features import Attributes, Vocabulary
 from partwise.features.rows import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
-from partwise.model_files.names import read_vocabulary
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
@@ -280,7 +279,7 @@ class NameReader(VocabularyReader):
     @classmethod
     def from_parts(cls, parts: ModelParts) -> Self:
         separator = parts.text("separator") if parts.has("separator") else "="
-        return cls(read_vocabulary(parts), separator, parts.has("joined") and parts.flag("joined"))
+        return cls(parts.vocabulary(), separator, parts.has("joined") and parts.flag("joined"))
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """Return the rows of all positions; names that are not in the vocabulary have the id -1, which is ignored."""
