@@ -1,7 +1,7 @@
 """partwise inside other libraries: spaCy, MLflow, skops. Each module needs its library (extra of the same name)."""
 
-import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from partwise.model_files import load
@@ -10,18 +10,19 @@ __all__ = ["model_from_bytes", "model_to_bytes"]
 
 
 def model_to_bytes(model: Any) -> bytes:
-    """The model file of a fitted estimator, as bytes."""
+    """Return the model file of a fitted estimator, as bytes."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.pw")
+        path = Path(folder, "model.pw")
         model.save(path)
-        with open(path, "rb") as file:
-            return file.read()
+        return path.read_bytes()
 
 
 def model_from_bytes(data: bytes) -> Any:
-    """The inverse: as `partwise.load`, nothing in it is executed; ModelFormatError if it is damaged."""
+    """Return the estimator of a model file's bytes; as for `partwise.load`, nothing in them is executed.
+
+    ModelFormatError if they are damaged.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.pw")
-        with open(path, "wb") as file:
-            file.write(data)
+        path = Path(folder, "model.pw")
+        path.write_bytes(data)
         return load(path)

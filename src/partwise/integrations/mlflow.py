@@ -22,7 +22,7 @@ import numpy as np
 try:
     from mlflow import pyfunc
     from mlflow.models import Model
-    from mlflow.models.model import MLMODEL_FILE_NAME
+    from mlflow.models.model import MLMODEL_FILE_NAME, ModelInfo
     from mlflow.models.utils import _save_example
     from mlflow.tracking.artifact_utils import _download_artifact_from_uri
     from mlflow.utils.environment import (
@@ -50,26 +50,28 @@ from partwise.model_files import ModelFormatError, kind_of
 __all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
 
 FLAVOR_NAME = "partwise"
+#: A fitted estimator of partwise, or a `ConlluPipeline` of some.
+Estimator = Any
 _MODEL_FILE = "model.pw"
 
 
 def get_default_pip_requirements() -> list[str]:
-    """What an environment needs to load models."""
+    """Return what an environment needs to load models."""
     return ["partwise" if "unknown" in __version__ else f"partwise=={__version__}"]
 
 
 def save_model(
-    model: Any,
+    model: Estimator,
     path: str | os.PathLike[str],
     *,
-    conda_env: Any = None,
+    conda_env: object = None,
     code_paths: list[str] | None = None,
-    mlflow_model: Any = None,
-    signature: Any = None,
-    input_example: Any = None,
-    pip_requirements: Any = None,
-    extra_pip_requirements: Any = None,
-    metadata: dict[str, Any] | None = None,
+    mlflow_model: Model | None = None,
+    signature: object = None,
+    input_example: object = None,
+    pip_requirements: object = None,
+    extra_pip_requirements: object = None,
+    metadata: dict[str, object] | None = None,
     pyfunc_predict_fn: str = "predict",
 ) -> None:
     """Save a fitted estimator to a folder as an MLflow model.
@@ -136,7 +138,9 @@ def save_model(
     _PythonEnv.current().to_yaml(str(folder / _PYTHON_ENV_FILE_NAME))
 
 
-def log_model(model: Any, name: str = "model", *, registered_model_name: str | None = None, **options: Any) -> Any:
+def log_model(
+    model: Estimator, name: str = "model", *, registered_model_name: str | None = None, **options: object
+) -> ModelInfo:
     """Log a fitted estimator as an artifact of the current run; options are those of `save_model`.
 
     Returns
@@ -153,8 +157,8 @@ def log_model(model: Any, name: str = "model", *, registered_model_name: str | N
     )
 
 
-def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """The estimator that was saved or logged; nothing in the folder is executed, and no file outside of it is read."""
+def load_model(model_uri: str, dst_path: str | None = None) -> Estimator:
+    """Return the estimator that was saved or logged; nothing is executed, no file outside of the folder is read."""
     folder = _download_artifact_from_uri(artifact_uri=model_uri, output_path=dst_path)
     name = _get_flavor_configuration(folder, FLAVOR_NAME).get("data")
     if not isinstance(name, str) or name in ("", "..") or os.path.basename(name) != name:
@@ -165,22 +169,22 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 class _PyFunc:
     """What `mlflow.pyfunc.load_model` works with."""
 
-    def __init__(self, model: Any, method: str) -> None:
+    def __init__(self, model: Estimator, method: str) -> None:
         self.model = model
         self.method = method
 
-    def get_raw_model(self) -> Any:
-        """The estimator."""
+    def get_raw_model(self) -> Estimator:
+        """Return the estimator."""
         return self.model
 
-    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
-        """Answers to examples as the estimator takes them; frames and arrays are taken apart first."""
+    def predict(self, model_input: object, params: dict[str, object] | None = None) -> object:
+        """Return answers to examples as the estimator takes them; frames and arrays are taken apart first."""
         found = getattr(self.model, self.method)(_examples(model_input, kind_of(self.model)))
         return ["".join(each.lines) for each in found] if isinstance(self.model, ConlluPipeline) else found
 
 
-def _examples(given: Any, kind: str) -> Any:
-    """X of an estimator: rows of a frame for classifiers, the only column of a frame for models of structures."""
+def _examples(given: Any, kind: str) -> object:
+    """Return X of an estimator: rows of a frame for classifiers, the only column of a frame for structures."""
     columns = getattr(given, "columns", None)
     if columns is None:
         return given.tolist() if isinstance(given, np.ndarray) and given.dtype == object else given
@@ -202,11 +206,11 @@ def _load_pyfunc(path: str) -> _PyFunc:
     return _PyFunc(model, method)
 
 
-def _check(model: Any, method: Any) -> None:
+def _check(model: Estimator, method: object) -> None:
     if not hasattr(model, "result_") and not isinstance(model, ConlluPipeline):
         raise ValueError(f"{type(model).__name__} is no fitted estimator of partwise")
     kind_of(model)  # ValueError if there are no files for it
     # What answers, and nothing that would write or train.
-    answers = isinstance(method, str) and method.startswith(("predict", "decision_function", "annotate"))
-    if not answers or not callable(getattr(model, method, None)):
+    known = isinstance(method, str) and method.startswith(("predict", "decision_function", "annotate"))
+    if not known or not callable(getattr(model, str(method), None)):
         raise ValueError(f"{type(model).__name__} has no method {method!r} that predicts")

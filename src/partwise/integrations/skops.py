@@ -45,10 +45,10 @@ class Packed:
     def __repr__(self) -> str:
         return f"Packed({self.estimator!r})"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"model": model_to_bytes(self.estimator)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: object) -> None:
         data = state.get("model") if isinstance(state, dict) else None
         if not isinstance(data, bytes | bytearray):  # bytes() of a number would be that many
             raise ModelFormatError("a packed estimator has no model file in it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsFloat, Union
 
 from partwise.models.readers import TOO_DEEP
 from partwise.problem.calls import PackedItems
@@ -12,8 +12,8 @@ from partwise.problem.calls import PackedItems
 Item = tuple[list[str], list[float]]
 
 
-def text_of(value: Any) -> str:
-    """A string, or the UTF-8 of one; TypeError for anything else."""
+def text_of(value: object) -> str:
+    """Return a string, or the UTF-8 of one; TypeError for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -39,7 +39,7 @@ def _add(given: Any, prefix: str, names: list[str], values: list[float]) -> None
             values.append(_number(name, value))
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: SupportsFloat) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -47,8 +47,8 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"attribute {name!r} has the value {value!r}: values are {kinds}") from None
 
 
-def _item_of(given: Any, number: int) -> Item:
-    """An item in any of the forms; `number` is its place in the sequence."""
+def _item_of(given: object, number: int) -> Item:
+    """Return an item that may have any of the forms; `number` is its place in the sequence."""
     if isinstance(given, (str, bytes)):
         raise ValueError(f"item {number}: an item is a dict or a list of names, not the string {given!r}")
     names: list[str] = []
@@ -62,27 +62,29 @@ def _item_of(given: Any, number: int) -> Item:
     return names, values
 
 
-def sequence_of(given: Any) -> list[Item]:
-    """A sequence of items, or those of an `ItemSequence`."""
-    return given.packed.lists() if isinstance(given, ItemSequence) else _items_of(given)
+#: Items in any of their forms, or an `ItemSequence`.
+Items = Union[Iterable[object], "ItemSequence"]
 
 
-def _items_of(given: Iterable[Any]) -> list[Item]:
+def sequence_of(given: Items) -> list[Item]:
+    """Return a sequence of items, or those of an `ItemSequence`."""
+    if isinstance(given, ItemSequence):
+        return given.packed.lists()
     return [_item_of(each, number) for number, each in enumerate(given)]
 
 
-def packed_of(given: Any) -> PackedItems:
-    """A sequence of items in any of the forms, as the core keeps it."""
+def packed_of(given: Items) -> PackedItems:
+    """Return a sequence of items in any of the forms, as the core keeps it."""
     if isinstance(given, ItemSequence):
         return given.packed
     items = list(given)
     # The core reads the usual forms; for others, and for what is wrong, there is Python.
     packed = PackedItems.read(items, ":")
-    return PackedItems.of_lists(_items_of(items)) if packed is None else packed
+    return PackedItems.of_lists(sequence_of(items)) if packed is None else packed
 
 
 def token_of(item: Item, strings: dict[str, str]) -> list[str] | dict[str, float]:
-    """An item as estimators take it: names, or a dict if there are values other than 1; repeated names are added up.
+    """Return an item as estimators take it: names, or a dict with values if any is not 1; repeated names add up.
 
     strings: every name once, however often it occurs. Values of 0, which change nothing, are left out.
     """
@@ -104,11 +106,11 @@ class ItemSequence:
     a nested dict, list or set has the name as prefix.
     """
 
-    def __init__(self, pyseq: Iterable[Any]) -> None:
+    def __init__(self, pyseq: Items) -> None:
         self.packed = packed_of(pyseq)
 
     def items(self) -> list[dict[str, float]]:
-        """The names and values of every item."""
+        """Return the names and values of every item."""
         return [dict(zip(*item, strict=True)) for item in self.packed.lists()]
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
+from partwise.compat.pycrfsuite.items import Items, ItemSequence, packed_of, text_of
 from partwise.io import atomic_write
 from partwise.model_files import foreign
 from partwise.model_files.container import opened
@@ -58,7 +58,7 @@ class ParsedDump:
 class _Set:
     """A sequence that was read, and its sums once they were asked for."""
 
-    rows: Any
+    rows: object
     sums: tuple[list[list[float]], float] | None = None
     marginals: list[dict[str, float]] | None = None
 
@@ -69,7 +69,7 @@ class _OneLabel:
     def __init__(self, labels: list[str]) -> None:
         self._labels = labels
 
-    def read(self, sequences: Sequence[Any]) -> list[int]:
+    def read(self, sequences: Sequence[Items]) -> list[int]:
         return [len(packed_of(xseq)) for xseq in sequences]
 
     def best(self, lengths: list[int]) -> list[list[str]]:
@@ -106,7 +106,7 @@ class Tagger:
         """Open a model from the bytes of its file."""
         return self._use(value, None)
 
-    def _use(self, data: bytes, name: Any) -> contextlib.closing[Tagger]:
+    def _use(self, data: bytes, name: str | os.PathLike[str] | None) -> contextlib.closing[Tagger]:
         try:
             chain = crfsuite.parse(data)
             # With fewer than two labels there is nothing to choose.
@@ -131,11 +131,11 @@ class Tagger:
         self._opened()
         return [] if self._chain is None else list(self._chain.labels)
 
-    def set(self, xseq: Any) -> None:
+    def set(self, xseq: Items) -> None:
         """Give the sequence that `tag`, `probability` and `marginal` are about."""
         self._set = _Set(self._read([xseq], self._opened()))
 
-    def tag(self, xseq: Any = None) -> list[str]:
+    def tag(self, xseq: Items | None = None) -> list[str]:
         """Return the best labels of a sequence, by default of the one that was set."""
         calls = self._opened()
         current = self._current() if xseq is None else _Set(self._read([xseq], calls))
@@ -143,13 +143,13 @@ class Tagger:
         answer: list[str] = calls.best(current.rows)[0]
         return answer
 
-    def tag_many(self, X: Sequence[Any]) -> list[list[str]]:
+    def tag_many(self, X: Sequence[Items]) -> list[list[str]]:
         """Return the best labels of many sequences, at once; the one that was set stays."""
         calls = self._opened()
         answers: list[list[str]] = calls.best(self._read(X, calls))
         return answers
 
-    def marginals_of_many(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
+    def marginals_of_many(self, X: Sequence[Items]) -> list[list[dict[str, float]]]:
         """Return the probabilities of labels at all items of many sequences, at once."""
         calls = self._opened()
         return label_dicts(calls.sums(self._read(X, calls))[0], list(self._labels))
@@ -178,7 +178,7 @@ class Tagger:
             raise ValueError(f"the model has no label {y!r}")
         raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
 
-    def _read(self, X: Sequence[Any], calls: Any) -> Any:
+    def _read(self, X: Sequence[Items], calls: Any) -> Any:
         """Sequences for calls; what the core does not read is brought into its form (bytes, nested sets, ...)."""
         sequences = [xseq.packed if isinstance(xseq, ItemSequence) else xseq for xseq in X]
         rows = calls.read(sequences)

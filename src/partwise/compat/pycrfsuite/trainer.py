@@ -16,7 +16,7 @@ import numpy as np
 from partwise import ConvergenceWarning, SequenceTagger
 from partwise.callbacks import Session, TrainingCallback
 from partwise.compat.pycrfsuite._logparser import TrainLogParser
-from partwise.compat.pycrfsuite.items import sequence_of, text_of, token_of
+from partwise.compat.pycrfsuite.items import Items, sequence_of, text_of, token_of
 from partwise.estimators.parameters import penalty_parameters
 from partwise.model_files.foreign import crfsuite
 from partwise.model_files.foreign.linear_chain import LinearChain, names_of
@@ -179,7 +179,7 @@ class BaseTrainer:
         if self.verbose:
             print(message, end="")  # noqa: T201
 
-    def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
+    def append(self, xseq: Items, yseq: Sequence[str], group: int = 0) -> None:
         """Add a sequence of items with its labels; `group` is for `train(holdout=...)`."""
         items = [token_of(item, self._strings) for item in sequence_of(xseq)]
         labels = [self._strings.setdefault(label, label) for label in map(text_of, yseq)]

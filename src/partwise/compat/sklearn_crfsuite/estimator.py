@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from partwise.compat import pycrfsuite
 from partwise.compat.pycrfsuite._logparser import TrainLogParser
+from partwise.compat.pycrfsuite.items import Items
 from partwise.compat.pycrfsuite.tagger import ParsedDump
 from partwise.compat.sklearn_crfsuite._fileresource import FileResource
 from partwise.compat.sklearn_crfsuite.metrics import flat_accuracy_score
@@ -141,7 +142,7 @@ class CRF(BaseEstimator):
         """The best labels of each sequence: an array of lists."""
         return object_array(self._fitted().tag_many(X))
 
-    def predict_single(self, xseq: object) -> list[str]:
+    def predict_single(self, xseq: Items) -> list[str]:
         """The best labels of one sequence."""
         return self._fitted().tag(xseq)
 
@@ -149,7 +150,7 @@ class CRF(BaseEstimator):
         """For each item of each sequence the probabilities of its labels: an array of lists."""
         return object_array(self._fitted().marginals_of_many(X))
 
-    def predict_marginals_single(self, xseq: object) -> list[dict[str, float]]:
+    def predict_marginals_single(self, xseq: Items) -> list[dict[str, float]]:
         """For each item of one sequence the probabilities of its labels."""
         return self._fitted().marginals_of_many([xseq])[0]
 

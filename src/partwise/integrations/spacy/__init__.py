@@ -12,14 +12,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 try:
     from spacy.language import Language
 except ImportError as error:
     raise ImportError("partwise.integrations.spacy needs spaCy: pip install 'partwise[spacy]'") from error
 
-from partwise.integrations.spacy.components import PartwiseNER, PartwiseParser, PartwiseTagger
+from partwise.integrations.spacy.components import Columns, Features, PartwiseNER, PartwiseParser, PartwiseTagger
 from partwise.integrations.spacy.docs import COLUMNS, sentences, token_columns, token_labels, trees
 
 __all__ = [
@@ -43,8 +41,10 @@ __all__ = [
     default_config={"model": None, "columns": None, "attribute": "auto", "features": None},
     default_score_weights={"tag_acc": 0.5, "pos_acc": 0.5},
 )
-def make_tagger(nlp: Language, name: str, model: Any, columns: Any, attribute: str, features: Any) -> PartwiseTagger:
-    """The component "partwise_tagger".
+def make_tagger(
+    nlp: Language, name: str, model: object, columns: Columns, attribute: str, features: Features
+) -> PartwiseTagger:
+    """Return the component "partwise_tagger".
 
     Config: `model`, a model file; `columns`, names of the columns that it reads (`token_columns`; by default those that
     it was trained on, if that was CoNLL-U, else the form); `attribute`, "tag" or "pos" (by default what the target of a
@@ -60,8 +60,8 @@ def make_tagger(nlp: Language, name: str, model: Any, columns: Any, attribute: s
     default_config={"model": None, "columns": None, "features": None},
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0},
 )
-def make_ner(nlp: Language, name: str, model: Any, columns: Any, features: Any) -> PartwiseNER:
-    """The component "partwise_ner"; config as of "partwise_tagger"."""
+def make_ner(nlp: Language, name: str, model: object, columns: Columns, features: Features) -> PartwiseNER:
+    """Return the component "partwise_ner"; config as of "partwise_tagger"."""
     return PartwiseNER(nlp, name, model, columns, features)
 
 
@@ -71,6 +71,6 @@ def make_ner(nlp: Language, name: str, model: Any, columns: Any, features: Any) 
     default_config={"model": None},
     default_score_weights={"dep_uas": 0.5, "dep_las": 0.5},
 )
-def make_parser(nlp: Language, name: str, model: Any) -> PartwiseParser:
-    """The component "partwise_parser"."""
+def make_parser(nlp: Language, name: str, model: object) -> PartwiseParser:
+    """Return the component "partwise_parser"."""
     return PartwiseParser(nlp, name, model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
 from spacy.util import minibatch, raise_error
 
 from partwise import load
@@ -23,6 +24,7 @@ from partwise.integrations import model_from_bytes, model_to_bytes
 from partwise.integrations.spacy.docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
 from partwise.io import atomic_write
 from partwise.metrics.chunks import chunk_spans
+from partwise.support.arrays import Ints
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
 UPOS = frozenset(
@@ -33,6 +35,14 @@ UPOS = frozenset(
 ANY_RELATION = "dep"
 #: What taggers of CoNLL-U set, by the names of their targets.
 TARGETS = {"upos": "pos", "xpos": "tag", "lemma-rule": "lemma", "feats": "morph"}
+
+
+#: A fitted estimator of partwise: which methods it must have is up to the component.
+Estimator = Any
+Columns = Sequence[str] | None
+#: Makes attributes of the tokens of a sentence.
+Features = Callable[[list[Token]], object] | None
+Scores = dict[str, object]
 
 
 class _Component(Pipe):
@@ -48,20 +58,19 @@ class _Component(Pipe):
     #: Options of it, which are saved with the model.
     options: tuple[str, ...] = ()
 
-    def __init__(self, nlp: Language, name: str, model: Any) -> None:
+    def __init__(self, nlp: Language, name: str, model: object = None) -> None:
         self.vocab = nlp.vocab
         self.name = name
         self._path: Path | None = None
-        self._model: Any = None
-        if model is not None and not isinstance(model, str | Path):
-            self.use(model)
-        elif model is not None:
+        self._model: Estimator | None = None
+        if isinstance(model, str | Path):
             self._path = Path(model)
-            if self._path.exists():
-                self.use(load(self._path))
+            model = load(self._path) if self._path.exists() else None
+        if model is not None:
+            self.use(model)
 
     @property
-    def estimator(self) -> Any:
+    def estimator(self) -> Estimator:
         """The fitted estimator."""
         if self._model is None:
             if self._path is None:
@@ -69,7 +78,7 @@ class _Component(Pipe):
             raise ValueError(f"{self.name}: there is no file {str(self._path)!r}")
         return self._model
 
-    def use(self, model: Any) -> None:
+    def use(self, model: Estimator) -> None:
         """Take another fitted model."""
         if not hasattr(model, self.needs) or not hasattr(model, "result_"):
             raise ValueError(f"{self.name} takes {self.kinds}, not {type(model).__name__}")
@@ -84,29 +93,24 @@ class _Component(Pipe):
         raise NotImplementedError
 
     def __call__(self, doc: Doc) -> Doc:
-        """One Doc, annotated in place."""
-        error_handler = self.get_error_handler()
-        try:
-            self.annotate([doc])
-        except Exception as error:
-            error_handler(self.name, self, [doc], error)
+        """Annotate one Doc in place."""
+        list(self._one_by_one([doc]))
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """A stream of Docs, predicted for in batches."""
-        error_handler = self.get_error_handler()
+        """Annotate a stream of Docs in batches."""
         for docs in minibatch(stream, size=batch_size):
             try:
                 self.annotate(docs)
             except Exception:
-                if error_handler is raise_error:
+                if self.get_error_handler() is raise_error:
                     raise
                 yield from self._one_by_one(docs)
             else:
                 yield from docs
 
     def _one_by_one(self, docs: Sequence[Doc]) -> Iterator[Doc]:
-        """Where a batch failed: those that do not fail alone, the others for the error handler."""
+        """Annotate each Doc alone; those that fail go to the error handler."""
         for doc in docs:
             try:
                 self.annotate([doc])
@@ -118,13 +122,12 @@ class _Component(Pipe):
     # saving
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Model file and options."""
-        settings = {option: getattr(self, option) for option in self.options}
-        packed: bytes = srsly.msgpack_dumps({"settings": settings, "model": model_to_bytes(self.estimator)})
+        """Return the model file and the options."""
+        packed: bytes = srsly.msgpack_dumps({"settings": self._settings(), "model": model_to_bytes(self.estimator)})
         return packed
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> _Component:
-        """The inverse; nothing in it is executed."""
+        """Take what was saved; nothing in it is executed."""
         found = srsly.msgpack_loads(data)
         packed = found.get("model") if isinstance(found, dict) else None
         if not isinstance(packed, bytes):
@@ -133,25 +136,28 @@ class _Component(Pipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """A folder with `model.pw` and `settings.json`."""
+        """Write a folder with `model.pw` and `settings.json`."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         self.estimator.save(folder / "model.pw")
         with atomic_write(folder / "settings.json", "w") as file:
-            file.write(srsly.json_dumps({option: getattr(self, option) for option in self.options}))
+            file.write(srsly.json_dumps(self._settings()))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> _Component:
-        """The inverse; nothing in it is executed."""
+        """Take what was saved; nothing in it is executed."""
         folder = Path(path)
         self._restore(srsly.read_json(folder / "settings.json"), load(folder / "model.pw"))
         return self
 
-    def _restore(self, settings: Any, model: Any) -> None:
-        missing = [name for name in self.options if not isinstance(settings, dict) or name not in settings]
-        if missing:
+    def _settings(self) -> dict[str, object]:
+        return {option: getattr(self, option) for option in self.options}
+
+    def _restore(self, settings: object, model: Estimator) -> None:
+        found = settings if isinstance(settings, dict) else {}
+        if missing := [name for name in self.options if name not in found]:
             raise ValueError(f"{self.name}: the settings lack {', '.join(missing)}")
         for option in self.options:
-            setattr(self, option, settings[option])
+            setattr(self, option, found[option])
         self.use(model)
 
 
@@ -162,7 +168,9 @@ class _Labels(_Component):
     needs = "predict_single"
     options: tuple[str, ...] = ("columns",)
 
-    def __init__(self, nlp: Language, name: str, model: Any, columns: Any, features: Any) -> None:
+    def __init__(
+        self, nlp: Language, name: str, model: object = None, columns: Columns = None, features: Features = None
+    ) -> None:
         self.columns = None if columns is None else list(columns)
         self.features = features
         super().__init__(nlp, name, model)
@@ -205,8 +213,8 @@ class _Labels(_Component):
         if self.names is not None and len(self.names) < needed:
             raise ValueError(f"{self.name}: the model reads {needed} columns, got {', '.join(self.names)}")
 
-    def read(self, words: list[list[Token]]) -> Any:
-        """Sentences as the model's input."""
+    def read(self, words: list[list[Token]]) -> object:
+        """Return sentences as the model's input."""
         if self.features is not None:
             return [self.features(sentence) for sentence in words]
         return columns_of(words, self.names or ("form",))
@@ -224,10 +232,10 @@ class PartwiseTagger(_Labels):
         self,
         nlp: Language,
         name: str,
-        model: Any = None,
-        columns: Any = None,
+        model: object = None,
+        columns: Columns = None,
         attribute: str = "auto",
-        features: Any = None,
+        features: Features = None,
     ) -> None:
         if attribute not in ("auto", "tag", "pos"):
             raise ValueError(f"{name}: attribute must be 'auto', 'tag' or 'pos', got {attribute!r}")
@@ -272,23 +280,20 @@ class PartwiseTagger(_Labels):
                     value = apply_lemma_rule(label, token.text) if target == "lemma" else str(label)
                     setattr(token, f"{target}_", value)
 
-    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
-        """Accuracy, for `nlp.evaluate`."""
+    def score(self, examples: Iterable[Example], **options: object) -> Scores:
+        """Return the accuracy, for `nlp.evaluate`."""
         getter = _morph_key if self.target == "morph" else getattr
-        found: dict[str, Any] = Scorer.score_token_attr(examples, self.target, getter=getter)
+        found: Scores = Scorer.score_token_attr(examples, self.target, getter=getter)
         return found
 
 
-def _morph_key(token: Token, attribute: str) -> Any:
-    """Features as a number, which scores compare."""
+def _morph_key(token: Token, attribute: str) -> object:
+    """Return the features as a number, which scores compare."""
     return token.morph.key
 
 
 class PartwiseNER(_Labels):
     """Sets `doc.ents` by a tagger of chunk labels (B-PER, ...) or a `SegmentTagger` (`partwise_ner`)."""
-
-    def __init__(self, nlp: Language, name: str, model: Any = None, columns: Any = None, features: Any = None) -> None:
-        super().__init__(nlp, name, model, columns, features)
 
     def _check(self) -> None:
         super()._check()
@@ -313,9 +318,9 @@ class PartwiseNER(_Labels):
         for doc in docs:
             doc.set_ents(found[id(doc)])
 
-    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
-        """Precision, recall and F1 of entities, for `nlp.evaluate`."""
-        found: dict[str, Any] = get_ner_prf(examples)
+    def score(self, examples: Iterable[Example], **options: object) -> Scores:
+        """Return precision, recall and F1 of entities, for `nlp.evaluate`."""
+        found: Scores = get_ner_prf(examples)
         return found
 
 
@@ -328,9 +333,6 @@ class PartwiseParser(_Component):
     kinds = "a DependencyParser"
     needs = "parse"
 
-    def __init__(self, nlp: Language, name: str, model: Any = None) -> None:
-        super().__init__(nlp, name, model)
-
     def annotate(self, docs: Sequence[Doc]) -> None:
         words = sentences(docs)
         answers = self.estimator.predict(columns_of(words, WORD)) if words else []
@@ -341,7 +343,7 @@ class PartwiseParser(_Component):
                 "that sets them before it, or expect wrong trees",
                 stacklevel=2,
             )
-        arcs: dict[int, tuple[Any, list[str]]] = {
+        arcs: dict[int, tuple[Ints, list[str]]] = {
             id(doc): (np.zeros(len(doc), dtype=np.int64), [""] * len(doc)) for doc in docs
         }
         for sentence, tree in zip(words, answers, strict=True):
@@ -353,14 +355,14 @@ class PartwiseParser(_Component):
         for doc in docs:
             _set_arcs(doc, *arcs[id(doc)])
 
-    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
-        """Attachment scores, for `nlp.evaluate`."""
-        found: dict[str, Any] = Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
+    def score(self, examples: Iterable[Example], **options: object) -> Scores:
+        """Return attachment scores, for `nlp.evaluate`."""
+        found: Scores = Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
         return found
 
 
-def _set_arcs(doc: Doc, heads: Any, relations: list[str]) -> None:
-    """Heads (distances to them) and relations of all tokens; spaces hang on the word before them, or on the first."""
+def _set_arcs(doc: Doc, heads: Ints, relations: list[str]) -> None:
+    """Set heads (distances to them) and relations; spaces hang on the word before them, or on the first word."""
     before = next((token.i for token in doc if not token.is_space), 0)
     for token in doc:
         if token.is_space:
