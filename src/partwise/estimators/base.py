@@ -745,8 +745,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     @property
     def weights_(self) -> Floats:
         """All weights, as a solver has them."""
-        check_is_fitted(self)
-        return self._model.weights
+        return self._fitted().weights
 
     @property
     def coef_(self) -> Floats:

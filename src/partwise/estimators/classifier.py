@@ -141,13 +141,11 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     @property
     def takes_items_(self) -> bool:
         """Whether rows are dicts or lists of strings."""
-        check_is_fitted(self)
         return self._fitted().reader is not None
 
     @property
     def attributes_(self) -> list[str] | None:
         """What the features are called, in the order of the columns of `coef_`; None where they have numbers alone."""
-        check_is_fitted(self)
         return self._fitted().column_names()
 
     def _check_training(self) -> Training:

@@ -149,8 +149,7 @@ class DependencyParser(TreeParser[TreeModel]):
     @property
     def columns_(self) -> list[str]:
         """The columns of words that the parser looks at: those that said something in the training data."""
-        check_is_fitted(self)
-        return self._model.columns
+        return self._fitted().columns
 
     def explain(self, sentence: object, word: int, head: int | None = None) -> list[tuple[str, float]]:
         """Return the features for and against an arc: (template with its values, weight), the largest first.

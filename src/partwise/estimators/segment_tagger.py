@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
@@ -132,34 +131,30 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     @property
     def types_(self) -> list[str]:
         """Labels of segments; "O" is that of positions in none."""
-        check_is_fitted(self)
-        return [self._model.types.name(k) for k in range(self._model.n_types)]
+        model = self._fitted()
+        return [model.types.name(k) for k in range(model.n_types)]
 
     @property
     def max_length_(self) -> int:
         """The most positions that a segment can have."""
-        check_is_fitted(self)
-        return self._model.max_length
+        return self._fitted().max_length
 
     @property
     def state_features_(self) -> dict[tuple[str, Any, str], float]:
         """Weights of ("inside", "first", "last" or "whole", attribute, type)."""
-        check_is_fitted(self)
-        found = {}
-        for name in self._model.layouts:
-            rows = zip(*(part.tolist() for part in self._model.table(name)), strict=True)
+        found, model = {}, self._fitted()
+        for name in model.layouts:
+            rows = zip(*(part.tolist() for part in model.table(name)), strict=True)
             for attribute, k, weight in rows:
-                found[name, self._model.attribute_name(name, attribute), self._model.types.name(k)] = weight
+                found[name, model.attribute_name(name, attribute), model.types.name(k)] = weight
         return found
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
         """Weights of (type, next type) pairs."""
-        check_is_fitted(self)
-        return self._model.transition_features()
+        return self._fitted().transition_features()
 
     @property
     def length_features_(self) -> dict[tuple[int, str], float]:
         """Weights of (length, type)."""
-        check_is_fitted(self)
-        return self._model.length_features()
+        return self._fitted().length_features()

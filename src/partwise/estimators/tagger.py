@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from sklearn.utils.validation import check_is_fitted
-
 from partwise.estimators.base import needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
 from partwise.estimators.token_tagger import TokenTagger
@@ -217,7 +215,6 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     @property
     def scheme_(self) -> str | None:
         """The scheme that predictions keep to: "iob2", "iobes", or None; see `legal`."""
-        check_is_fitted(self)
         return self._fitted().kept_scheme()
 
     # weights by name
@@ -225,14 +222,12 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     @property
     def state_weights_(self) -> tuple[Ints, Ints, Floats]:
         """`state_features_` as arrays: attributes, by their number in `attributes_`, labels in `classes_`, weights."""
-        check_is_fitted(self)
-        return self._model.node_features()
+        return self._fitted().node_features()
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:
         """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
-        check_is_fitted(self)
-        return self._model.state_features()
+        return self._fitted().state_features()
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
@@ -242,11 +237,9 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         model="maxent": of (label before, label) and (label two before, label before, label); None is before the
         sequence's beginning.
         """
-        check_is_fitted(self)
-        return self._model.transition_features()
+        return self._fitted().transition_features()
 
     @property
     def boundary_features_(self) -> dict[tuple[str, Any], float]:
         """Weights of ("begin", label) and ("end", label); empty unless `ends`."""
-        check_is_fitted(self)
-        return self._model.boundary_features()
+        return self._fitted().boundary_features()

@@ -2,8 +2,6 @@
 
 from typing import ClassVar, TypeVar
 
-from sklearn.utils.validation import check_is_fitted
-
 from partwise.estimators.base import Answer, StructuredEstimator
 from partwise.features.template import Template
 from partwise.models.inspection import Explanation
@@ -26,14 +24,12 @@ class TokenTagger(StructuredEstimator[SequenceModelT]):
     @property
     def attributes_(self) -> list[str] | None:
         """Attribute names, the most frequent first; None for arrays."""
-        check_is_fitted(self)
-        return self._model.reader.names()
+        return self._fitted().reader.names()
 
     @property
     def template_(self) -> Template | None:
         """The template that it reads sentences by; None where the input has its attributes already."""
-        check_is_fitted(self)
-        return self._model.reader.template
+        return self._fitted().reader.template
 
     def explain(
         self, sequence: object, position: int | None = None, *, label: Answer = None, against: Answer = None

@@ -21,7 +21,8 @@ def _of_items(name: str, *arguments: str) -> Callable[..., Any]:
     score = getattr(_metrics, name)
 
     def flat(y_true: Labels, y_pred: Labels, *args: object, **options: object) -> object:
-        return score(flatten(y_true), flatten(y_pred), **dict(zip(arguments[: len(args)], args, strict=True)), **options)
+        options |= dict(zip(arguments[: len(args)], args, strict=True))
+        return score(flatten(y_true), flatten(y_pred), **options)
 
     flat.__name__ = flat.__qualname__ = f"flat_{name}"
     flat.__doc__ = f"Return scikit-learn's `{name}` of all items; further arguments are scikit-learn's."
