@@ -19,7 +19,7 @@ from partwise.cli.loading import load_one
 from partwise.cli.tasks import Data, Task, task_of
 
 if TYPE_CHECKING:
-    from partwise.estimators.warm_start import Former
+    from partwise.estimators.warm_start import FormerModel
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.
 READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns", "max_labels")
@@ -35,7 +35,7 @@ class Start:
 
     path: str
     estimator: Any
-    former: Former
+    former: FormerModel
     labels: list[Any]
 
     def reading(self, task: Task, flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,9 +45,9 @@ class Start:
 
     def fields(self, task: Task, fitted: Any) -> dict[str, Any]:
         """How much of the fitted model is new, and how much of the old one is not used any more."""
-        from partwise.estimators.warm_start import Former
+        from partwise.estimators.warm_start import FormerModel
 
-        now = Former.of(fitted)
+        now = FormerModel.of(fitted)
         known, n_features = self.former.n_shared(now), now.n_shared(now)
         labels = task.labels(fitted)
         return {
@@ -75,7 +75,7 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     UserError for a model of another task, for one whose weights cannot start anything, and for flags that would make
     other features of the data.
     """
-    from partwise.estimators.warm_start import Former
+    from partwise.estimators.warm_start import FormerModel
     from partwise.problem.losses import get_loss
 
     for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
@@ -85,7 +85,7 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
-    former = Former.of(found)
+    former = FormerModel.of(found)
     if not former.can_start:
         raise UserError(f"--from {path}: a model of this kind cannot be gone on from")
     _refuse_features(task, path, found, former.late)

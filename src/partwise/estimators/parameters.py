@@ -113,7 +113,7 @@ def document(cls: type[object]) -> None:
 
 
 def _entries(text: str) -> dict[tuple[str, ...], str]:
-    """The entries of a list of parameters in numpydoc's form, by the names that each is about."""
+    """Return the entries of a list of parameters in numpydoc's form, by the names that each is about."""
     lines = inspect.cleandoc(text.partition("----------\n")[2] or text)
     blocks = re.split(r"\n(?=\S)", lines)
     return {tuple(block.partition("\n")[0].partition(" : ")[0].split(", ")): block for block in blocks if block}

@@ -1,9 +1,9 @@
-"""Where a fit starts that goes on from another one.
+"""The start of a fit from the result of another fit.
 
-Weights are carried over by the model, feature by feature: one that is new starts at 0. Dual points belong to examples:
-they are kept where the new data begin with the old ones, answers included; examples after them start at their answers.
-For smooth losses either is a start, both together the best one: a distribution made of weights that are near the
-optimum may be far from it, since u = l2 w holds for it at the optimum alone. At temperature 0 weights give none.
+The model carries weights over, feature by feature; a new feature starts at 0. Dual points belong to examples: they are
+kept where the new data begin with the old ones, answers included; further examples start at their answers. For smooth
+losses either is a start, and both together are the best one: a distribution made of weights that are near the optimum
+may be far from it, since u = l2 w holds for it at the optimum alone. At temperature 0 weights give no dual point.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FitKey:
     answers: NDArray[np.uint64] | None = None
 
     def known_in(self, other: FitKey) -> int | None:
-        """How many examples this fit had, if the other one has the same ones first (-1: all of its own); else None."""
+        """Return how many examples this fit had if the other fit begins with them (-1: has the same); else None."""
         same = (self.model, self.loss) == (other.model, other.loss) and len(self.shape) == len(other.shape)
         if not same:
             return None
@@ -60,7 +60,7 @@ class FitKey:
 
 
 def answer_numbers(problem: Problem) -> NDArray[np.uint64]:
-    """A number per example made of the slots of its gold labelling."""
+    """Return a number per example that is made of the slots of its gold labelling."""
     indptr, slots, counts = problem.gold
     mixed = (slots.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * counts.astype(np.uint64)
@@ -72,7 +72,7 @@ def answer_numbers(problem: Problem) -> NDArray[np.uint64]:
 def start_of(
     last: Model, key: FitKey | None, result: Result, model: Model, new: FitKey, problem: Problem
 ) -> WarmStart | None:
-    """Where the last fit ended, as far as that is a start for the new one."""
+    """Return where the last fit ended, as far as that is a start for the new one."""
     smooth = new.loss.smooth
     by_weights = smooth or getattr(new.solver, "incremental", False)
     weights = carried_weights(model, last, problem) if by_weights else None
@@ -90,7 +90,7 @@ def start_of(
 
 
 def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | None:
-    """Weights of another model for the features of this one; None where nothing can agree."""
+    """Return weights of another model for the features of this one; None where no features can agree."""
     if type(last) is not type(model) or Ability.CARRYING not in model.abilities():
         return None
     found = model.carried(last)
@@ -103,14 +103,14 @@ def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | Non
 
 
 @dataclass(frozen=True)
-class Former:
-    """The model of a fitted estimator as it is now, to be compared with what comes of it."""
+class FormerModel:
+    """The model of a fitted estimator before the estimator is fitted again, to compare the two."""
 
     model: Model
 
     @classmethod
-    def of(cls, estimator: Any) -> Former:
-        """Of an estimator, which may be fitted again."""
+    def of(cls, estimator: Any) -> FormerModel:
+        """Return the model that an estimator has now."""
         return cls(estimator._model)
 
     @property
@@ -123,8 +123,8 @@ class Former:
         """Parameters that are about answers, not about training."""
         return self.model.late
 
-    def n_shared(self, other: Former) -> int:
-        """How many of its features the other model has, too (of itself: all)."""
+    def n_shared(self, other: FormerModel) -> int:
+        """Return how many of its features the other model has too; given itself, all of them."""
         marked = self.model.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(self.model.weights)))
         found = other.model.carried(marked)
         return 0 if found is None else int(np.count_nonzero(found))

@@ -199,7 +199,7 @@ def _examples(given: Any, kind: str) -> object:
 
 
 def _load_pyfunc(path: str) -> _PyFunc:
-    """Called by MLflow with the path of the model file."""
+    """Return what MLflow predicts with; it calls this with the path of the model file."""
     method = _get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME).get("pyfunc_predict_fn")
     model = load(path)
     _check(model, method)

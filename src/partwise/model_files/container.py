@@ -170,13 +170,13 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """The digest that a file says it has, which `write` has just written."""
+    """Return the digest that a file says it has; for files that `write` has just written."""
     with open(path, "rb") as file:
         return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
 
 
 def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
-    """(metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
+    """Return (metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _chunks(array: Array) -> Iterator[memoryview]:
 
 
 def parse(source: Source, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
-    """`read` of an open file. Its header says how long it is, and no more is read."""
+    """Return (metadata, arrays) of an open file. Its header says how long it is, and no more is read."""
     start = source.first(_DIGEST.stop)
     if len(start) < 8:
         raise ContainerError(f"is empty or far too short for a {kind.noun}")
@@ -242,7 +242,7 @@ class _Entry(NamedTuple):
 
 
 def _header(text: bytes, kind: Kind) -> tuple[dict[str, str], list[_Entry]]:
-    """The metadata, and the arrays in their order, which lie end to end."""
+    """Return the metadata, and the descriptions of the arrays in their order, which follow one another."""
     try:
         header = parse_json(text.decode())
     except (ValueError, RecursionError) as error:
@@ -263,7 +263,7 @@ def _header(text: bytes, kind: Kind) -> tuple[dict[str, str], list[_Entry]]:
 
 
 def check_version(version: str, kind: Kind = MODEL) -> None:
-    """ContainerError for a version that this release does not know."""
+    """Raise ContainerError for a version that this release does not know."""
     if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
         raise ContainerError(f"has no valid format version ({version[:40]!r})")
     if int(version) > kind.version:
@@ -299,12 +299,12 @@ def _array(data: Array, entry: _Entry) -> Array:
 
 
 def parse_json(text: str) -> Any:
-    """JSON without repeated names, NaN and Infinity; ValueError or RecursionError for anything else."""
+    """Return JSON without repeated names, NaN and Infinity; ValueError or RecursionError for anything else."""
     return json.loads(text, object_pairs_hook=no_repeats, parse_constant=_refuse)
 
 
 def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """For JSON: an object in which no name occurs twice."""
+    """Return an object of JSON; ValueError if a name occurs twice in it."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name occurs twice")

@@ -49,11 +49,11 @@ class ModelParts:
     # reading
 
     def has(self, name: str) -> bool:
-        """Whether there is a setting or a part of this name."""
+        """Return whether there is a setting or a part of this name."""
         return self.settings.get(name) is not None
 
     def part(self, name: str) -> ModelParts:
-        """The part that `add` put in."""
+        """Return the part that `add` put in."""
         settings = self.settings.get(name)
         if not isinstance(settings, dict) or not isinstance(settings.get("kind"), str):
             raise ModelFormatError(f"lacks its part {name!r}")
@@ -71,21 +71,21 @@ class ModelParts:
         return found
 
     def integer(self, name: str, low: int = 0, high: int = 1 << 40) -> int:
-        """A whole number between `low` and `high`."""
+        """Return a whole number between `low` and `high`."""
         value = self.settings.get(name)
         if type(value) is not int or not low <= value <= high:
             raise ModelFormatError(f"has {name} = {_short(value)}, expected a number from {low} to {high}")
         return value
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return True or False."""
         value = self.settings.get(name)
         if type(value) is not bool:
             raise ModelFormatError(f"has {name} = {_short(value)}, expected true or false")
         return value
 
     def number(self, name: str) -> float:
-        """A float; {"float": "inf"} and the like too."""
+        """Return a float, which may be written as {"float": "inf"}."""
         value = self.settings.get(name)
         if isinstance(value, dict) and value.get("float") in ("inf", "-inf", "nan"):
             return float(value["float"])
@@ -97,18 +97,18 @@ class ModelParts:
         return float(value)
 
     def text(self, name: str) -> str:
-        """A string."""
+        """Return a string."""
         value = self.settings.get(name)
         if type(value) is not str:
             raise ModelFormatError(f"has {name} = {_short(value)}, expected text")
         return value
 
     def floats(self, name: str, *shape: int | None) -> Floats:
-        """Finite numbers of this shape (None: any length), as float64."""
+        """Return finite numbers of this shape (None: any length) as float64."""
         return self.stored_floats(name, *shape).astype(np.float64, copy=False)
 
     def stored_floats(self, name: str, *shape: int | None) -> InputRows:
-        """Finite numbers of this shape (None: any length), as float64 or float32."""
+        """Return finite numbers of this shape (None: any length), as float64 or float32."""
         found = self._array(name, "f", shape)
         # A sum is finite unless a value is not, or it overflows: only then every value is looked at.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -118,36 +118,36 @@ class ModelParts:
         return found
 
     def ints(self, name: str, *shape: int | None, low: int, high: int) -> Ints:
-        """Whole numbers from `low` up to, not including, `high`, as int64."""
+        """Return whole numbers >= `low` and < `high`, as int64."""
         return self.columns(name, *shape, low=low, high=high).astype(np.int64, copy=False)
 
     def columns(self, name: str, *shape: int | None, low: int = 0, high: int) -> Array:
-        """The same, but what is stored as uint16 stays so."""
+        """Return whole numbers >= `low` and < `high`, as uint16 where they are stored so, else as int64."""
         found = self._array(name, "iu", shape)
         if found.size and not (int(found.min()) >= low and int(found.max()) < high):
             raise ModelFormatError(f"has numbers in {name!r} outside [{low}, {high})")
         return found if found.dtype == np.uint16 else found.astype(np.int64, copy=False)
 
     def pointers(self, name: str, n: int | None, end: int) -> Ints:
-        """Offsets of `n` runs (None: any number): from 0 to `end`, never falling."""
+        """Return offsets of `n` runs (None: any number): from 0 to `end`, never falling."""
         found = self._array(name, "i", (None if n is None else n + 1,)).astype(np.int64, copy=False)
         if not len(found) or found[0] != 0 or found[-1] != end or bool((found[1:] < found[:-1]).any()):
             raise ModelFormatError(f"has offsets in {name!r} that are not in order from 0 to {end}")
         return found
 
     def length(self, name: str) -> int:
-        """Length of a one-dimensional array."""
+        """Return the length of a one-dimensional array."""
         found = self.arrays.get(name)
         if found is None or found.ndim != 1:
             raise ModelFormatError(f"lacks its array {name!r}")
         return len(found)
 
     def bytes(self, name: str, *shape: int | None) -> Bytes:
-        """Bytes."""
+        """Return bytes of this shape."""
         return self._array(name, "u1", shape)
 
     def mask(self, name: str, *shape: int | None) -> NDArray[np.bool_]:
-        """Zeros and ones."""
+        """Return zeros and ones as booleans."""
         found = self._array(name, "u1", shape)
         if found.size and int(found.max()) > 1:
             raise ModelFormatError(f"has values in {name!r} that are neither 0 nor 1")

@@ -35,7 +35,7 @@ LONGEST = 100
 
 
 def string_array(names: list[str]) -> NDArray[Any]:
-    """Labels as an array: of NumPy's strings if they are short and stay what they are, else of objects."""
+    """Return labels as an array: of NumPy's strings if they are short and survive that, else of objects."""
     if max(map(len, names), default=0) <= LONGEST:
         array = np.array(names, dtype=str)
         if array.tolist() == names:
@@ -44,14 +44,14 @@ def string_array(names: list[str]) -> NDArray[Any]:
 
 
 def object_array(values: list[Any]) -> NDArray[Any]:
-    """Values of any kind as a one-dimensional array of objects."""
+    """Return values of any kind as a one-dimensional array of objects."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
 
 
 def encode(value: Any, what: str) -> Any:
-    """A value as JSON.
+    """Return a value as JSON.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def encode(value: Any, what: str) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`; ModelFormatError (or the ValueError of a loss, solver or kernel) for anything else."""
+    """Return what `encode` was given; ModelFormatError (or a ValueError of a loss, solver or kernel) for other JSON."""
     from partwise.features.kernels import get_kernel
     from partwise.problem.losses import Loss
     from partwise.solvers import get_solver
@@ -126,7 +126,7 @@ def decode(value: Any) -> Any:
 
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
-    """An array of labels: its type and its values."""
+    """Return the type and the values of an array of labels."""
     kind = classes.dtype.kind
     if kind == "U":
         dtype = "str"
@@ -140,7 +140,7 @@ def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def decode_labels(found: Any) -> NDArray[Any]:
-    """The labels; ModelFormatError unless there are two or more, all different."""
+    """Return the labels; ModelFormatError unless there are two or more, all different."""
     if not isinstance(found, dict) or set(found) != {"dtype", "values"} or not isinstance(found["values"], list):
         raise ModelFormatError("has no list of labels")
     dtype, plain = found["dtype"], [decode(value) for value in found["values"]]
@@ -177,7 +177,7 @@ def _text(value: str, what: str) -> str:
 
 
 def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:
-    """A certificate and the history of its run."""
+    """Add a certificate and the history of its run."""
     certificate = {column: encode(float(getattr(result, column)), column) for column in (*_CERTIFICATE, *_LATER)}
     certificate |= {column: str(getattr(result, column)) for column in ("status", "solver", "message")}
     columns = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
@@ -185,7 +185,7 @@ def add_result(parts: ModelParts, result: Result, name: str = "result", history:
 
 
 def read_result(parts: ModelParts, weights: Floats, name: str = "result", history: str = "history") -> Result:
-    """The inverse of `add_result`, with these weights."""
+    """Return the result that `add_result` wrote, with these weights."""
     settings = parts.settings.get(name)
     if not isinstance(settings, dict):
         raise ModelFormatError("has no certificate of its training")

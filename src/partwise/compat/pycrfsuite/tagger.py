@@ -179,7 +179,7 @@ class Tagger:
         raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
 
     def _read(self, X: Sequence[Items], calls: Any) -> Any:
-        """Sequences for calls; what the core does not read is brought into its form (bytes, nested sets, ...)."""
+        """Return sequences as the core reads them; other forms (bytes, nested sets, ...) are converted first."""
         sequences = [xseq.packed if isinstance(xseq, ItemSequence) else xseq for xseq in X]
         rows = calls.read(sequences)
         if rows is None:
@@ -189,7 +189,7 @@ class Tagger:
         return rows
 
     def _sums(self, current: _Set) -> tuple[list[list[float]], float]:
-        """Probabilities of labels at the items of a sequence, and the logarithm of its sum over all labellings."""
+        """Return probabilities of labels at the items of a sequence, and the log of its sum over all labellings."""
         if current.sums is None:
             (marginals,), values = self._opened().sums(current.rows)
             current.sums = marginals.tolist(), float(values[0])

@@ -155,7 +155,7 @@ class BaseTrainer:
     verbose: bool = True
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A trainer is usable even where a subclass does not call `__init__`."""
+        """Make a trainer that is usable even where a subclass does not call `__init__`."""
         self = super().__new__(cls)
         self.clear()
         self.select("lbfgs")
@@ -202,7 +202,7 @@ class BaseTrainer:
     # parameters
 
     def params(self) -> list[str]:
-        """Names of the algorithm's parameters."""
+        """Return the names of the algorithm's parameters."""
         return list(self._chosen)
 
     def set_params(self, params: Mapping[str, object]) -> None:
@@ -221,7 +221,7 @@ class BaseTrainer:
         return self._chosen[name]
 
     def help(self, name: str) -> str:
-        """What a parameter means here."""
+        """Return what a parameter means here."""
         return self._parameter(name).help
 
     def _parameter(self, name: str) -> Parameter:
@@ -287,7 +287,7 @@ class BaseTrainer:
                 self.message(f"{name}: {_shown(value)}\n")
 
     def _before_train(self) -> None:
-        """Called before training begins."""
+        """Prepare for training; called before it begins."""
 
 
 class Trainer(BaseTrainer):

@@ -139,23 +139,23 @@ class CRF(BaseEstimator):
         return trainer
 
     def predict(self, X: Data) -> NDArray[np.object_]:
-        """The best labels of each sequence: an array of lists."""
+        """Return the best labels of each sequence: an array of lists."""
         return object_array(self._fitted().tag_many(X))
 
     def predict_single(self, xseq: Items) -> list[str]:
-        """The best labels of one sequence."""
+        """Return the best labels of one sequence."""
         return self._fitted().tag(xseq)
 
     def predict_marginals(self, X: Data) -> NDArray[np.object_]:
-        """For each item of each sequence the probabilities of its labels: an array of lists."""
+        """Return for each item of each sequence the probabilities of its labels: an array of lists."""
         return object_array(self._fitted().marginals_of_many(X))
 
     def predict_marginals_single(self, xseq: Items) -> list[dict[str, float]]:
-        """For each item of one sequence the probabilities of its labels."""
+        """Return for each item of one sequence the probabilities of its labels."""
         return self._fitted().marginals_of_many([xseq])[0]
 
     def score(self, X: Data, y: Data) -> float:
-        """Share of items with the right label."""
+        """Return the share of items with the right label."""
         return float(flat_accuracy_score(y, self.predict(X)))
 
     @property

@@ -6,5 +6,5 @@ from typing import Any
 
 
 def flatten(y: Iterable[Iterable[Any]]) -> list[Any]:
-    """The items of all sequences, end to end."""
+    """Return the items of all sequences in one list."""
     return list(chain.from_iterable(y))

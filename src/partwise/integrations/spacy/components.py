@@ -86,7 +86,7 @@ class _Component(Pipe):
         self._check()
 
     def _check(self) -> None:
-        """ValueError if model and options do not fit."""
+        """Raise ValueError if model and options do not fit."""
 
     def annotate(self, docs: Sequence[Doc]) -> None:
         """Set what the model says of some Docs, by one prediction for all of them."""

@@ -27,7 +27,7 @@ Sentence = Sequence[Token]
 
 
 def sentences(docs: Doc | Span | Iterable[Doc | Span]) -> list[list[Token]]:
-    """The words of each sentence; tokens of spaces alone are left out, and so are sentences without words.
+    """Return the words of each sentence; tokens of spaces alone are left out, and so are sentences without words.
 
     A Doc without sentence boundaries, or a Span, is one sentence.
     """
@@ -41,7 +41,7 @@ def sentences(docs: Doc | Span | Iterable[Doc | Span]) -> list[list[Token]]:
 def token_columns(
     docs: Doc | Span | Iterable[Doc | Span], columns: Sequence[str] = ("form",)
 ) -> list[list[tuple[str, ...]]]:
-    """Docs as input of a model: for each sentence its words as tuples of these columns.
+    """Return Docs as input of a model: for each sentence its words as tuples of these columns.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def token_columns(
 
 
 def token_labels(docs: Doc | Span | Iterable[Doc | Span], column: str = "tag") -> list[list[str]]:
-    """Labels of the same words for training; "ent" gives IOB labels of entities."""
+    """Return labels of the same words for training; "ent" gives IOB labels of entities."""
     return [[words[0] for words in sentence] for sentence in token_columns(docs, (column,))]
 
 
 def trees(docs: Doc | Span | Iterable[Doc | Span]) -> list[list[tuple[int, str]]]:
-    """The parses of the same sentences for training a parser: (head, relation) of each word.
+    """Return the parses of the same sentences for training a parser: (head, relation) of each word.
 
     ValueError for a sentence that is no tree of its own words.
     """
@@ -80,13 +80,13 @@ def trees(docs: Doc | Span | Iterable[Doc | Span]) -> list[list[tuple[int, str]]
 
 
 def columns_of(words: Iterable[Sentence], names: Sequence[str]) -> list[list[tuple[str, ...]]]:
-    """The same of sentences."""
+    """Return sentences as input of a model: their words as tuples of these columns."""
     readers = [reader_of(name) for name in names]
     return [[tuple(read(token) or BLANK for read in readers) for token in sentence] for sentence in words]
 
 
 def reader_of(name: str) -> Callable[[Token], str]:
-    """What gives a column's text; ValueError if there is none of this name."""
+    """Return the function that gives a column's text; ValueError for an unknown name."""
     if name.startswith("_."):
         extension = name[2:]
         if not Token.has_extension(extension):

@@ -87,7 +87,7 @@ class _Reader:
         return ModelFormatError(f"line {line}: {message}")
 
     def _part(self, what: str) -> tuple[list[str], int]:
-        """Lines up to the next blank one, and the number of the first."""
+        """Return the lines up to the next blank one, and the number of the first one."""
         begin = self.at
         found = list(takewhile(bool, (self.lines[k].removesuffix("\r") for k in range(begin, len(self.lines)))))
         self.at = begin + len(found) + 1

@@ -105,7 +105,7 @@ class _Reader:
         return pairs, np.ascontiguousarray(chosen["weight"], dtype=np.float64)
 
     def _check_lists(self, place: int, name: bytes, n: int, used: int, source: Array, which: Ints) -> None:
-        """That the list of each of the first `used` sources has the features of that source, each once."""
+        """Check that the list of each of the first `used` sources has the features of that source, each once."""
         begin, count = self._chunk(place, name)
         if count != n or begin + 4 * n > len(self.data):
             raise ModelFormatError(f"is damaged: {name.decode()} is of {count} instead of {n}")
@@ -143,7 +143,7 @@ class _Reader:
         return np.ascontiguousarray(text), offsets
 
     def _chunk(self, place: int, name: bytes) -> tuple[int, int]:
-        """Where a chunk's content begins, and its number."""
+        """Return where a chunk's content begins, and how many entries it has."""
         if place + _CHUNK > len(self.data) or self.data[place : place + 4].tobytes() != name:
             raise ModelFormatError(f"is damaged: {name.decode()} is not where it should be")
         return place + _CHUNK, self._int(place + 8)
@@ -152,7 +152,7 @@ class _Reader:
         return int.from_bytes(self.data[place : place + 4].tobytes(), "little")
 
     def _ints(self, places: Ints) -> Ints:
-        """Unsigned 32-bit numbers at these places, which need not be aligned."""
+        """Return unsigned 32-bit numbers at these places, which need not be aligned."""
         if len(places) and (int(places.max()) + 4 > len(self.data) or int(places.min()) < 0):
             raise ModelFormatError("is damaged: it points outside itself")
         four = self.data[places[:, None] + np.arange(4)].astype(np.int64)
@@ -217,7 +217,7 @@ def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:
 
 
 def _lists(name: bytes, source: Ints, first: int, count: int, spare: int, place: int) -> bytes:
-    """Lists of features `first`, `first` + 1, ... by their sources; the last `spare` ones have none."""
+    """Return lists of features `first`, `first` + 1, ... by their sources; the last `spare` ones have none."""
     lengths = np.bincount(source, minlength=count)
     starts = np.zeros(count + spare, dtype=np.int64)
     starts[:count] = place + _CHUNK + 4 * (count + spare) + 4 * (pointers(lengths + 1)[:-1])
@@ -273,7 +273,7 @@ def _ints_of(*numbers: int) -> bytes:
 
 
 def hash_names(text: Array, offsets: Ints) -> NDArray[np.uint32]:
-    """Jenkins's lookup3 (little-endian, seed 0) of every name with its final zero, those of equal length together."""
+    """Return Jenkins's lookup3 hash (little-endian, seed 0) of every name with its final zero."""
     lengths = np.diff(offsets) + 1
     out = np.empty(len(lengths), dtype=np.uint32)
     blocks = -(-lengths // 12)
@@ -290,7 +290,7 @@ def hash_names(text: Array, offsets: Ints) -> NDArray[np.uint32]:
 
 
 def _lookup3(words: NDArray[np.uint32], lengths: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Every row's hash; all sums are modulo 2^32, and `turn` rotates to the left."""
+    """Return every row's hash; all sums are modulo 2^32, and `turn` rotates to the left."""
 
     def turn(x: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
         return (x << np.uint32(by)) | (x >> np.uint32(32 - by))

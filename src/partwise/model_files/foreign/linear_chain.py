@@ -168,7 +168,7 @@ def _without_certificate(tool: str) -> Result:
 
 
 def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:
-    """The chain of a fitted estimator; ValueError if it is none, or has what a chain does not.
+    """Return the chain of a fitted `SequenceTagger`; ValueError if a file of the tool cannot hold all of it.
 
     separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
     chains elsewhere do not have.
