@@ -45,10 +45,10 @@ def cells(quick: bool) -> Sequence[Cell]:
 def constants(data: str | None, *, of: str, loss: str, l2: float, limit: int | None) -> Record:
     """n, |A|, D[u* || u^1] for uniform u^1, Q(u^1) and Q*, with u* of a run to a small gap."""
     problem = task(of, data, limit).session(loss, l2).problem
-    uniform, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
+    uniform, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
     found = follow(problem, get_solver("eg"), tol=1e-6, max_passes=5000)
-    _, own = problem.marginals_of_scores(found["point"].scores)
-    first = problem.dual_of_plane(*problem.terms_of_counts(uniform, None, entropies))
+    _, own = problem.sums.marginals_of_scores(found["point"].scores)
+    first = problem.dual_of_plane(*problem.sums.dual_terms_slots(uniform, None, entropies))
     best = 0.5 * (found["trace"]["primal"][-1] + found["trace"]["dual"][-1])
     return {
         "n": len(problem.active),

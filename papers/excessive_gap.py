@@ -73,11 +73,11 @@ def constants(data: str | None, *, of: str, l2: float, limit: int | None) -> Rec
     alpha* is that of online EG at a small gap: it factorises, so that its entropies are known.
     """
     problem = _problem(of, data, l2, limit)
-    _, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
+    _, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
     spread = float(problem.sample_weight @ entropies)
     found = follow(problem, get_solver("eg"), tol=TOL, max_passes=3000)
     best = follow(problem, get_solver("bcfw"), tol=1e-6, max_passes=2000)
-    _, own = problem.marginals_of_scores(found["point"].scores)
+    _, own = problem.sums.marginals_of_scores(found["point"].scores)
     largest = float(psi2_bounds(problem).max())
     weight = float(problem.sample_weight.sum())
     return {
@@ -106,13 +106,13 @@ def stability(data: str | None, *, of: str, l2: float, limit: int | None, steps:
         tau = 2.0 / (state.k + 3)
         solver.step(problem, state)
         q = state.marginals.copy()
-        problem.plane_at(state.weights, state.mu, q)
+        problem.sums.plane_at(state.weights, state.mu, q)
         single = np.float32(1.0 - tau) * single + np.float32(tau) * q.astype(np.float32)
         extended = (1 - np.longdouble(tau)) * extended + np.longdouble(tau) * q
         if step in (due, steps):
             due = max(due + 1, int(1.25 * due))
             dual = {
-                name: problem.dual_of_plane(*problem.terms_of_counts(np.asarray(values, dtype=np.float64)))
+                name: problem.dual_of_plane(*problem.sums.dual_terms_slots(np.asarray(values, dtype=np.float64)))
                 for name, values in (("single", single), ("double", state.marginals), ("extended", extended))
             }
             columns["step"].append(step)
@@ -131,7 +131,7 @@ def kernels(data: str | None, *, kernel: str, words: int, passes: int) -> Record
     gamma = 0.06 if kernel == "rbf" else None
     tagger = SequenceTagger(loss="hinge", C=0.1, n_jobs=1, kernel=kernel, gamma=gamma)
     problem = tagger.prepare(X[:words], y[:words]).problem
-    _, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
+    _, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
     found = follow(problem, get_solver("excessive-gap", smoothing="theorem"), max_passes=passes)
     weight = float(problem.sample_weight.sum())
     return {

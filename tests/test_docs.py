@@ -46,7 +46,7 @@ def test_the_solver_of_the_page_is_certified(run_page):
     with guide_solvers():
         page = run_page("how_to_add_a_solver.md")
     assert TASKS.pop("largest_score")
-    assert page["largest"] == page["problem"].linear_scores(page["w"], 0.0).max()
+    assert page["largest"] == page["problem"].sums.linear_scores(page["w"], 0.0).max()
     assert page["estimate"].shape == page["w"].shape
     result, other = page["result"], solve(page["problem"], "lbfgs", tol=1e-9)
     assert result.status == "converged"

@@ -71,7 +71,9 @@ def test_examples_that_are_missing_are_named(examples, message):
     with pytest.raises(ValueError, match="leave examples out"):
         problem.value_and_gradient(np.zeros(problem.n_weights), np.empty(problem.n_slots), [0])
     slack = Small("multiclass", "hinge").problem
-    slack = Problem(slack.in_memory()[0].features, slack.in_memory()[0].structure, slack.gold, "slack-hinge", 1.0)
+    slack = Problem(
+        slack.sums.in_memory()[0].features, slack.sums.in_memory()[0].structure, slack.gold, "slack-hinge", 1.0
+    )
     with pytest.raises(ValueError, match="not available with slack rescaling"):
         slack.plane(np.zeros(slack.n_weights), [0])
 
@@ -100,7 +102,7 @@ def test_a_registered_task_is_asked_of_every_batch(registered, rng):
     w = rng.normal(size=here.n_weights)
     found = here.ask("largest_score", w)
     assert len(found) == 3
-    assert max(found) == here.linear_scores(w, 0.0).max()
+    assert max(found) == here.sums.linear_scores(w, 0.0).max()
     assert there.ask("largest_score", w) == found
     executor.close()
 

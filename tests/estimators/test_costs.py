@@ -75,7 +75,7 @@ def objective_by_enumeration(estimator, X, y, cost_of):
             if list(answer) == list(gold):
                 right = value
         total += best - right
-    return prepared.problem.losses(weights), total
+    return prepared.problem.sums.value(weights), total
 
 
 def _labelling(structure, model, reading, y, i, answer):
@@ -128,7 +128,7 @@ def test_segments_have_costs_of_positions_and_of_borders():
         prepared = tagger._prepare_fit(WORDS, CHUNKS, None)
         structure, gold = prepared.reading.batch.structure, prepared.problem.gold
         plain = np.concatenate([structure.cost(i, *each) for i, each in enumerate(each_labelling(*gold))])
-        found, width = prepared.problem.slot_costs(), structure.width
+        found, width = prepared.problem.sums.slot_costs(), structure.width
         offsets = structure.slot_offsets()
         for i, labels in enumerate(CHUNKS):
             own, other = found[offsets[i] : offsets[i + 1]], plain[offsets[i] : offsets[i + 1]]
@@ -145,7 +145,7 @@ def test_heads_have_costs_by_a_function(structure):
     words = [[f"w{k}" for k in range(len(tree))] for tree in TREES]
     parser = DependencyParser("hinge", structure=structure, cost=of_heads, tol=1e-2)
     prepared = parser._prepare_fit(words, TREES, None)
-    found, offsets = prepared.problem.slot_costs(), prepared.problem.slot_offsets
+    found, offsets = prepared.problem.sums.slot_costs(), prepared.problem.slot_offsets
     for i, tree in enumerate(TREES):
         n = len(tree)
         expected = [[0.0 if h == m + 1 else of_heads(tree[m], h) for h in range(n + 1)] for m in range(n)]

@@ -62,7 +62,7 @@ def objective(problem, w):
     free = problem.penalty.free
     others = np.delete(w, np.arange(free.start, free.stop))
     penalty = problem.l1 * np.abs(others).sum() + 0.5 * problem.l2 * others @ others
-    return problem.losses(w) + penalty
+    return problem.sums.value(w) + penalty
 
 
 def small_problem(y, loss="log", penalty="l2", **options):
@@ -97,7 +97,7 @@ def test_the_dual_by_brute_force(y, loss, penalty):
             assert dual >= least - 1e-4  # `dual_of_plane` may take a better multiple of the plane
             assert problem.dual_as_it_is(u, b) == pytest.approx(least, abs=1e-4)
         assert dual <= low
-        even = balanced(problem, u, b, lambda moved, w=w: problem.terms_of_linear(w / tau, kappa / tau, moved))
+        even = balanced(problem, u, b, lambda moved, w=w: problem.sums.dual_terms_linear(w / tau, kappa / tau, moved))
         if even is not None:
             np.testing.assert_allclose(even[0][free.start : free.stop], 0.0, atol=1e-12)
             assert problem.dual_of_plane(*even) <= low

@@ -100,11 +100,11 @@ def dual_of(one: Drawn, point: DualPoint) -> LONG | None:
         return None
     mass, entropies = np.ones(case.n), np.zeros(case.n)
     if point.kind == "gibbs":
-        counts, entropies = problem.marginals_of_scores(point.scores)
+        counts, entropies = problem.sums.marginals_of_scores(point.scores)
     elif point.kind == "linear":
-        counts, entropies = problem.marginals_of_scores(problem.linear_scores(*point.linear()))
+        counts, entropies = problem.sums.marginals_of_scores(problem.sums.linear_scores(*point.linear()))
     elif point.kind == "cliques":
-        counts, entropies = problem.read_cliques(point.marginals)
+        counts, entropies = problem.sums.read_cliques(point.marginals)
     elif point.kind == "active":
         counts, mass = point.active.expected_counts(problem.slot_offsets)
     elif point.kind == "slots":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -60,7 +60,7 @@ class ElsewhereExecutor(Executor):
 
     def __init__(self, workers: int = 2) -> None:
         self.pool = ProcessPoolExecutor(workers, get_context("spawn"))
-        self.tasks: set[str] = set()
+        self.tasks: set[Callable] = set()
 
     def run(self, work, references, blocks):
         self.tasks.add(work.task)

@@ -324,7 +324,7 @@ class TestExplicitDuals:
             )
             assert -result.value == pytest.approx(state.dual, abs=1e-10)
             marginals = explicit.point(result.alpha).counts
-            expected, _ = small.problem.marginals_of_scores(state.scores)
+            expected, _ = small.problem.sums.marginals_of_scores(state.scores)
             np.testing.assert_allclose(marginals, expected, atol=1e-10)
             solver.step(small.problem, state)
 

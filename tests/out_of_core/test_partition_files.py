@@ -17,7 +17,7 @@ from partwise.model_files import container
 from partwise.out_of_core import partitions
 from partwise.out_of_core.partitions.files import MANIFEST
 from partwise.out_of_core.partitions.sizes import Plan
-from partwise.problem import Problem
+from partwise.problem import Problem, tasks
 from partwise.problem.executor import Work
 
 CASE = CASES["names-weights"]
@@ -200,7 +200,7 @@ def test_errors_leave_no_thread(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             problem.value(weights)
         assert ahead() == []
-    next(iter(problem._run("value", weights)))  # who asks for no more than the first
+    next(iter(problem.sums.each(tasks.value, weights)))  # who asks for no more than the first
     assert ahead() == []
     assert problem.value(weights) == expected
     (folder / "batch000002.pwb").unlink()
@@ -223,7 +223,7 @@ def test_the_next_batch_is_read_while_one_is_worked_on(folder, monkeypatch):
     monkeypatch.setattr(partitions.Partitions, "read", watched)
     weights = np.zeros(problem.n_weights)
     seen = []
-    for _ in problem._run("value", weights):
+    for _ in problem.sums.each(tasks.value, weights):
         for thread in ahead():
             thread.join()
         seen.append(len(opened))

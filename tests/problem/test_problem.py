@@ -201,7 +201,7 @@ def test_costs_of_ones_own():
     dense = replace(small.dense, cost=small.case.split(cost))
     w = rng.normal(size=problem.n_weights)
     assert problem.value(w) == pytest.approx(dense.primal(w), rel=1e-12)
-    np.testing.assert_allclose(problem.slot_costs(), cost)
+    np.testing.assert_allclose(problem.sums.slot_costs(), cost)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3, 4.0])

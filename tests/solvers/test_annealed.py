@@ -105,7 +105,7 @@ def test_sums_of_every_structure_at_low_temperatures(kind, temperature, rng):
 def test_likely_labellings_are_the_most_probable(kind, most, rng):
     small = Small(kind, "hinge")
     scores = rng.normal(size=small.problem.n_slots)
-    (part,) = small.problem.in_memory()
+    (part,) = small.problem.sums.in_memory()
     table = _core.likely_labellings(part.native, scores, most).to_arrays()
     for i, p in enumerate(small.distributions(scores)):
         best = np.sort(p)[::-1][:most]

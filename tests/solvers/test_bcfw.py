@@ -18,7 +18,7 @@ from partwise.solvers import BCFW
 
 def epoch(small: Small, state, order):
     names = ("weights", "counts", "mass", "linear", "lag", "average")
-    blocks = BcfwState(small.problem.in_memory()[0].native, **{name: getattr(state, name) for name in names})
+    blocks = BcfwState(small.problem.sums.in_memory()[0].native, **{name: getattr(state, name) for name in names})
     return bcfw_epoch(blocks, np.asarray(order, dtype=np.int64), BcfwOptions(l2=small.problem.l2))
 
 
@@ -126,7 +126,7 @@ def test_the_dual_never_falls_and_sums_stay_true(loss, rng):
         assert dual >= last - 1e-12
         last = dual
         np.testing.assert_allclose(state.weights, small.problem.weights_from_dual(point), atol=1e-10)
-        costs = small.case.split(small.problem.slot_costs() * state.counts)
+        costs = small.case.split(small.problem.sums.slot_costs() * state.counts)
         np.testing.assert_allclose(state.linear, [c.sum() for c in costs], atol=1e-10)
         assert np.all(state.mass >= 0)
 

@@ -402,11 +402,11 @@ def test_files_are_written_over_those_that_are_not_needed(folder, tmp_path):
         method.step(problem, state)
         (name,) = left(folder)
         seen.append({file.name: file.stat().st_ino for file in (Path(folder.folder) / name).iterdir()})
-    if not problem.roomy:
+    if not problem.sums.executor.roomy:
         assert [len(files) for files in seen] == [folder.n_batches, *[2 * folder.n_batches] * 3]
         assert set(seen[3].values()) == set(seen[1].values())  # the same two for ever
     inner = method.form(problem).inner
-    part = Problem.on(next(problem._executor.opened(problem._references, problem.loss)), 1.0)
+    part = Problem.on(next(problem.sums.executor.opened(problem.sums.references, problem.loss)), 1.0)
     made = inner.init_state(part, np.random.default_rng(0), None)
     block = Block(made, np.zeros(problem.n_weights))
     new, over, spare = (str(tmp_path / name) for name in ("new", "over", "spare"))

@@ -174,14 +174,14 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
     some = np.arange(0, problem.n_weights, problem.n_weights // d)  # those of the first label, which is all but certain
     part = np.full(d, 40.0)
     weights[some] = part
-    unscaled, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
+    unscaled, _ = problem.sums.marginals_of_scores(problem.oracle_point(weights).scores)
     sums = np.ones(n)
-    columns = _core.WorkingColumns(problem.in_memory()[0].native, some)
+    columns = _core.WorkingColumns(problem.sums.in_memory()[0].native, some)
     state = _core.CdL1State(columns, weights=part, unscaled=unscaled, sums=sums)
     for seed in range(4):
         _core.cd_l1(state, _core.CdL1Options(l1=0.01, l2=0.0, max_sweeps=1, tol=0.0, seed=seed))
         weights[some] = part
-        expected, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
+        expected, _ = problem.sums.marginals_of_scores(problem.oracle_point(weights).scores)
         np.testing.assert_allclose(unscaled / np.repeat(sums, len(unscaled) // n), expected, rtol=1e-6, atol=1e-12)
     assert part.max() < 39.0
 
@@ -196,8 +196,8 @@ def test_no_sweep_raises_the_objective(loss, rng):
     problem = Problem(multiclass_map(structure, rows), structure, gold, loss, ElasticNet(0.01, 0.001))
     some = np.arange(problem.n_weights)
     weights = rng.normal(size=problem.n_weights)
-    unscaled, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
-    columns = _core.WorkingColumns(problem.in_memory()[0].native, some)
+    unscaled, _ = problem.sums.marginals_of_scores(problem.oracle_point(weights).scores)
+    columns = _core.WorkingColumns(problem.sums.in_memory()[0].native, some)
     state = _core.CdL1State(columns, weights=weights, unscaled=unscaled, sums=np.ones(n))
     before = problem.value(weights)
     for seed in range(8):
@@ -223,11 +223,11 @@ def test_bad_penalties():
 def test_bad_input_to_the_core():
     problem = with_net(Small("multiclass", "log"), 0.1, 0.0)
     with pytest.raises(ValueError, match="ascending and different"):
-        _core.WorkingColumns(problem.in_memory()[0].native, np.array([3, 3]))
+        _core.WorkingColumns(problem.sums.in_memory()[0].native, np.array([3, 3]))
     with pytest.raises(ValueError, match="in range"):
-        _core.WorkingColumns(problem.in_memory()[0].native, np.array([10**6]))
+        _core.WorkingColumns(problem.sums.in_memory()[0].native, np.array([10**6]))
     with pytest.raises(ValueError, match="several parts"):
-        _core.WorkingColumns(Small("chain-tied", "log").problem.in_memory()[0].native, np.array([1]))
+        _core.WorkingColumns(Small("chain-tied", "log").problem.sums.in_memory()[0].native, np.array([1]))
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
@@ -263,9 +263,9 @@ def test_the_model_with_its_square_as_a_matrix_is_solved(labels_share, l2, rng):
     d = problem.n_weights
     weights = 0.1 * rng.normal(size=d)
     _, u, _ = problem.plane(weights)
-    p, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
+    p, _ = problem.sums.marginals_of_scores(problem.oracle_point(weights).scores)
     part = weights.copy()
-    columns = _core.WorkingColumns(problem.in_memory()[0].native, np.arange(d))
+    columns = _core.WorkingColumns(problem.sums.in_memory()[0].native, np.arange(d))
     state = _core.CdL1State(columns, weights=part, unscaled=p.copy(), sums=np.ones(n))
     report = _core.cd_l1_model(state, _core.CdL1Options(l1=l1, l2=l2, max_sweeps=10_000, tol=1e-9, seed=0), np.zeros(n))
     assert report.steps == 1

@@ -183,7 +183,7 @@ class TestIdentity:
         self.refused(made(x[:-1], labels[:-1], omega[:-1]), path, "n_examples")
         self.refused(made(loss=Loss("softmax-margin", 1.0, 1.0 + 1e-15)), path, "cost_scale")
         self.refused(made(loss="smoothed-hinge"), path, "temperature")
-        cost = made().slot_costs()
+        cost = made().sums.slot_costs()
         cost[4 * 7 + (labels[7] + 1) % 3] += 0.5
         self.refused(made(cost=cost), path, "example 7 differs")
         allowed = np.ones(4)

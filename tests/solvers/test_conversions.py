@@ -85,7 +85,7 @@ class TestGibbs:
         assert found.inferences == len(small.problem.active)
         for p, q in zip(small.distributions(found.scores), distributions, strict=True):
             np.testing.assert_allclose(p, q, atol=1e-9)
-        np.testing.assert_allclose(small.problem.cliques_of_scores(found.scores), marginals, atol=1e-9)
+        np.testing.assert_allclose(small.problem.sums.cliques_of_scores(found.scores), marginals, atol=1e-9)
         dual = small.problem.dual_value(DualPoint.of_cliques(marginals))
         assert small.problem.dual_value(DualPoint.of_scores(found.scores)) == pytest.approx(dual, abs=1e-8)
 
@@ -119,7 +119,7 @@ class TestGibbs:
     def test_several_batches_and_threads(self, kind, rng):
         one = Problem.of([drawn(kind, 5, 6)], "hinge", 0.7)
         several = Problem.of(cut(kind, 5, (3, 1, 2)), "hinge", 0.7, n_jobs=2)
-        counts = one.marginals_of_scores(rng.normal(size=one.n_slots))[0]
+        counts = one.sums.marginals_of_scores(rng.normal(size=one.n_slots))[0]
         for point in (DualPoint.of_counts(counts), DualPoint.of_cliques(clique_marginals(one, None))):
             mine, theirs = (gibbs_scores(p, point) for p in (several, one))
             np.testing.assert_array_equal(mine.scores, theirs.scores)
@@ -187,7 +187,7 @@ class TestStarts:
 class TestErrors:
     def test_points_of_other_problems(self):
         small = Small("chain-tied", "hinge")
-        counts = small.problem.marginals_of_scores(np.zeros(small.problem.n_slots))[0]
+        counts = small.problem.sums.marginals_of_scores(np.zeros(small.problem.n_slots))[0]
         with pytest.raises(ValueError, match="negative or not finite"):
             solve(small.problem, "eg", warm_start=DualPoint.of_counts(-counts))
         with pytest.raises(ValueError, match="masses other than 1"):
@@ -200,7 +200,7 @@ class TestErrors:
             solve(small.problem, "eg", warm_start=DualPoint.of_cliques(np.zeros(3)))
         with pytest.raises(ValueError, match="temperature 0 starts from"):
             solve(small.problem, "eg", warm_start=DualPoint.of_plane(np.zeros(small.problem.n_weights), 0.0))
-        bad = np.zeros(small.problem.clique_starts[-1])
+        bad = np.zeros(small.problem.sums.clique_starts[-1])
         with pytest.raises(ValueError, match="example 0 are not those of a distribution"):
             clique_marginals(small.problem, DualPoint.of_cliques(bad))
 

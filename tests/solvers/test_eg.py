@@ -228,9 +228,9 @@ class TestLanes:
         solver = EG()
         state = solver.init_state(problem, np.random.default_rng(0), None)
         for _ in range(8):
-            before = problem.dual_as_it_is(*problem.terms_of_scores(state.scores))
+            before = problem.dual_as_it_is(*problem.sums.dual_terms_gibbs(state.scores))
             solver.step(problem, state)
-            after = problem.dual_as_it_is(*problem.terms_of_scores(state.scores))
+            after = problem.dual_as_it_is(*problem.sums.dual_terms_gibbs(state.scores))
             assert after >= before - 1e-9 * abs(before)
             assert state.dual == pytest.approx(after, rel=1e-9)  # what the lanes made of it is what is tracked
         assert {report.lanes for report in reports} == {4}
@@ -252,7 +252,9 @@ class TestLanes:
         else:
             assert 4 * report.taken_back > report.rounds
             assert report.rounds < 4000 / (8 * 16)  # and not to the end
-        assert state.dual == pytest.approx(problem.dual_as_it_is(*problem.terms_of_scores(state.scores)), rel=1e-9)
+        assert state.dual == pytest.approx(
+            problem.dual_as_it_is(*problem.sums.dual_terms_gibbs(state.scores)), rel=1e-9
+        )
         again = solver.init_state(problem, np.random.default_rng(0), None)
         solver.step(problem, again)
         np.testing.assert_array_equal(again.weights, state.weights)

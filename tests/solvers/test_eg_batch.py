@@ -73,10 +73,10 @@ class TestSteps:
     def test_examples_of_weight_zero_have_no_say(self, solver):
         small = Small("chain-tied", "log", plain=True)
         omega = np.array([0.0, 1.0, 2.0, 0.0, 0.5])
-        loud = int(np.argmax(small.problem.psi2_bounds(np.arange(5))))
+        loud = int(np.argmax(small.problem.sums.psi2_bounds(np.arange(5))))
         omega[loud] = 0.0
         problem = Problem(small.case.features, small.structure, small.case.gold, "log", 0.7, sample_weight=omega)
-        bounds = problem.psi2_bounds(problem.active)
+        bounds = problem.sums.psi2_bounds(problem.active)
         assert solver(step_size="theorem").step_sizes(problem)[0] == pytest.approx(
             1 / (1 + omega.sum() * max(bounds) / 0.7)
         )
@@ -154,7 +154,7 @@ class TestLinearPoints:
         small = Small(kind, loss)
         z = rng.normal(size=small.problem.n_weights)
         for k in (0.0, -3.0, 0.7):
-            scores = small.problem.linear_scores(z, k)
+            scores = small.problem.sums.linear_scores(z, k)
             expected = np.concatenate(
                 [m @ z + k * c for m, c in zip(small.dense.matrices, small.dense.cost, strict=True)]
             )

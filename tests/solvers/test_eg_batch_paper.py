@@ -58,7 +58,7 @@ class TestFigures:
         n_steps = 50 if step_size == "theorem" else 20
         for one, two in zip(walk(small, batch, n_steps), walk(small, primal, n_steps), strict=True):
             np.testing.assert_allclose(
-                small.distributions(small.problem.linear_scores(two.z, two.cost_scale))[0],
+                small.distributions(small.problem.sums.linear_scores(two.z, two.cost_scale))[0],
                 small.distributions(one.scores)[0],
                 atol=1e-9,
             )
@@ -118,7 +118,9 @@ class TestSearch:
 
     @staticmethod
     def distributions(small: Small, state):
-        scores = state.scores if hasattr(state, "scores") else small.problem.linear_scores(state.z, state.cost_scale)
+        scores = (
+            state.scores if hasattr(state, "scores") else small.problem.sums.linear_scores(state.z, state.cost_scale)
+        )
         return small.distributions(scores)
 
     def test_the_search_keeps_what_is_proved(self, solver, loss, kind, seed, weighted):

@@ -26,7 +26,7 @@ def kernel_state(small: Small, state, copy=False):
     names = ("weights", "scores", "marginals", "entropies", "step_sizes")
     arrays = {name: getattr(state, name) for name in names}
     copies = {name: array.copy() for name, array in arrays.items()}
-    return EgState(small.problem.in_memory()[0].native, **(copies if copy else arrays))
+    return EgState(small.problem.sums.in_memory()[0].native, **(copies if copy else arrays))
 
 
 class TestCalibration:

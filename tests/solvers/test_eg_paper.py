@@ -21,7 +21,7 @@ def start(small: Small, solver: EG):
 def visit(small: Small, state, order, adaptive=False, max_step=np.inf):
     names = ("weights", "scores", "marginals", "entropies", "step_sizes")
     return eg_epoch(
-        EgState(small.problem.in_memory()[0].native, **{name: getattr(state, name) for name in names}),
+        EgState(small.problem.sums.in_memory()[0].native, **{name: getattr(state, name) for name in names}),
         np.asarray(order, dtype=np.int64),
         EgOptions(l2=small.problem.l2, adaptive=adaptive, max_step=max_step),
     )

@@ -95,12 +95,12 @@ def test_neighbouring_cliques_agree(kind):
     """Marginals whose cliques are distributions each, but of different labellings."""
     problem = Small(kind, "hinge", n=8).problem
     rng = np.random.default_rng(0)
-    one, other = (problem.cliques_of_scores(3.0 * rng.normal(size=problem.n_slots)) for _ in range(2))
+    one, other = (problem.sums.cliques_of_scores(3.0 * rng.normal(size=problem.n_slots)) for _ in range(2))
     check_point(problem, DualPoint.of_cliques(0.5 * (one + other)))
-    (part,) = problem.in_memory()
+    (part,) = problem.sums.in_memory()
     refused = 0
     for i in problem.active:
-        offsets = part.structure.clique_offsets(i) + problem.clique_starts[i]
+        offsets = part.structure.clique_offsets(i) + problem.sums.clique_starts[i]
         mixed = one.copy()
         mixed[offsets[-2] : offsets[-1]] = other[offsets[-2] : offsets[-1]]
         if len(offsets) > 2:

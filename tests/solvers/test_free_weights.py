@@ -77,19 +77,19 @@ def test_moving_probability_makes_a_plane_without_entries(labels, loss):
 
         def changed(moved, asked=asked, w=w):
             asked.append(moved)
-            return problem.terms_of_linear(w / tau, kappa / tau, moved)
+            return problem.sums.dual_terms_linear(w / tau, kappa / tau, moved)
 
         even = balanced(problem, u, b, changed)
         np.testing.assert_allclose(free_part(problem.penalty, even[0]), 0.0, atol=1e-12)
         assert problem.dual_of_plane(*even) <= low + 1e-9
         keep, to = asked[0]
-        p = problem.marginals_of_scores(problem.linear_scores(w / tau, kappa / tau))[0].reshape(-1, width)
+        p = problem.sums.marginals_of_scores(problem.sums.linear_scores(w / tau, kappa / tau))[0].reshape(-1, width)
         new = p * keep + np.outer(p @ (1.0 - keep), to)
         np.testing.assert_allclose(new.sum(axis=1), 1.0)
         moved = problem.sample_weight @ (np.abs(new - p).sum(axis=1))
         assert moved <= np.abs(free_part(problem.penalty, u)).sum() * (1 + 1e-9) + 1e-9
         entropies = -(new * np.log(np.where(new > 0, new, 1.0))).sum(axis=1)
-        u_new, b_new = problem.terms_of_counts(new.ravel(), None, entropies)
+        u_new, b_new = problem.sums.dual_terms_slots(new.ravel(), None, entropies)
         np.testing.assert_allclose(even[0], u_new, atol=1e-9)
         assert even[1] == pytest.approx(b_new, rel=1e-10)
 

@@ -159,7 +159,7 @@ def test_scaling_costs_nothing():
     solver = SGD(step_size=0.0999, order="cyclic", rule="reciprocal")
     state = solver.init_state(problem, np.random.default_rng(0), None)
     solver.step(problem, state)
-    (part,) = problem.in_memory()
+    (part,) = problem.sums.in_memory()
     w, total = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
     scores, counts = np.empty(part.structure.num_slots(0)), np.empty(part.structure.num_slots(0))
     for k in range(300):

@@ -238,8 +238,10 @@ def test_with_penalty_leaves_the_problem_alone():
     problem = small("log").problem
     other = problem.with_penalty(L2(3.0))
     assert (problem.l2, other.l2) == (0.4, 3.0)
-    assert other.in_memory()[0].native is problem.in_memory()[0].native
-    assert problem.in_memory() is problem.in_memory()  # asked for in every pass, of which some take microseconds
+    assert other.sums.in_memory()[0].native is problem.sums.in_memory()[0].native
+    assert (
+        problem.sums.in_memory() is problem.sums.in_memory()
+    )  # asked for in every pass, of which some take microseconds
     w = np.ones(problem.n_weights)
     assert other.value(w) - problem.value(w) == pytest.approx(0.5 * 2.6 * len(w))
     assert "l2 > 0" not in problem.with_penalty(0.0).capabilities()

@@ -50,7 +50,7 @@ def test_the_optimum_is_scikit_learns(solver, binary, rng):
     x, labels = documents(rng, binary=binary)
     theirs = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(x, labels)
     problem = problem_of(x, labels, 0.5)
-    weights = np.zeros((x.shape[1], problem.in_memory()[0].structure.width))
+    weights = np.zeros((x.shape[1], problem.sums.in_memory()[0].structure.width))
     weights[:, :3] = theirs.coef_.T
     result = check_optimum(problem, solver, problem.value(weights.ravel()))
     np.testing.assert_allclose(result.weights.reshape(weights.shape)[:, :3], theirs.coef_.T, atol=2e-4)

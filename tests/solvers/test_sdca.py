@@ -280,11 +280,11 @@ def test_bad_options(options):
 @pytest.mark.parametrize(("solver", "loss"), [("sdca", "log"), ("smo-eg", "hinge"), ("smo", "hinge")])
 def test_too_many_cliques_are_refused_before_they_are_made(solver, loss, monkeypatch):
     problem = Small("chain-tied", loss).problem
-    needed = 8 * int(problem.clique_starts[-1]) / 2**20
+    needed = 8 * int(problem.sums.clique_starts[-1]) / 2**20
     options = {"form": "cliques"} if solver == "smo" else {}
     solve(problem, get_solver(solver, memory_mb=1.001 * needed, **options), tol=1e-2)
     for name in ("cliques_of_scores", "in_memory"):  # what would make them
-        monkeypatch.setattr(type(problem), name, None)
+        monkeypatch.setattr(type(problem.sums), name, None)
     with pytest.raises(ValueError, match=f"{solver} would keep .* MB of clique marginals, more than memory_mb="):
         get_solver(solver, memory_mb=0.999 * needed, **options).init_state(problem, np.random.default_rng(0), None)
     with pytest.raises(ValueError, match="memory_mb must be a number above 0"):

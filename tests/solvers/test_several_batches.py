@@ -104,31 +104,31 @@ def test_every_sum_is_that_of_one_batch(kind, loss, rng):
     for mine, theirs in zip(several.plane(w), one.plane(w), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
     counts, expected = np.zeros(one.n_slots), np.zeros(one.n_slots)
-    answers = several.plane_at(w, 0.5, counts), one.plane_at(w, 0.5, expected)
+    answers = several.sums.plane_at(w, 0.5, counts), one.sums.plane_at(w, 0.5, expected)
     for mine, theirs in zip(*answers, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
     np.testing.assert_allclose(counts, expected, atol=1e-14)
-    scores = one.linear_scores(w / 0.5, one.loss.cost_scale / 0.5)
+    scores = one.sums.linear_scores(w / 0.5, one.loss.cost_scale / 0.5)
     there = np.repeat(one.sample_weight > 0, np.diff(one.slot_offsets))
-    np.testing.assert_allclose(counts, there * one.marginals_of_scores(scores)[0], atol=1e-12)
-    np.testing.assert_allclose(several.margins(w, 1.0), one.margins(w, 1.0), atol=1e-13)
-    np.testing.assert_allclose(several.linear_scores(w, 0.3), one.linear_scores(w, 0.3), atol=1e-14)
-    np.testing.assert_array_equal(several.slot_costs(), one.slot_costs())
+    np.testing.assert_allclose(counts, there * one.sums.marginals_of_scores(scores)[0], atol=1e-12)
+    np.testing.assert_allclose(several.sums.margins(w, 1.0), one.sums.margins(w, 1.0), atol=1e-13)
+    np.testing.assert_allclose(several.sums.linear_scores(w, 0.3), one.sums.linear_scores(w, 0.3), atol=1e-14)
+    np.testing.assert_array_equal(several.sums.slot_costs(), one.sums.slot_costs())
     examples = np.array([4, 0, 3])
-    np.testing.assert_array_equal(several.psi2_bounds(examples), one.psi2_bounds(examples))
-    assert several.example_sizes(examples) == one.example_sizes(examples)
-    for mine, theirs in zip(several.feature_sums(examples), one.feature_sums(examples), strict=True):
+    np.testing.assert_array_equal(several.sums.psi2_bounds(examples), one.sums.psi2_bounds(examples))
+    assert several.sums.example_sizes(examples) == one.sums.example_sizes(examples)
+    for mine, theirs in zip(several.sums.feature_sums(examples), one.sums.feature_sums(examples), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_allclose(several.gold_features(), one.gold_features(), atol=1e-12)
+    np.testing.assert_allclose(several.sums.gold_features(), one.sums.gold_features(), atol=1e-12)
     points = [DualPoint.of_counts(counts, np.full(6, 0.5), np.full(6, 0.1)), DualPoint.of_counts(counts)]
     if one.loss.link == "identity":
-        points += [DualPoint.of_scores(one.linear_scores(w, 0.1)), DualPoint.of_linear(w, 0.2)]
+        points += [DualPoint.of_scores(one.sums.linear_scores(w, 0.1)), DualPoint.of_linear(w, 0.2)]
     for point in points:
         mine, theirs = several.dual_terms(point), one.dual_terms(point)
         np.testing.assert_allclose(mine[0], theirs[0], atol=1e-12)
         assert mine[1] == pytest.approx(theirs[1])
-    assert several.rounding.scores == pytest.approx(one.rounding.scores)
-    assert several.rounding.largest_reach == one.rounding.largest_reach
+    assert several.sums.rounding.scores == pytest.approx(one.sums.rounding.scores)
+    assert several.sums.rounding.largest_reach == one.sums.rounding.largest_reach
     if {"smooth", "covariance"} <= one.capabilities():
         np.testing.assert_allclose(several.hessian(w)(v), one.hessian(w)(v), atol=1e-12)
         if one.loss.link == "identity":
@@ -137,7 +137,10 @@ def test_every_sum_is_that_of_one_batch(kind, loss, rng):
 
 def test_clique_marginals_of_several_batches(rng):
     one, several = whole("chain-tied", "log"), parted("chain-tied", "log")
-    structure, scores = one.in_memory()[0].structure, np.split(rng.normal(size=one.n_slots), one.slot_offsets[1:-1])
+    structure, scores = (
+        one.sums.in_memory()[0].structure,
+        np.split(rng.normal(size=one.n_slots), one.slot_offsets[1:-1]),
+    )
     marginals = np.concatenate([structure.clique_marginals(i, s, 1.0) for i, s in enumerate(scores)])
     point = DualPoint.of_cliques(marginals)
     assert several.dual_value(point) == pytest.approx(one.dual_value(point))
@@ -186,7 +189,7 @@ def test_a_pass_of_gis_is_that_of_one_batch(order, loss, sizes):
     for name in ("empirical", "mass"):
         np.testing.assert_allclose(getattr(states[1], name), getattr(states[0], name), rtol=1e-13)
     assert states[1].potentials.size == states[1].inverse.size == 0
-    np.testing.assert_allclose(several.column_extremes(), one.column_extremes(), rtol=1e-13)
+    np.testing.assert_allclose(several.sums.scaling_extremes(), one.sums.scaling_extremes(), rtol=1e-13)
 
 
 def positive(structure: Multiclass, rows) -> LabelledBatch:
@@ -230,8 +233,8 @@ def test_a_pass_of_eg_is_that_of_one_batch(kind, penalty, n_jobs):
     sizes = (7, 1, 16)
     one, several = whole(kind, "log", penalty, sizes), parted(kind, "log", penalty, sizes)
     scores = np.random.default_rng(3).normal(size=one.n_slots)
-    marginals, entropies = one.marginals_of_scores(scores)
-    u = one.terms_of_counts(marginals, None, entropies)[0]
+    marginals, entropies = one.sums.marginals_of_scores(scores)
+    u = one.sums.dual_terms_slots(marginals, None, entropies)[0]
     first = GibbsBlocks(one.weights_of_plane(u), u, scores, marginals, entropies, np.full(24, 0.9))
     order = np.random.default_rng(4).integers(24, size=72)
     options = EgOptions(l2=one.l2, l1=one.l1, max_step=1.0, n_jobs=n_jobs, round_size=2 if n_jobs > 1 else 0)
@@ -253,7 +256,7 @@ def test_eg_takes_the_passes_of_one_batch(solver):
 def test_rounds_go_through_the_order_in_parts(rng):
     problem = parted("multiclass", "log", sizes=(30, 1, 9))
     order = rng.integers(40, size=400)
-    found = [(part.number, own + part.examples.start) for part, own in problem.rounds(order)]
+    found = [(part.number, own + part.examples.start) for part, own in problem.sums.rounds(order)]
     assert {number for number, _ in found[-3:]} == {0, 1, 2}
     starts = [k for k, (number, _) in enumerate(found) if k == 0 or number <= found[k - 1][0]]
     assert len(starts) == ROUNDS
@@ -263,7 +266,7 @@ def test_rounds_go_through_the_order_in_parts(rng):
     for mine in np.array_split(order, ROUNDS):  # what a round visits is the next part of the order
         np.testing.assert_array_equal(np.sort(visited[done : done + len(mine)]), np.sort(mine))
         done += len(mine)
-    assert [len(own) for _, own in problem.rounds(np.array([3]))] == [1, 0, 0]  # every batch has its turn
+    assert [len(own) for _, own in problem.sums.rounds(np.array([3]))] == [1, 0, 0]  # every batch has its turn
 
 
 @pytest.mark.parametrize("solver", available_solvers())
@@ -346,8 +349,8 @@ class TestBadInput:
         with pytest.raises(ValueError, match="at least one state"):
             eg_epoch([], order, options)
         with pytest.raises(ValueError, match="the same weights and plane"):
-            eg_epoch([state(part, weights.copy()) for part in problem.in_memory()], order, options)
-        states = [state(part, weights) for part in problem.in_memory()]
+            eg_epoch([state(part, weights.copy()) for part in problem.sums.in_memory()], order, options)
+        states = [state(part, weights) for part in problem.sums.in_memory()]
         for beyond in (-1, 6):
             with pytest.raises(ValueError, match=rf"no example {beyond} \(there are 6\)"):
                 eg_epoch(states, np.array([beyond]), options)
@@ -355,9 +358,9 @@ class TestBadInput:
     def test_arrays_of_the_wrong_size(self):
         problem = parted("chain-tied", "log")
         with pytest.raises(ValueError, match=r"shape \(3,\) for \d+ slots"):
-            problem.marginals_of_scores(np.zeros(3))
+            problem.sums.marginals_of_scores(np.zeros(3))
         with pytest.raises(ValueError, match=r"shape \(3,\) for 6 examples"):
-            problem.terms_of_counts(np.zeros(problem.n_slots), np.zeros(3))
+            problem.sums.dual_terms_slots(np.zeros(problem.n_slots), np.zeros(3))
 
 
 def test_the_native_objective_stays_in_its_package():

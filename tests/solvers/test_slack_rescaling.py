@@ -60,7 +60,7 @@ def test_bounds_against_enumeration(kind, ties):
     for w in points:
         true = losses(dense, w)
         upper, u, b = problem.plane(w)
-        assert problem.losses(w) == pytest.approx(upper)
+        assert problem.sums.value(w) == pytest.approx(upper)
         near = 1e-9 * (1.0 + abs(true))
         assert b - u @ w - near <= true <= upper + near
         if kind != "python":  # the others have k_best, and few labellings
@@ -146,7 +146,7 @@ def test_a_cost_scale_multiplies_the_loss():
         sample_weight=small.case.sample_weight,
     )
     w = np.random.default_rng(0).normal(size=problem.n_weights)
-    assert half.losses(w) == pytest.approx(0.5 * losses(dense, w))
+    assert half.sums.value(w) == pytest.approx(0.5 * losses(dense, w))
 
 
 def test_batches_and_threads_add_up():

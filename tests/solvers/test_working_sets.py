@@ -99,7 +99,9 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     before = DualPoint.of_active_set(active_set(state.sets))
     u, b = small.problem.dual_terms(before)
     report = _core.dcd_epoch(
-        _core.DcdState(small.problem.in_memory()[0].native, weights=state.weights.copy(), sets=state.sets.parts[0]),
+        _core.DcdState(
+            small.problem.sums.in_memory()[0].native, weights=state.weights.copy(), sets=state.sets.parts[0]
+        ),
         np.arange(small.dense.n),
         _core.DcdOptions(l2=small.problem.l2, search=True, update=False, delta=1e9, seed=1, max_bytes=0),
     )
@@ -179,7 +181,7 @@ def test_working_sets_of_another_problem(rng):
     order, w = np.arange(small.dense.n), np.zeros(small.problem.n_weights)
 
     def visit(sets):
-        state = _core.DcdState(small.problem.in_memory()[0].native, weights=w, sets=sets)
+        state = _core.DcdState(small.problem.sums.in_memory()[0].native, weights=w, sets=sets)
         _core.dcd_epoch(state, order, _core.DcdOptions(l2=1.0))
 
     with pytest.raises(ValueError, match="working sets of 3 examples"):

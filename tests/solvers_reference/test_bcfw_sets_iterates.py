@@ -66,7 +66,7 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
         margin = small.dense.oracle(i, w)[0]
         before = block(small, sets, i, w)
         report = _core.bcfw_set_epoch(
-            _core.BcfwSetState(small.problem.in_memory()[0].native, weights=w, sets=sets.parts[0], gaps=gaps),
+            _core.BcfwSetState(small.problem.sums.in_memory()[0].native, weights=w, sets=sets.parts[0], gaps=gaps),
             np.array([i]),
             _core.BcfwSetOptions(l2=0.3, search=search, pairwise=pairwise, steps=3, now=now, keep=5),
         )
@@ -106,7 +106,7 @@ def test_only_for_temperature_zero():
     small = Small("multiclass", "log")
     sets = _core.WorkingSets(small.dense.n)
     w = np.zeros(small.problem.n_weights)
-    state = _core.BcfwSetState(small.problem.in_memory()[0].native, weights=w, sets=sets, gaps=np.zeros(5))
+    state = _core.BcfwSetState(small.problem.sums.in_memory()[0].native, weights=w, sets=sets, gaps=np.zeros(5))
     with pytest.raises(ValueError, match="temperature"):
         _core.bcfw_set_epoch(state, np.arange(2), _core.BcfwSetOptions(l2=1.0))
 
@@ -120,7 +120,7 @@ def test_bad_arguments(change):
     sets = start_sets(small.problem, None, "bcfw").parts[0]
 
     def run(weights, gaps, **options):
-        state = _core.BcfwSetState(small.problem.in_memory()[0].native, weights=weights, sets=sets, gaps=gaps)
+        state = _core.BcfwSetState(small.problem.sums.in_memory()[0].native, weights=weights, sets=sets, gaps=gaps)
         _core.bcfw_set_epoch(state, np.arange(5), _core.BcfwSetOptions(**options))
 
     good = {"l2": 1.0, "weights": np.zeros(small.problem.n_weights), "gaps": np.zeros(5)}

@@ -86,7 +86,7 @@ def test_objective_4_never_increases(kind, l2, rng):
         order = rng.integers(small.dense.n, size=1)
         search, update = [(True, True), (False, True), (True, False)][rng.integers(3)]
         report = _core.dcd_epoch(
-            _core.DcdState(small.problem.in_memory()[0].native, weights=weights, sets=sets),
+            _core.DcdState(small.problem.sums.in_memory()[0].native, weights=weights, sets=sets),
             order,
             _core.DcdOptions(l2=l2, search=search, update=update, delta=1e-6, seed=seed),
         )

@@ -52,7 +52,7 @@ def bregman(small, p, q):
     """B_Q[p || q] = Q(p) - Q(q) - grad Q(q) . (p - q), the gradient in slots: tau v - A w - kappa c (docs/math.md)."""
     problem = small.problem
     weights = problem.weights_from_dual(DualPoint.of_scores(q))
-    gradient = problem.loss.temperature * q - problem.linear_scores(weights, problem.loss.cost_scale)
+    gradient = problem.loss.temperature * q - problem.sums.linear_scores(weights, problem.loss.cost_scale)
     parts = zip(small.case.split(gradient), expected_counts(small, p), expected_counts(small, q), strict=True)
     slopes = [float(g @ (a - b)) for g, a, b in parts]
     return loss_of(small, p) - loss_of(small, q) - float(problem.sample_weight @ slopes)

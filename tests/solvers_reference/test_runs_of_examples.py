@@ -29,7 +29,9 @@ def problem_of(X, y, n_labels, weight=None, make=multiclass_map):
 
 def unpacked(problem, w):
     """Weights as inputs x labels."""
-    return w.reshape(-1, problem.in_memory()[0].structure.width)[:, : problem.in_memory()[0].structure.n_labels]
+    return w.reshape(-1, problem.sums.in_memory()[0].structure.width)[
+        :, : problem.sums.in_memory()[0].structure.n_labels
+    ]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -57,7 +59,7 @@ def test_against_numpy(n_labels, weighted, values, make, rng):
     weight = weight if weighted else np.ones(n)
     problem = problem_of(X, y, n_labels, weight, make)
     w, v = rng.normal(size=(2, problem.n_weights)) * (
-        np.arange(problem.n_weights) % problem.in_memory()[0].structure.width < n_labels
+        np.arange(problem.n_weights) % problem.sums.in_memory()[0].structure.width < n_labels
     )
     W, V = unpacked(problem, w), unpacked(problem, v)
     scores = X @ W
@@ -70,7 +72,7 @@ def test_against_numpy(n_labels, weighted, values, make, rng):
     residual = weight[:, None] * (p - np.eye(n_labels)[y])
     np.testing.assert_allclose(unpacked(problem, gradient), X.T @ residual + L2 * W, rtol=1e-9, atol=1e-9)
 
-    marginals = np.zeros(n * problem.in_memory()[0].structure.width)
+    marginals = np.zeros(n * problem.sums.in_memory()[0].structure.width)
     problem.value_and_gradient(w, marginals)
     found = marginals.reshape(n, -1)[:, :n_labels]
     np.testing.assert_allclose(found[weight > 0], p[weight > 0], rtol=1e-12, atol=1e-300)

@@ -29,7 +29,7 @@ def theorem_1(small: Small, factor: float) -> None:
             met += violation >= delta and small.dense.sample_weight[i] > 0
             old = weights.copy()
             _core.dcd_epoch(
-                _core.DcdState(problem.in_memory()[0].native, weights=weights, sets=sets),
+                _core.DcdState(problem.sums.in_memory()[0].native, weights=weights, sets=sets),
                 np.array([i]),
                 _core.DcdOptions(l2=problem.l2, search=True, update=factor != 0, delta=delta, seed=seed),
             )
@@ -49,7 +49,7 @@ def theorem_2(small: Small, factor: float) -> None:
     def sweep(weights: np.ndarray, sets: Any, seed: int) -> None:
         order = np.random.default_rng(seed).permutation(small.dense.n)
         options = _core.DcdOptions(l2=problem.l2, search=False, update=True, delta=1e-6, seed=seed)
-        _core.dcd_epoch(_core.DcdState(problem.in_memory()[0].native, weights=weights, sets=sets), order, options)
+        _core.dcd_epoch(_core.DcdState(problem.sums.in_memory()[0].native, weights=weights, sets=sets), order, options)
 
     # Labellings whose coefficient becomes 0 are forgotten; the set that is left is the fixed one.
     weights, sets, planes = state.weights, state.sets, []

@@ -38,7 +38,7 @@ class Batch:
         return x + factor * (new - x)
 
     def distributions(self, x: np.ndarray) -> list[np.ndarray]:
-        scores = self.small.problem.linear_scores(x[:-1], float(x[-1])) if self.linear else x
+        scores = self.small.problem.sums.linear_scores(x[:-1], float(x[-1])) if self.linear else x
         return self.small.distributions(scores)
 
 
@@ -76,7 +76,7 @@ def visited(small: Small, scores: np.ndarray, k: int, eta: float, factor: float)
     state = solver.init_state(small.problem, np.random.default_rng(0), DualPoint.of_scores(scores.copy()))
     names = ("weights", "scores", "marginals", "entropies", "step_sizes")
     _core.eg_epoch(
-        _core.EgState(small.problem.in_memory()[0].native, **{name: getattr(state, name) for name in names}),
+        _core.EgState(small.problem.sums.in_memory()[0].native, **{name: getattr(state, name) for name in names}),
         np.array([k], dtype=np.int64),
         _core.EgOptions(l2=small.problem.l2, adaptive=False, max_step=np.inf),
     )

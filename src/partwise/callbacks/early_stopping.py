@@ -106,7 +106,7 @@ class EarlyStopping(TrainingCallback):
         if last >= self.best_score_:
             return result.noted(f"early stopping: dev score {last:.6g} at the end")
         primal = session.problem.value(best)
-        rounding = session.problem.rounding
+        rounding = session.problem.sums.rounding
         of_primal = rounding.of_primal(primal, result.l2, rounding.size(best))
         found = Certificate.of(primal, result.dual, result.rounding + of_primal)
         status: Status = "converged" if 0 < self._tol >= found.relative_gap else "stopped"

@@ -71,7 +71,7 @@ def explicit_dual(problem: Problem, *, limit: int = 4000) -> ExplicitDual:
     if missing:
         raise ValueError(f"the explicit dual needs {listed(missing)}, which this problem does not have")
     counts, rows, linear, left = [], [], [], limit
-    costs, offsets, part = problem.slot_costs(), problem.slot_offsets, problem.in_memory()[0]
+    costs, offsets, part = problem.sums.slot_costs(), problem.slot_offsets, problem.sums.in_memory()[0]
     for i in range(problem.n_examples):
         omega = float(problem.sample_weight[i])
         labellings = part.structure.k_best(i, np.zeros(offsets[i + 1] - offsets[i]), left + 1)

@@ -109,12 +109,14 @@ def constants(problem: Problem) -> Constants:
     if missing:
         raise ValueError(f"iteration bounds need {listed(missing)}, which this problem does not have")
     active = problem.active
-    _, log_labellings = problem.marginals_of_scores(np.zeros(problem.n_slots))  # the entropies of uniform distributions
+    # the entropies of uniform distributions
+    _, log_labellings = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
     return Constants(
         weights=problem.sample_weight[active],
         psi2=psi2_bounds(problem)[active],
         log_labellings=log_labellings[active],
-        costs=problem.margins(np.zeros(problem.n_weights), 0.0)[active],  # the largest <count(y), kappa c> at w = 0
+        # the largest <count(y), kappa c> at w = 0
+        costs=problem.sums.margins(np.zeros(problem.n_weights), 0.0)[active],
         l2=problem.l2,
         temperature=problem.loss.temperature,
     )

@@ -46,7 +46,7 @@ Files. `block_files`, in a folder with the run's name beside the batches or, if 
 checkpoint. A round writes new files, over those before the last where that is safe, and keeps those of the last
 checkpoint. If all dual variables fit in memory they are also kept there, and files are written after `EVERY` rounds
 that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the folder is
-removed with the run. Labellings of the inner solver that take more than `Problem.block_room` are merged.
+removed with the run. Labellings of the inner solver that take more than `Executor.block_room` are merged.
 
 Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
@@ -247,7 +247,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 f"({describe(problem)})"
             )
         form: InBlocks = solver.in_blocks()
-        room, inner = problem.block_room, form.inner
+        room, inner = problem.sums.executor.block_room, form.inner
         if room is None or getattr(inner, "memory_mb", 0.0) * 2**20 <= room:
             return form
         return form._replace(inner=replace(inner, memory_mb=room / 2**20))  # type: ignore[call-arg]
@@ -255,7 +255,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BlockDualState:
         form, n = self.form(problem), problem.n_weights
         rho = EGProx(proximity=form.proximity).rho(problem) if form.proximity else 0.0
-        groups = min(self.groups, problem.n_batches) or problem.places
+        groups = min(self.groups, problem.n_batches) or min(problem.sums.executor.places, problem.n_batches)
         state = BlockDualState(
             weights=np.zeros(n),
             plane=np.zeros(n),
@@ -335,7 +335,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             os.makedirs(folder, exist_ok=True)
             state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
         rounds, seconds = len(state.since) + 1, time.perf_counter() - state.replaced
-        write = not problem.roomy or (rounds >= EVERY and seconds >= SECONDS) or rounds >= MOST
+        write = not problem.sums.executor.roomy or (rounds >= EVERY and seconds >= SECONDS) or rounds >= MOST
         return self._walk(problem, state, partial(Round, now=now, write=write))
 
     def _walk(self, problem: Problem, state: BlockDualState, make: Callable[..., BlockWalk[A]]) -> list[A]:
@@ -353,17 +353,17 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 visits=self._visits(problem, state, groups[number]),
                 last=since[-1].attempt if since else int(state.written.max()),
                 since=since,
-                keep=problem.roomy,
+                keep=problem.sums.executor.roomy,
             )
 
         # Each of the rounds since has a vector of weights: they are sent to the groups that need them.
         last = since[-1].attempt if since else 0
         first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
         before = time.perf_counter()
-        found = problem.walk(first, groups)
+        found = problem.sums.walk(first, groups)
         lost = [number for number, (answer, _) in enumerate(found) if answer is None]
         if lost:
-            again = problem.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
+            again = problem.sums.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
             for number, answer in zip(lost, again, strict=True):
                 found[number] = answer
         # The time of the slowest group, and what it took in addition.
@@ -392,7 +392,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         state.replaced = time.perf_counter()
         self._remove(problem, state, state.spare)  # most of them have been overwritten, and have other names
         state.spare = np.where((before != state.saved) & (before != state.written), before, 0)
-        if not problem.overwrites:
+        if not problem.sums.executor.overwrites:
             self._remove(problem, state, state.spare)
             state.spare[:] = 0
 
@@ -430,7 +430,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return state.weights.copy()
 
     def place(self, problem: Problem, state: BlockDualState, folder: str) -> None:
-        if problem.files_anywhere:  # beside the checkpoint that needs them, not among temporary files
+        if problem.sums.executor.files_anywhere:  # beside the checkpoint that needs them, not among temporary files
             state.home = folder
 
     def before_save(self, problem: Problem, state: BlockDualState) -> None:
@@ -458,7 +458,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return batches + (groups if state.groups > 1 else "")
 
     def _visits(self, problem: Problem, state: BlockDualState, group: list[int]) -> list[Visit]:
-        sizes = problem.batch_sizes
+        sizes = problem.sums.batch_sizes
         return [
             Visit(
                 self._path(problem, state, number, int(state.written[number])) if state.written[number] else None,
@@ -474,7 +474,10 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     @staticmethod
     def _folder(problem: Problem, state: BlockDualState) -> str:
-        return os.path.join(state.home or problem.files, f"duals-{state.run}")
+        folder = state.home or problem.sums.executor.files
+        if folder is None:
+            raise ValueError("there is no folder for files of blocks")
+        return os.path.join(folder, f"duals-{state.run}")
 
     def _path(self, problem: Problem, state: BlockDualState, number: int, attempt: int) -> str:
         return os.path.join(self._folder(problem, state), f"{number:06d}-{attempt:06d}.pwd")

@@ -244,7 +244,7 @@ class Certify(BlockWalk[Plane]):
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
-            value += part.losses(self.weights)
+            value += part.sums.value(self.weights)
             if block is not None:
                 point = self.inner.dual_point(part, block.state)
                 own_u, own_b = part.dual_terms(point)

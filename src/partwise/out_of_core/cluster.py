@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from partwise.models.base import Model
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions, open_folder
@@ -36,6 +36,8 @@ from partwise.out_of_core.partitions.sizes import parse_size
 from partwise.problem import BatchReference, BatchSums, Executor, Walk, Work
 from partwise.problem.deadline import check_deadline
 from partwise.problem.losses import Loss
+
+T = TypeVar("T")
 
 __all__ = ["ClusterError", "DaskExecutor", "open"]
 
@@ -177,7 +179,9 @@ class DaskExecutor(Executor):
             tasks.append(Task(number % max(1, len(known)), _walk, (each, sized, self._memory)))
         yield from self._done(tasks, known)
 
-    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(
+        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
+    ) -> Iterator[T]:
         if not references:
             return
         client, known = self._client, self._workers()
@@ -224,11 +228,11 @@ def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, r
         first = last
 
 
-def _given(work: Work) -> Work:
+def _given(work: Work[T]) -> Work[T]:
     return work
 
 
-def _do(work: Work, batches: list[Sized], blocks: list[tuple[Any, ...]], memory: int | None) -> list[Any]:
+def _do(work: Work[T], batches: list[Sized], blocks: list[tuple[object, ...]], memory: int | None) -> list[T]:
     """Do a piece of work, in a worker."""
     pairs = zip(batches, blocks, strict=True)
     return [work.on(_opened(work.loss, batch, memory), block) for batch, block in pairs]

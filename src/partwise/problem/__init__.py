@@ -14,7 +14,7 @@ from partwise.problem.result import (
     FeatureWarning,
     Result,
 )
-from partwise.problem.sums import Part
+from partwise.problem.sums import Part, Sums
 from partwise.problem.tasks import BatchSums, register_task
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Part",
     "Problem",
     "Result",
+    "Sums",
     "ThreadExecutor",
     "Walk",
     "Work",

@@ -14,12 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from partwise.problem.batch import LabelledBatch
 from partwise.problem.losses import Loss
-from partwise.problem.tasks import TASKS, BatchSums
+from partwise.problem.tasks import BatchSums
+
+T = TypeVar("T")
 
 
 class BatchReference(Protocol):
@@ -36,22 +38,17 @@ class BatchReference(Protocol):
 
 
 @dataclass(frozen=True)
-class Work:
-    """A task by name, the loss, what is the same for every batch (weights, numbers), and threads to use for a batch.
+class Work(Generic[T]):
+    """A task, the loss, what is the same for every batch (weights, numbers), and threads to use for a batch."""
 
-    function: the task itself where it is not one of partwise.
-    """
-
-    task: str
+    task: Callable[..., T]
     loss: Loss
-    shared: tuple[Any, ...] = ()
+    shared: tuple[object, ...] = ()
     n_jobs: int = 1
-    function: Callable[..., Any] | None = None
 
-    def on(self, sums: BatchSums, block: tuple[Any, ...]) -> Any:
-        """Do it for one batch; block: that batch's part of what is not shared."""
-        function = self.function or TASKS[self.task]
-        return function(sums, self.n_jobs, *self.shared, *block)
+    def on(self, batch: BatchSums, block: tuple[object, ...]) -> T:
+        """Do the task for one batch; block: that batch's part of what is not shared."""
+        return self.task(batch, self.n_jobs, *block, *self.shared)
 
 
 class Walk(ABC):
@@ -111,7 +108,9 @@ class Executor(ABC):
             yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)
 
     @abstractmethod
-    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(
+        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
+    ) -> Iterator[T]:
         """What the work gives for each batch, in the order of the references."""
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
@@ -137,9 +136,11 @@ class ThreadExecutor(Executor):
     def roomy(self) -> bool:
         return True
 
-    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(
+        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
+    ) -> Iterator[T]:
         for reference, block in zip(references, blocks, strict=True):
-            yield work.on(self.in_memory(reference, work.loss), block)
+            yield work.task(self.in_memory(reference, work.loss), work.n_jobs, *block, *work.shared)
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums:
         by_loss = self._opened.setdefault(reference, {})
@@ -161,7 +162,9 @@ class Opened(Executor):
         """It is open: `in_memory` has it."""
         raise ValueError("the batch is open already")
 
-    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(
+        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
+    ) -> Iterator[T]:
         for block in blocks:
             yield work.on(self._sums, block)
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from partwise.problem.capabilities import Capability
 from partwise.problem.penalties import Penalty
+from partwise.problem.tasks import Moved, Plane
 from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
@@ -57,11 +58,6 @@ def settled(penalty: Penalty, u: Floats, b: float) -> tuple[Floats, float]:
     return penalised(penalty, u), b - bound(penalty) * float(abs(free_part(penalty, u)).sum())
 
 
-#: The share of every label's probability that stays, and the proportions in which labels get the rest.
-Moved = tuple[Floats, Floats]
-Plane = tuple[Floats, float]
-
-
 def balanced(problem: "Problem", u: Floats, b: float, changed: Callable[[Moved], Plane]) -> Plane | None:
     """A plane near this one in which no free weight has an entry (one pass).
 
@@ -89,5 +85,5 @@ def balanced(problem: "Problem", u: Floats, b: float, changed: Callable[[Moved],
     log_q = np.log((counts + loose / share) / gold.sum())
     weights = np.zeros(problem.n_weights)
     weights[free.start : free.stop] = log_q if free.for_all else log_q[1:] - log_q[0]
-    other_u, other_b = problem.terms_of_linear(weights, 0.0)
+    other_u, other_b = problem.sums.dual_terms_linear(weights, 0.0)
     return (1.0 - share) * u + share * other_u, (1.0 - share) * b + share * other_b

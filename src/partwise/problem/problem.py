@@ -35,12 +35,12 @@ With a shift v (`with_shift`) the penalty is R(w) = l2/2 |w|^2 - <v, w>, and |u 
 stand in place of |u|^2, u / l2 and l2 w - u. It is what the rest of a larger problem is to a part of it: if all other
 examples together have the plane (v, c), the dual of the whole is that of the part, and c.
 
-The sums over examples are those of `sums` and `columns`; the penalty enters here.
+The sums over examples are those of `sums`; the penalty enters here.
 """
 
 import copy
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,29 +49,28 @@ from partwise._core import FeatureMap, Structure
 from partwise.problem.batch import Batch, Gold, LabelledBatch
 from partwise.problem.box import dual_of_box
 from partwise.problem.capabilities import Capability
-from partwise.problem.columns import ColumnSums
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
 from partwise.problem.free_weights import bound, free_part, penalised, settled
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
 from partwise.problem.result import Certificate
-from partwise.problem.rounding import Rounding
 from partwise.problem.second_derivatives import SecondDerivatives
-from partwise.problem.sums import check_size
-from partwise.problem.tasks import BatchSums
-from partwise.support.arrays import Floats
+from partwise.problem.sums import Sums, check_size
+from partwise.problem.tasks import BatchSums, named_task
+from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 from partwise.support.threads import count_threads
 
 T = TypeVar("T")
 
 
-class Problem(ColumnSums):
+class Problem:
     """Data, loss and penalty: the objective P, its dual D, and certificates (docs/math.md).
 
-    This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples` and
-    `n_weights` are the numbers of examples and of weights, `penalty` and `loss` what was given.
+    This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples`,
+    `n_weights`, `n_slots` and `n_batches` count examples, weights, slots and batches; `penalty` and `loss` are what was
+    given. `sums` has the sums over examples that the objective is made of.
 
     Parameters
     ----------
@@ -139,8 +138,7 @@ class Problem(ColumnSums):
     def on(cls, sums: BatchSums, penalty: Penalty | float, n_jobs: int = 1) -> "Problem":
         """The problem on the examples of one opened batch of a problem that was found to be sound."""
         problem = cls.__new__(cls)
-        problem._begin([Opened(sums)], sums.loss, penalty, Opened(sums), n_jobs)
-        problem._sound = True
+        problem._begin(Sums([Opened(sums)], sums.loss, Opened(sums), count_threads(n_jobs), sound=True), penalty)
         return problem
 
     def _set_up(
@@ -151,26 +149,60 @@ class Problem(ColumnSums):
         executor: Executor,
         n_jobs: int,
     ) -> None:
-        self._begin(batches, get_loss(loss), penalty, executor, n_jobs)
-        if not self.explicit_weights and (self.n_batches > 1 or self._parts is None):
+        self._begin(Sums(batches, get_loss(loss), executor, count_threads(n_jobs)), penalty)
+        if not self.sums.explicit_weights and not {Capability.ONE_BATCH, Capability.IN_MEMORY} <= self.capabilities():
             raise ValueError("features with a kernel have weights of their own: they must be one batch in memory")
         self._check_penalty()
         if not self.sample_weight.any():
             raise ValueError("all sample weights are zero")
-        self.check_gold()
+        if self.sums.facts.complaint:
+            raise ValueError(self.sums.facts.complaint)
 
-    def _begin(
-        self,
-        batches: list[BatchReference],
-        loss: Loss,
-        penalty: Penalty | float,
-        executor: Executor,
-        n_jobs: int,
-    ) -> None:
-        super().__init__(batches, loss, executor, count_threads(n_jobs))
-        self.penalty = _penalty(penalty)
+    def _begin(self, sums: Sums, penalty: Penalty | float) -> None:
+        self.sums, self.loss, self.penalty = sums, sums.loss, _penalty(penalty)
+        self.n_examples, self.n_weights, self.n_batches = sums.n_examples, sums.n_weights, sums.n_batches
         self.shift: Floats | None = None
-        self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
+
+    # the data
+
+    @property
+    def n_jobs(self) -> int:
+        """Threads that sums over examples may use."""
+        return self.sums.n_jobs
+
+    @property
+    def n_slots(self) -> int:
+        """The number of slots of all examples."""
+        return self.sums.n_slots
+
+    @property
+    def slot_offsets(self) -> Ints:
+        """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
+        return self.sums.slot_offsets
+
+    @property
+    def sample_weight(self) -> Floats:
+        """omega."""
+        return self.sums.facts.sample_weight
+
+    @property
+    def active(self) -> Ints:
+        """Examples of positive weight, the ones that a pass visits."""
+        return self.sums.active
+
+    @property
+    def gold(self) -> Gold:
+        """Gold labellings (indptr, slots, counts); slots are numbered within their example."""
+        return self.sums.gold
+
+    def ask(self, task: str | Callable[..., Any], *shared: object) -> list[Any]:
+        """Return what a task, or the one of this name (`register_task`), gives for each batch, in their order.
+
+        The task is called as ``task(batch, n_jobs, *shared)`` wherever the batch is: in this process or in another one.
+        """
+        return list(self.sums.each(named_task(task) if isinstance(task, str) else task, *shared))
+
+    # the penalty
 
     @property
     def l2(self) -> float:
@@ -187,7 +219,8 @@ class Problem(ColumnSums):
         if n_jobs is None or count_threads(n_jobs) == self.n_jobs:
             return self
         other = copy.copy(self)
-        other.n_jobs = count_threads(n_jobs)
+        other.sums = copy.copy(self.sums)
+        other.sums.n_jobs = count_threads(n_jobs)
         return other
 
     def with_penalty(self, penalty: Penalty | float) -> "Problem":
@@ -206,14 +239,14 @@ class Problem(ColumnSums):
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        found = self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
+        found = self.sums.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
         return found | {Capability.LOSS_ORACLE} if self.loss.oracle in found else found
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 
     def dot(self, weights: Floats, other: Floats) -> float:
         """<w, v> in weight space."""
-        return self.inner_product(weights, other, self.n_jobs)
+        return self.sums.inner_product(weights, other, self.n_jobs)
 
     def norm2(self, weights: Floats) -> float:
         """|w|^2 in weight space."""
@@ -223,7 +256,7 @@ class Problem(ColumnSums):
 
     def value(self, weights: Floats) -> float:
         """P(w)."""
-        return self.losses(weights) + self.penalty_value(weights)
+        return self.sums.value(weights) + self.penalty_value(weights)
 
     def penalty_value(self, weights: Floats) -> float:
         """l1 |w|_1 + l2/2 |w|^2 - <shift, w> of the weights that are penalised."""
@@ -256,11 +289,26 @@ class Problem(ColumnSums):
         self._refuse_l1("value_and_gradient")
         if examples is not None and marginals is not None:
             raise ValueError("marginals are those of all examples: leave examples out")
-        if marginals is None:
+        if examples is not None:
             value, u, _ = self.plane(weights, examples)
+        elif marginals is None:
+            value, u, _ = self.sums.plane(weights)
         else:
-            value, u, _, _ = self.plane_at(weights, self.loss.temperature, marginals)
+            value, u, _, _ = self.sums.plane_at(weights, self.loss.temperature, marginals)
         return value + self._smooth_penalty(weights), self.gradient(weights, u)
+
+    def plane(self, weights: Floats, examples: ArrayLike | None = None) -> tuple[float, Floats, float]:
+        """Return (losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
+
+        With slack rescaling it may stay below the upper bound that is given for the losses. examples: numbers of the
+        examples whose losses are summed, each as often as it is named (None: all once; not with slack rescaling).
+        """
+        if examples is None:
+            return self.sums.plane(weights)
+        if self.loss.rescaling == "slack":
+            raise ValueError("examples: the plane of some examples is not available with slack rescaling")
+        chosen = _check_examples(examples, self.n_examples)
+        return self.sums.plane_of(chosen, weights) if len(chosen) else (0.0, np.zeros(self.n_weights), 0.0)
 
     def gradient(self, weights: Floats, u: Floats) -> Floats:
         """l2 w - shift - u: the gradient of P without its l1 term, where u is of the plane at w."""
@@ -311,7 +359,9 @@ class Problem(ColumnSums):
         the work of finding them once more (see `hessian_of_marginals`).
         """
         point = weights.copy(), every, marginals  # what is kept for a point must not change with the caller's weights
-        return SecondDerivatives(self, self.penalty, *point, partial=self.hessian_partial(*point))
+        return SecondDerivatives(
+            self.sums, self.penalty, *point, partial=self.sums.hessian_partial(marginals, *point[:2])
+        )
 
     # dual
 
@@ -320,22 +370,22 @@ class Problem(ColumnSums):
         if self.loss.rescaling == "slack" and point.kind != "aggregate":
             raise ValueError("slack rescaling: distributions over labellings are no dual points, planes are")
         if point.kind == "gibbs":
-            return self.terms_of_scores(_given(point.scores))
+            return self.sums.dual_terms_gibbs(_given(point.scores))
         if point.kind == "linear":
-            return self.terms_of_linear(*point.linear())
+            return self.sums.dual_terms_linear(*point.linear())
         if point.kind == "aggregate":
             return _given(point.u), _given(point.b)
         if point.kind == "slots":
-            return self.terms_of_counts(_given(point.counts), point.mass, point.entropies)
+            return self.sums.dual_terms_slots(_given(point.counts), point.mass, point.entropies)
         if point.kind == "cliques":
             if Capability.CLIQUES not in self.capabilities():
-                raise ValueError(f"{self.facts.structure} has no clique view")
+                raise ValueError(f"{self.sums.facts.structure} has no clique view")
             if Capability.IDENTITY_LINK not in self.capabilities():
                 raise ValueError("clique marginals are distributions of mass 1: they fit the identity link only")
-            return self.terms_of_cliques(_given(point.marginals))
+            return self.sums.dual_terms_cliques(_given(point.marginals))
         if self.loss.smooth:
             raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
-        return self.terms_of_used_slots(*_given(point.active).used_slots(self.n_examples))
+        return self.sums.dual_terms_sparse(*_given(point.active).used_slots(self.n_examples))
 
     def dual_value(self, point: DualPoint) -> float:
         """D of a dual point; -inf if there is no penalty."""
@@ -366,7 +416,7 @@ class Problem(ColumnSums):
         if not self.loss.smooth:
             raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle gives no Gibbs distribution")
         tau = self.loss.temperature
-        return DualPoint.of_scores(self.linear_scores(weights / tau, self.loss.cost_scale / tau))
+        return DualPoint.of_scores(self.sums.linear_scores(weights / tau, self.loss.cost_scale / tau))
 
     # certificates
 
@@ -403,9 +453,9 @@ class Problem(ColumnSums):
         """
         dual = self.dual_of_plane(u, b)
         rest, lower = settled(self.penalty, self._shifted(u), b)
-        rounding = off + self.rounding.of_gap(self.penalty, primal, rest, lower, primal - dual, weights, carried)
+        rounding = off + self.sums.rounding.of_gap(self.penalty, primal, rest, lower, primal - dual, weights, carried)
         if self.shift is not None:
-            rounding += self.rounding.of_shift(self.shift, rest / self.l2 if weights is None else weights)
+            rounding += self.sums.rounding.of_shift(self.shift, rest / self.l2 if weights is None else weights)
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
@@ -424,18 +474,11 @@ class Problem(ColumnSums):
         if self.penalty.free is not None:
             loose = free_part(self.penalty, gradient)
             raw += bound(self.penalty) * float(np.abs(loose).sum()) + float(loose @ free_part(self.penalty, weights))
-        resolution, of_primal = self.rounding.of_gradient_gap(self.penalty, primal, norm2, weights)
+        resolution, of_primal = self.sums.rounding.of_gradient_gap(self.penalty, primal, norm2, weights)
         rounding = resolution + of_primal
         if self.shift is not None:
-            rounding += self.rounding.of_shift(self.shift, weights)
+            rounding += self.sums.rounding.of_shift(self.shift, weights)
         return Certificate.of(primal, primal - raw, rounding, raw, resolution)
-
-    @property
-    def rounding(self) -> Rounding:
-        """How far sums over this problem's examples may be off."""
-        if not self._bounds:
-            self._bounds.append(Rounding(self))
-        return self._bounds[0]
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
         """D = b - R*(u): b - |u + shift|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
@@ -472,10 +515,10 @@ class Problem(ColumnSums):
             )
 
     def _check_penalty(self) -> None:
-        if self.penalty.l1 and not self.explicit_weights:
+        if self.penalty.l1 and not self.sums.explicit_weights:
             raise ValueError("an l1 penalty needs explicit weights, which are not available with a kernel")
         free = self.penalty.free
-        if free is not None and (not self.explicit_weights or free.stop > self.n_weights):
+        if free is not None and (not self.sums.explicit_weights or free.stop > self.n_weights):
             raise ValueError(f"free weights {free.start} to {free.stop}: there are no such explicit weights")
         if free is not None and free.link != self.loss.link:
             raise ValueError(
@@ -484,7 +527,7 @@ class Problem(ColumnSums):
             )
         if self.shift is None:
             return
-        if self.l1 or not self.l2 > 0 or free is not None or not self.explicit_weights:
+        if self.l1 or not self.l2 > 0 or free is not None or not self.sums.explicit_weights:
             raise ValueError("a shift of the penalty needs l2 > 0 on all weights, no l1 term and explicit weights")
         if self.shift.shape != (self.n_weights,):
             raise ValueError(f"a shift of shape {self.shift.shape} for {self.n_weights} weights")
@@ -498,3 +541,14 @@ def _given(value: T | None) -> T:
     if value is None:
         raise ValueError("the dual point lacks the arrays of its kind")
     return value
+
+
+def _check_examples(examples: ArrayLike, n_examples: int) -> Ints:
+    """Return numbers of examples as an array; raise ValueError for what is not one."""
+    chosen = np.asarray(examples)
+    if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
+        raise ValueError(f"examples: whole numbers are needed, got an array of {chosen.dtype}, shape {chosen.shape}")
+    bad = np.flatnonzero((chosen < 0) | (chosen >= n_examples))
+    if bad.size:
+        raise ValueError(f"examples: {chosen[bad[0]]} is not between 0 and {n_examples - 1}")
+    return chosen.astype(np.int64, copy=False)

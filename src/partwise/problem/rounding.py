@@ -17,7 +17,7 @@ from partwise.problem.penalties import Penalty
 from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
-    from partwise.problem.problem import Problem
+    from partwise.problem.sums import Sums
 
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -32,23 +32,23 @@ class Rounding:
     mass^2 = sum_i omega_i s_i^2. With the identity link they are 1, and `mass` is not used.
     """
 
-    def __init__(self, problem: "Problem") -> None:
+    def __init__(self, sums: "Sums") -> None:
         #: Depths of sums over examples and over weights.
-        self.examples = FEW + 0.5 * sqrt(problem.n_examples)
-        self.weights = FEW + 0.25 * sqrt(problem.n_weights)
-        self.inner_product = problem.inner_product
-        self.squared = Capability.SQUARED_LINK in problem.loss.capabilities()
-        self.temperature = problem.loss.temperature
-        self.explicit = problem.explicit_weights
-        fixed = FEW + 0.5 * sqrt(problem.facts.row_length)
+        self.examples = FEW + 0.5 * sqrt(sums.n_examples)
+        self.weights = FEW + 0.25 * sqrt(sums.n_weights)
+        self.inner_product = sums.inner_product
+        self.squared = Capability.SQUARED_LINK in sums.loss.capabilities()
+        self.temperature = sums.loss.temperature
+        self.explicit = sums.explicit_weights
+        fixed = FEW + 0.5 * sqrt(sums.facts.row_length)
         #: The same of u where features are 1: the depth of a sum over examples times what they weigh.
-        self.counts = (fixed + FEW + self.examples) * float(problem.sample_weight.sum())
-        plain, squares, self.largest_reach = problem.rounding_sums(fixed, self.examples)
+        self.counts = (fixed + FEW + self.examples) * float(sums.facts.sample_weight.sum())
+        plain, squares, self.largest_reach = sums.rounding_sums(fixed, self.examples)
         self.scores2 = squares[0]
         #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
         self.scores, self.level, self.transposed = map(sqrt, squares) if self.squared else plain
-        if problem.loss.rescaling == "slack":  # a margin and its plane are multiplied by the labelling's cost
-            cost = max(1.0, problem.largest_cost())
+        if sums.loss.rescaling == "slack":  # a margin and its plane are multiplied by the labelling's cost
+            cost = max(1.0, sums.largest_cost())
             self.scores, self.level, self.transposed = cost * self.scores, cost * self.level, cost * self.transposed
 
     def size(self, vector: Floats) -> float:

@@ -14,7 +14,7 @@ from partwise.support.arrays import Floats
 class SecondDerivatives:
     """The Hessian of P at one point: products with it, and its diagonal or something near it."""
 
-    losses: Sums
+    sums: Sums
     penalty: Penalty
     weights: Floats
     every: int
@@ -23,13 +23,13 @@ class SecondDerivatives:
     """Whether it is an estimate from a part of the examples."""
 
     def __call__(self, direction: Floats) -> Floats:
-        product = self.losses.hessian_product(self.weights, self.every, self.marginals, direction)
+        product = self.sums.hessian_product(self.marginals, self.weights, self.every, direction)
         product += penalised(self.penalty, self.penalty.strength * direction)
         return product
 
     def diagonal(self) -> Floats:
         """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
-        found = self.losses.hessian_diagonal(self.weights, self.every, self.marginals)
+        found = self.sums.hessian_diagonal(self.marginals, self.weights, self.every)
         if self.penalty.free is None:
             return self.penalty.strength + found
         return found + penalised(self.penalty, np.full(len(found), self.penalty.strength))

@@ -6,27 +6,186 @@ end to end, batch after batch. A batch's part of it, its block, is a view. With 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from inspect import signature
+from itertools import pairwise
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from partwise._core import FeatureMap, Objective, Structure, dot
+from partwise.problem import tasks
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
 from partwise.problem.executor import BatchReference, Executor, Walk, Work
 from partwise.problem.losses import Loss
-from partwise.problem.reductions import added, added_up, joined, joined_pointers, written
-from partwise.problem.tasks import BatchSums, Facts, First, Room, registered
-from partwise.support.arrays import Floats, Ints
+from partwise.problem.rounding import Rounding
+from partwise.problem.tasks import BatchSums, ColumnConstants, Facts, Plane, Room
+from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
-Array = TypeVar("Array", bound=NDArray[Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+Array = TypeVar("Array", bound=NDArray[np.generic])
+Given = TypeVar("Given", Floats, Floats | None)
+
 #: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
 #: the last batch above all, and passes are lost. Passes to a gap of 1e-2, log loss, l2 = 2, CoNLL-2000 in ten batches
 #: (`eg-prox`): 1 round 21.6, 2: 12.3, 4: 9.2, 8 and more: 8.2, as in one batch. Hinge (`bcfw`), 1000 sentences of WNUT
 #: 17 in ten batches: 8 rounds 24, 16: 20, as in one batch.
 ROUNDS = 16
+
+
+# reductions: what the batches give becomes one answer; that of a single batch is taken as it is. All of them go over
+# what every batch gives: work that is called off may hang on a cluster.
+
+
+def added(parts: Iterator[T]) -> T:
+    """Return the sum, in order; of tuples, place by place. The first part is written to: nothing else refers to it."""
+    total = next(parts)
+    if isinstance(total, tuple):
+        totals = list(total)
+        for part in parts:
+            for k, term in enumerate(part):  # type: ignore[var-annotated, arg-type]
+                totals[k] += term
+        return tuple(totals)  # type: ignore[return-value]
+    for part in parts:
+        total += part  # type: ignore[operator]
+    return total
+
+
+def joined(parts: Iterable[Array]) -> Array:
+    """Return arrays end to end; a single one as it is."""
+    found = list(parts)
+    return found[0] if len(found) == 1 else np.concatenate(found)  # type: ignore[return-value]
+
+
+def joined_pairs(parts: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return pairs of arrays end to end."""
+    first, second = zip(*parts, strict=True)
+    return joined(first), joined(second)
+
+
+def joined_pointers(parts: Iterable[Ints]) -> Ints:
+    """Return pointers into arrays end to end."""
+    found = list(parts)
+    return found[0] if len(found) == 1 else pointers(np.concatenate([np.diff(each) for each in found]))
+
+
+def joined_gold(parts: Iterable[Gold]) -> Gold:
+    """Return the gold labellings of all batches as those of one."""
+    indptr, slots, counts = zip(*parts, strict=True)
+    return joined_pointers(indptr), joined(slots), joined(counts)
+
+
+def joined_scores(parts: Iterable[tuple[Floats, int, int]]) -> tuple[Floats, int, int]:
+    """Return the slot scores of all batches, and sums of the numbers after them."""
+    scores, inferences, unmatched = zip(*parts, strict=True)
+    return joined(scores), sum(inferences), sum(unmatched)
+
+
+def joined_or_none(parts: Iterable[Floats | None]) -> Floats | None:
+    """Return arrays end to end; None if one of them is missing."""
+    found = list(parts)
+    there = [part for part in found if part is not None]
+    return joined(there) if len(there) == len(found) else None
+
+
+def joined_columns(parts: Iterable[ColumnConstants]) -> ColumnConstants:
+    """Return the constants of all batches; the order of the weights is that of the first batch that has them."""
+    total, *rest = parts
+    for other in rest:
+        total = ColumnConstants(
+            empirical=total.empirical + other.empirical,
+            mass=total.mass + other.mass,
+            weights=np.concatenate([total.weights, np.setdiff1d(other.weights, total.weights)]),
+            labels=np.union1d(total.labels, other.labels),
+            gold=np.union1d(total.gold, other.gold),
+            n_cells=total.n_cells + other.n_cells,
+        )
+    return total
+
+
+def first_text(parts: Iterable[str]) -> str:
+    """Return the first text that is not empty."""
+    return next(filter(None, list(parts)), "")
+
+
+def all_true(parts: Iterable[bool]) -> bool:
+    """Return whether all are true."""
+    return all(list(parts))
+
+
+def any_true(parts: Iterable[bool]) -> bool:
+    """Return whether one of them is true."""
+    return any(list(parts))
+
+
+def joined_checks(parts: Iterable[tuple[float, str]]) -> tuple[float, str]:
+    """Return the largest of the numbers, and the first text that is not empty."""
+    off, texts = zip(*parts, strict=True)
+    return max(off), first_text(texts)
+
+
+def joined_rounding(parts: Iterable[tuple[T, T, float]]) -> tuple[T, T, float]:
+    """Return the sums of `tasks.rounding_sums`, and the largest of the last numbers."""
+    sums, squares, reach = zip(*parts, strict=True)
+    return added(iter(sums)), added(iter(squares)), max(reach)
+
+
+# blocks: each batch's part of an array of all slots, examples or clique marginals
+
+
+def by_slot(sums: "Sums", array: Given) -> Sequence[Given]:
+    """Return each batch's part of an array with a value per slot; None for each batch if there is no array."""
+    if array is None or sums.n_batches == 1:
+        return [array] * sums.n_batches
+    if array.shape != (sums.n_slots,):
+        raise ValueError(f"an array of shape {array.shape} for {sums.n_slots} slots")
+    return [array[part] for part in sums.slot_ranges]
+
+
+def by_example(sums: "Sums", array: Given) -> Sequence[Given]:
+    """Return each batch's part of an array with a value per example; None for each batch if there is no array."""
+    if array is None or sums.n_batches == 1:
+        return [array] * sums.n_batches
+    if array.shape != (sums.n_examples,):
+        raise ValueError(f"an array of shape {array.shape} for {sums.n_examples} examples")
+    return [array[part] for part in sums.example_ranges]
+
+
+def by_clique(sums: "Sums", marginals: Floats) -> Sequence[Floats]:
+    """Return each batch's part of an array of clique marginals."""
+    starts = sums.clique_starts
+    if marginals.shape != (starts[-1],):
+        raise ValueError(f"{len(marginals)} clique marginals given, the structure has {starts[-1]}")
+    return [marginals[starts[part.start] : starts[part.stop]] for part in sums.example_ranges]
+
+
+class Sum(Generic[P, T]):
+    """A method of `Sums`: a task for every batch, and the reduction that makes one answer of theirs.
+
+    cut: for each of the task's first arguments the function that cuts it into the batches' blocks. The other arguments
+    are the same for all batches.
+    """
+
+    def __init__(
+        self,
+        task: Callable[Concatenate[BatchSums, int, P], T],
+        reduce: Callable[[Iterator[T]], T],
+        *cut: Callable[["Sums", Floats], Sequence[Floats]],
+    ) -> None:
+        self.task, self.reduce, self.cut = task, reduce, cut
+        self.__doc__ = task.__doc__
+
+    @overload
+    def __get__(self, sums: None, owner: object) -> Self: ...
+    @overload
+    def __get__(self, sums: "Sums", owner: object) -> Callable[P, T]: ...
+    def __get__(self, sums: "Sums | None", owner: object) -> Self | Callable[P, T]:
+        return self if sums is None else partial(sums.run, self)
 
 
 @dataclass(frozen=True)
@@ -46,343 +205,254 @@ class Part:
 
 
 class Sums:
-    """The sums of a loss over batches."""
+    """The sums of a loss over the examples of all batches.
 
-    def __init__(self, references: Sequence[BatchReference], loss: Loss, executor: Executor, n_jobs: int) -> None:
-        self.loss = loss
-        self.n_jobs = n_jobs
-        self._references = tuple(references)
-        self._executor = executor
-        self._sound = False  # whether gold labellings are known to be labellings
-        self.n_examples = sum(reference.n_examples for reference in self._references)
+    What is asked of every batch is in `tasks`; the same name here is the answer for all of them. `executor` does the
+    work. sound: whether gold labellings are known to be valid.
+    """
+
+    def __init__(
+        self,
+        references: Sequence[BatchReference],
+        loss: Loss,
+        executor: Executor,
+        n_jobs: int,
+        sound: bool = False,
+    ) -> None:
+        self.references = tuple(references)
+        self.loss, self.executor, self.n_jobs, self._sound = loss, executor, n_jobs, sound
+        self.n_batches = len(self.references)
+        self.n_examples = sum(reference.n_examples for reference in self.references)
         check_size(self.n_examples)
-        sizes = sorted({reference.n_weights for reference in self._references})
+        sizes = sorted({reference.n_weights for reference in self.references})
         if len(sizes) > 1:
             raise ValueError(
                 f"batches with features of {sizes[0]} and of {sizes[-1]} weights are of different problems"
             )
         self.n_weights = sizes[0]
 
-    def check_gold(self) -> None:
-        """ValueError naming the first example, by its number in its batch, whose gold labelling is none or costs."""
-        for number, first in enumerate(self._first):
-            if first.complaint:
-                raise ValueError(f"batch {number}: {first.complaint}" if self.n_batches > 1 else first.complaint)
-
-    @cached_property
-    def _first(self) -> list[First]:
-        """Of each batch; where they lie in files every other question would open all of them again."""
-        return list(self._run("first_look", self._sound))
-
-    @property
-    def n_batches(self) -> int:
-        return len(self._references)
-
     # what the batches are
 
-    @property
-    def batch_sizes(self) -> list[int]:
-        """Examples of each batch."""
-        return [reference.n_examples for reference in self._references]
-
     @cached_property
-    def sample_weight(self) -> Floats:
-        """omega."""
-        return joined(first.sample_weight for first in self._first)
+    def facts(self) -> Facts:
+        """What all batches are; its complaint is of the first example whose gold labelling is refused."""
+        found = list(self.each(tasks.facts, self._sound))
+        shared = frozenset.intersection(*(facts.capabilities for facts in found))
+        if len(found) == 1:
+            shared |= {Capability.ONE_BATCH}
+        if self._opened is not None:
+            shared |= {Capability.IN_MEMORY}
+        if self.executor.files is not None:
+            shared |= {Capability.BLOCK_FILES}
+        complaints = (f"batch {number}: {facts.complaint}" for number, facts in enumerate(found) if facts.complaint)
+        structures = list(dict.fromkeys(facts.structure for facts in found))
+        return Facts(
+            capabilities=shared,
+            row_length=max(facts.row_length for facts in found),
+            structure=" and ".join(structures) + (f" in {len(found)} batches" if len(found) > 1 else ""),
+            sample_weight=joined(facts.sample_weight for facts in found),
+            complaint=next(complaints, "") if len(found) > 1 else found[0].complaint,
+        )
+
+    @property
+    def explicit_weights(self) -> bool:
+        """Whether weights are coordinates (with kernels they are coefficients)."""
+        return Capability.EXPLICIT_WEIGHTS in self.facts.capabilities
 
     @cached_property
     def active(self) -> Ints:
         """Examples of positive weight, the ones that a pass visits."""
-        return np.flatnonzero(self.sample_weight > 0).astype(np.int64)
+        return np.flatnonzero(self.facts.sample_weight > 0).astype(np.int64)
 
     @cached_property
     def gold(self) -> Gold:
         """Gold labellings (indptr, slots, counts); slots are numbered within their example."""
-        indptr, slots, counts = zip(*self._run("gold"), strict=True)
-        return joined_pointers(indptr), joined(slots), joined(counts)
+        return joined_gold(self.each(tasks.gold))
+
+    @property
+    def batch_sizes(self) -> list[int]:
+        """The number of examples of each batch."""
+        return [reference.n_examples for reference in self.references]
 
     @cached_property
+    def example_ranges(self) -> list[slice]:
+        """The examples of each batch."""
+        return _ranges(self.batch_sizes)
+
+    @cached_property
+    def slot_ranges(self) -> list[slice]:
+        """The slots of each batch."""
+        return _ranges([reference.n_slots for reference in self.references])
+
+    @property
     def n_slots(self) -> int:
-        """Slots of all examples."""
-        return self._ends(True)[-1]
+        """The number of slots of all examples."""
+        return int(self.slot_ranges[-1].stop)
 
     @cached_property
     def slot_offsets(self) -> Ints:
         """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
-        return joined_pointers(self._run("slot_offsets"))
-
-    @cached_property
-    def facts(self) -> Facts:
-        """What all batches are."""
-        found = [first.facts for first in self._first]
-        shared = frozenset.intersection(*(facts.capabilities for facts in found))
-        if len(found) == 1:
-            shared |= {Capability.ONE_BATCH}
-        if self._parts is not None:
-            shared |= {Capability.IN_MEMORY}
-        if self._executor.files is not None:
-            shared |= {Capability.BLOCK_FILES}
-        structures = list(dict.fromkeys(facts.structure for facts in found))
-        batches = f" in {len(found)} batches" if len(found) > 1 else ""
-        return Facts(shared, max(facts.row_length for facts in found), " and ".join(structures) + batches)
-
-    @cached_property
-    def explicit_weights(self) -> bool:
-        """Whether weights are coordinates (with kernels they are coefficients)."""
-        return all(first.explicit_weights for first in self._first)
-
-    @cached_property
-    def inner_product(self) -> Callable[[Floats, Floats, int], float]:
-        """<w, v> in weight space, on some threads. With a kernel it takes the batch's own features."""
-        if self._parts is not None and len(self._parts) == 1:
-            return self._parts[0].features.dot
-        return dot
-
-    def lacks(self, capability: str) -> str:
-        """Why a capability is missing, where there is more to say than its name."""
-        return next(filter(None, self._run("lacks", capability)), "")
-
-    # what some examples are
-
-    def psi2_bounds(self, examples: Ints) -> Floats:
-        """Upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
-        return np.array(self._of_examples("psi2_bounds", examples), dtype=np.float64)
-
-    def gold_sizes(self, examples: Ints) -> Floats:
-        """Parts of the gold labellings of these examples."""
-        return np.array(self._of_examples("gold_sizes", examples), dtype=np.float64)
-
-    def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
-        """(indices, values) of the sum of all slots' feature vectors, for each of these examples."""
-        return self._of_examples("feature_sums", examples)
-
-    def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
-        """(slots, numbers that inference works on) of these examples; infinitely many where it is Python code."""
-        return self._of_examples("example_sizes", examples)
-
-    # primal
-
-    def losses(self, weights: Floats) -> float:
-        """sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
-
-        With slack rescaling: an upper bound of sum_i omega_i max_y c_i(y) (1 + <theta_i, counts(y) - g_i>).
-        """
-        total: float = added(self._run("value", weights))
-        return total
-
-    def margins(self, weights: Floats, temperature: float) -> Floats:
-        """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
-        return joined(self._run("margins", weights, temperature))
-
-    def plane(self, weights: Floats, examples: ArrayLike | None = None) -> tuple[float, Floats, float]:
-        """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
-
-        With slack rescaling it may stay below the upper bound that is given for the losses. examples: numbers of the
-        examples whose losses are summed, each as often as it is named (None: all once; not with slack rescaling).
-        """
-        if examples is None:
-            value, u, b = added_up(self._run("plane", weights))
-            return value, u, b
-        if self.loss.rescaling == "slack":
-            raise ValueError("examples: the plane of some examples is not available with slack rescaling")
-        chosen = check_examples(examples, self.n_examples)
-        if not len(chosen):
-            return 0.0, np.zeros(self.n_weights), 0.0
-        value, u, b = added_up(found for _, found in self._run_on(chosen, "plane_of", weights))
-        return value, u, b
-
-    def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
-        """(losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own is.
-
-        The losses are those of this temperature; u and b are of p as a point of this problem's dual. p's expected
-        counts go to `marginals` (those of examples of weight zero are left alone).
-        """
-        blocks = self._slot_blocks(marginals)
-        results = self._run("plane_at", weights, temperature, blocks=((block,) for block in blocks))
-        value, u, b, entropy = added_up(written(results, blocks))
-        return value, u, b, entropy
-
-    def hessian_product(self, weights: Floats, every: int, marginals: Floats | None, direction: Floats) -> Floats:
-        """(Hessian of the losses at w) v, of every `every`-th run; marginals: expected counts at w, if known.
-
-        The point gets a new name each time. Where a batch stays, what was computed there for it is kept until the next.
-        """
-        return self._sum("hessian_product", weights, every, direction, blocks=self._or_nothing(marginals))
-
-    def hessian_diagonal(self, weights: Floats, every: int, marginals: Floats | None) -> Floats:
-        """Something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
-        return self._sum("hessian_diagonal", weights, every, blocks=self._or_nothing(marginals))
-
-    def hessian_partial(self, weights: Floats, every: int, marginals: Floats | None) -> bool:
-        """Whether they are estimates from a part of the examples (where there are enough of them)."""
-        return any(self._run("hessian_partial", weights, every, blocks=self._or_nothing(marginals)))
-
-    # dual
-
-    def terms_of_scores(self, scores: Floats, moved: tuple[Floats, Floats] | None = None) -> tuple[Floats, float]:
-        """(u, b) of the Gibbs distributions with these slot scores.
-
-        moved, where labellings are one part: the share of every slot's probability that stays in each example, and the
-        proportions in which slots get what the others lose.
-        """
-        return self._terms("dual_gibbs", moved, blocks=((block,) for block in self._slot_blocks(scores)))
-
-    def terms_of_linear(
-        self, z: Floats, cost_scale: float, moved: tuple[Floats, Floats] | None = None
-    ) -> tuple[Floats, float]:
-        """(u, b) of slot scores A_i z + cost_scale c_i, which are never stored; moved: as above."""
-        return self._terms("dual_linear", z, cost_scale, moved)
-
-    def terms_of_counts(
-        self, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None
-    ) -> tuple[Floats, float]:
-        """(u, b) of expected counts s mu, masses s (None: 1) and entropies s H (None: 0)."""
-        parts = (self._slot_blocks(counts), self._example_blocks(mass), self._example_blocks(entropies))
-        return self._terms("dual_slots", blocks=zip(*parts, strict=True))
-
-    def terms_of_used_slots(self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> tuple[Floats, float]:
-        """(u, b) of expected counts given by the slots that are used: slots[indptr[i]:indptr[i + 1]] of example i."""
-        if self.n_batches == 1:
-            return self._terms("dual_sparse", blocks=[(indptr, slots, counts, mass)])
-        blocks = []
-        for start, stop in self._ranges(False):
-            first, last = int(indptr[start]), int(indptr[stop])
-            used = slots[first:last], counts[first:last]
-            blocks.append((indptr[start : stop + 1] - first, *used, mass[start:stop]))
-        return self._terms("dual_sparse", blocks=blocks)
-
-    def terms_of_cliques(self, marginals: Floats) -> tuple[Floats, float]:
-        """(u, b) of clique marginals of all examples end to end."""
-        return self._terms("dual_cliques", blocks=self._clique_blocks(marginals))
+        return joined_pointers(self.each(tasks.slot_offsets))
 
     @cached_property
     def clique_starts(self) -> Ints:
         """Clique marginals of example i are clique_starts[i]:clique_starts[i + 1] of arrays of all of them."""
-        return joined_pointers(self._run("clique_starts"))
+        return joined_pointers(self.each(tasks.clique_starts))
 
     def clique_range(self, part: Part) -> slice:
-        """Where the clique marginals of a batch's examples are."""
+        """Return where the clique marginals of a batch's examples are."""
         return slice(int(self.clique_starts[part.examples.start]), int(self.clique_starts[part.examples.stop]))
 
-    def read_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
-        """(expected counts, entropies) of clique marginals."""
-        counts, entropies = zip(*self._run("read_cliques", blocks=self._clique_blocks(marginals)), strict=True)
-        return joined(counts), joined(entropies)
+    @cached_property
+    def inner_product(self) -> Callable[[Floats, Floats, int], float]:
+        """<w, v> in weight space, on some threads. With a kernel it takes the batch's own features."""
+        return self._opened[0].features.dot if self._opened is not None and len(self._opened) == 1 else dot
 
-    def clique_disagreement(self, marginals: Floats) -> tuple[float, str]:
-        """By how much clique marginals fail to be those of distributions, and the first reason to refuse them or ""."""
-        off, complaints = zip(*self._run("clique_disagreement", blocks=self._clique_blocks(marginals)), strict=True)
-        return max(off), next(filter(None, complaints), "")
+    @cached_property
+    def rounding(self) -> Rounding:
+        """How far sums over these examples may be off."""
+        return Rounding(self)
 
-    def labelling_complaint(self, batches: Iterable[dict[str, NDArray[Any]]]) -> str:
-        """Why labellings or mixtures, given batch by batch, do not belong to the structures; "" if they do."""
-        return next(filter(None, self._run("labelling_complaint", blocks=((batch,) for batch in batches))), "")
+    lacks = Sum(tasks.lacks, first_text)
+    describe_weight = Sum(tasks.describe_weight, first_text)
 
-    def cliques_of_scores(self, scores: Floats) -> Floats:
-        """Clique marginals of the Gibbs distributions with these slot scores."""
-        return joined(self._run("cliques_of_scores", blocks=((block,) for block in self._slot_blocks(scores))))
+    # what some examples are
 
-    def scores_of_cliques(
-        self, marginals: Floats, floor: float, tolerance: float, most: int
-    ) -> tuple[Floats, int, int]:
-        """Slot scores of the Gibbs distributions nearest to these clique marginals (`scores_of_counts`)."""
-        return self._scores("scores_of_cliques", floor, tolerance, most, blocks=self._clique_blocks(marginals))
+    def psi2_bounds(self, examples: Ints) -> Floats:
+        """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
+        return np.array(self._of_examples(tasks.psi2_bounds, examples), dtype=np.float64)
 
-    def scores_of_counts(self, counts: Floats, floor: float, tolerance: float, most: int) -> tuple[Floats, int, int]:
-        """Slot scores of the Gibbs distributions with these expected counts, but for a share `floor` of uniform ones.
+    def gold_sizes(self, examples: Ints) -> Floats:
+        """Return the number of parts of these examples' gold labellings."""
+        return np.array(self._of_examples(tasks.gold_sizes, examples), dtype=np.float64)
 
-        Then the inferences that this took, at most `most` per example, and of how many examples the counts are still
-        off by more than `tolerance` of their sum.
+    def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
+        """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
+        return self._of_examples(tasks.feature_sums, examples)
+
+    def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
+        """Return (slots, numbers that inference works on) of these examples; infinite where it is Python code."""
+        return self._of_examples(tasks.example_sizes, examples)
+
+    # primal
+
+    value = Sum(tasks.value, added)
+    margins = Sum(tasks.margins, joined)
+    plane = Sum(tasks.plane, added)
+    hessian_product = Sum(tasks.hessian_product, added, by_slot)
+    hessian_diagonal = Sum(tasks.hessian_diagonal, added, by_slot)
+    hessian_partial = Sum(tasks.hessian_partial, any_true, by_slot)
+
+    def plane_of(self, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
+        """Return (losses, u, b) of these examples, each as often as it is named, at the oracle's answer."""
+        return added(found for _, found in self._run_on(examples, tasks.plane_of, weights))
+
+    def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
+        """Return (losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own is.
+
+        The losses are those of this temperature; u and b are of p as a point of this problem's dual. p's expected
+        counts go to `marginals` (those of examples of weight zero are left alone).
         """
-        blocks = ((block,) for block in self._slot_blocks(counts))
-        return self._scores("scores_of_counts", floor, tolerance, most, blocks=blocks)
+        blocks = by_slot(self, marginals)
+        results = self.each(tasks.plane_at, weights, temperature, blocks=list(zip(blocks, strict=True)))
+        return added(_written(results, blocks))
 
-    def marginals_of_scores(self, scores: Floats) -> tuple[Floats, Floats]:
-        """(expected counts, entropies) of the Gibbs distributions with these slot scores."""
-        blocks = ((block,) for block in self._slot_blocks(scores))
-        counts, entropies = zip(*self._run("marginals_of_scores", blocks=blocks), strict=True)
-        return joined(counts), joined(entropies)
+    # dual
+
+    dual_terms_gibbs = Sum(tasks.dual_terms_gibbs, added, by_slot)
+    dual_terms_linear = Sum(tasks.dual_terms_linear, added)
+    dual_terms_slots = Sum(tasks.dual_terms_slots, added, by_slot, by_example, by_example)
+    dual_terms_cliques = Sum(tasks.dual_terms_cliques, added, by_clique)
+    read_cliques = Sum(tasks.read_cliques, joined_pairs, by_clique)
+    check_clique_marginals = Sum(tasks.check_clique_marginals, joined_checks, by_clique)
+    cliques_of_scores = Sum(tasks.cliques_of_scores, joined, by_slot)
+    scores_of_cliques = Sum(tasks.scores_of_cliques, joined_scores, by_clique)
+    scores_of_counts = Sum(tasks.scores_of_counts, joined_scores, by_slot)
+    marginals_of_scores = Sum(tasks.marginals_of_scores, joined_pairs, by_slot)
+    all_scores = Sum(tasks.all_scores, joined)
+    near_gold_scores = Sum(tasks.near_gold_scores, joined)
+    slot_curvatures = Sum(tasks.slot_curvatures, joined_or_none)
+    gold_features = Sum(tasks.gold_features, added)
+    eg_primal_point = Sum(tasks.eg_primal_point, added)
+
+    def dual_terms_sparse(self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
+        """Return (u, b) of expected counts given by the slots that are used: those at indptr[i]:indptr[i + 1]."""
+        blocks: list[tuple[object, ...]] = []
+        for part in self.example_ranges:
+            own = indptr[part.start : part.stop + 1]
+            used = slice(int(own[0]), int(own[-1]))
+            blocks.append((own - own[0], slots[used], counts[used], mass[part]))
+        return added(self.each(tasks.dual_terms_sparse, blocks=blocks))
+
+    def labelling_complaint(self, batches: Iterable[dict[str, NDArray[np.generic]]]) -> str:
+        """Return why labellings or mixtures, given batch by batch, do not belong to the structures; "" if they do."""
+        return first_text(self.each(tasks.labelling_complaint, blocks=[(batch,) for batch in batches]))
 
     def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
-        """Slot scores A_i z + cost_scale * c_i of all examples end to end."""
-        scores: Floats = joined(self._run("scores_of_weights", z))
+        """Return the slot scores A_i z + cost_scale c_i of all examples end to end."""
+        scores = self.all_scores(z)
         if cost_scale:
             scores += cost_scale * self.slot_costs()
         return scores
 
-    def near_gold_scores(self, sharpness: float) -> Floats:
-        """Slot scores -sharpness * c_i, near the gold labelling."""
-        return joined(self._run("near_gold_scores", sharpness))
-
     def slot_costs(self) -> Floats:
-        """c_i of all examples end to end."""
+        """Return c_i of all examples end to end."""
         return -self.near_gold_scores(1.0)
 
-    def slot_curvatures(self) -> Floats | None:
-        """|A_i' e_a|^2 of every slot a (-1 where no labelling uses it); None unless all A_i A_i' are diagonal."""
-        found = list(self._run("curvatures"))
-        if any(part is None for part in found):
-            return None
-        whole: Floats = joined(found)
-        return whole
-
-    # batch steps
-
-    def eg_step(
+    def eg_batch_step(
         self, weights: Floats, step: float, scores: Floats, moved: Floats
     ) -> tuple[Floats, float, float, float]:
-        """moved = (1 - step tau) scores + step (A w + kappa c); it may be the same array as scores.
+        """Write moved = (1 - step tau) scores + step (A w + kappa c); it may be the same array as scores.
 
-        Gives (u, b) and sum omega log Z of the Gibbs distributions p with scores `moved`, and
+        Return (u, b) and sum omega log Z of the Gibbs distributions p with scores `moved`, and
         sum omega (H(p) + <mu, scores>).
         """
-        rooms = self._slot_blocks(moved)
-        blocks = zip(self._slot_blocks(scores), map(Room, rooms), strict=True)
-        u, b, log_partition, reference = added_up(written(self._run("eg_step", weights, step, blocks=blocks), rooms))
-        return u, b, log_partition, reference
+        rooms = by_slot(self, moved)
+        blocks = list(zip(by_slot(self, scores), map(Room, rooms), strict=True))
+        return added(_written(self.each(tasks.eg_batch_step, weights, step, blocks=blocks), rooms))
 
-    def eg_linear_point(
-        self, z: Floats, cost_scale: float, old_cost_scale: float
-    ) -> tuple[Floats, float, float, float]:
-        """The same sums for the slot scores A z + cost_scale c, and sum omega (H(p) + old_cost_scale <mu, c>)."""
-        u, b, log_partition, reference = added_up(self._run("eg_linear_point", z, cost_scale, old_cost_scale))
-        return u, b, log_partition, reference
+    # single columns (capability "column access")
 
-    def gold_features(self) -> Floats:
-        """sum_i omega_i A_i'g_i."""
-        return self._sum("sum_of_gold_features")
+    @cached_property
+    def scaling_constants(self) -> ColumnConstants:
+        """What is known of the features."""
+        return joined_columns(self.each(tasks.scaling_constants))
+
+    scaling_extremes = Sum(tasks.scaling_extremes, added)
+    scaling_largest_sum = Sum(tasks.scaling_largest_sum, max)
+    scaling_expectations = Sum(tasks.scaling_expectations, added)
+    scaling_separates = Sum(tasks.scaling_separates, all_true)
 
     # rounding
 
-    def rounding_sums(self, fixed: float, examples: float) -> tuple[list[float], list[float], float]:
-        """Sums of scores, level and transposed, sums of their squares, and the largest reach (`_core.RoundingSums`)."""
-        found = list(self._run("sums_of_rounding", fixed, examples))
-        totals = added_up(terms[:-1] for terms in found)
-        return totals[:3], totals[3:], max(terms[-1] for terms in found)
-
-    def largest_cost(self) -> float:
-        """The largest cost of any labelling."""
-        return float(max(self._run("largest_cost")))
+    rounding_sums = Sum(tasks.rounding_sums, joined_rounding)
+    largest_cost = Sum(tasks.largest_cost, max)
 
     # single examples
 
     def in_memory(self) -> tuple[Part, ...]:
-        """The batches as solvers that visit single examples need them (capability "batches in memory")."""
-        return self._visited
+        """Return the batches as solvers that visit single examples need them (capability "batches in memory")."""
+        return self._parts
 
     @cached_property
-    def _visited(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[Part, ...]:
         # kept: a pass over few examples takes microseconds
-        if self._parts is None:
+        if self._opened is None:
             raise ValueError("the batches of this problem do not lie in memory")
-        ranges = enumerate(zip(self._parts, self._ranges(False), self._ranges(True), strict=True))
+        ranges = enumerate(zip(self._opened, self.example_ranges, self.slot_ranges, strict=True))
         return tuple(
-            Part(sums.objective, sums.structure, sums.features, slice(*examples), slice(*slots), number)
-            for number, (sums, examples, slots) in ranges
+            Part(batch.objective, batch.structure, batch.features, examples, slots, number)
+            for number, (batch, examples, slots) in ranges
         )
 
+    @cached_property
+    def _opened(self) -> list[BatchSums] | None:
+        found = [self.executor.in_memory(reference, self.loss) for reference in self.references]
+        here = [batch for batch in found if batch is not None]
+        return here if len(here) == len(found) else None
+
     def visits(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
-        """Batch after batch, which of its examples come in this order, by their numbers within the batch."""
+        """Go over the batches, each with those of its examples that come in this order, numbered within the batch."""
         parts = self.in_memory()
         if len(parts) == 1:
             yield parts[0], order
@@ -392,7 +462,7 @@ class Sums:
             yield part, order[(order >= start) & (order < stop)] - start
 
     def rounds(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
-        """As `visits`, but in up to `ROUNDS` rounds over the batches, each for the next part of the order.
+        """Do as `visits`, but in up to `ROUNDS` rounds over the batches, each for the next part of the order.
 
         The last round has every batch, some perhaps without examples; the others have those with some.
         """
@@ -402,146 +472,69 @@ class Sums:
                 if len(own) or k == n_rounds - 1:
                     yield part, own
 
-    @cached_property
-    def _parts(self) -> list[BatchSums] | None:
-        found = [self._executor.in_memory(reference, self.loss) for reference in self._references]
-        here = [sums for sums in found if sums is not None]
-        return here if len(here) == len(found) else None
-
-    # walks
-
-    @property
-    def files(self) -> str:
-        """The folder for files of walks (capability "files for blocks")."""
-        if self._executor.files is None:
-            raise ValueError("there is no folder for files of blocks")
-        return self._executor.files
-
-    @property
-    def block_room(self) -> int | None:
-        """Bytes that a walk may keep of one batch's dual variables; None: any number."""
-        return self._executor.block_room
-
-    @property
-    def files_anywhere(self) -> bool:
-        """Whether they may lie in any other folder as well."""
-        return self._executor.files_anywhere
-
-    @property
-    def overwrites(self) -> bool:
-        """Whether walks may write over files that are no longer needed."""
-        return self._executor.overwrites
-
-    @property
-    def roomy(self) -> bool:
-        """Whether there is room for everything that walks find on batches, and on all of them."""
-        return self._executor.roomy
-
-    @property
-    def places(self) -> int:
-        """In how many places walks are done at the same time, at most one per batch."""
-        return min(self._executor.places, self.n_batches)
-
-    def walk(self, walks: Sequence[Walk], batches: Sequence[Sequence[int]]) -> list[Any]:
-        """What each walk finds on the batches of these numbers, in the order of the walks."""
-        own = [[self._references[number] for number in numbers] for numbers in batches]
-        return list(self._executor.walk(walks, own))
-
     # the work itself
 
-    def ask(self, task: str, *shared: Any) -> list[Any]:
-        """What a task that `register_task` knows gives for each batch, in the order of the batches.
+    def run(self, chosen: Sum[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the answer of all batches; what a method that is a `Sum` calls."""
+        given = signature(chosen.task).bind(None, 0, *args, **kwargs).args[2:] if kwargs else args
+        cut = [into_blocks(self, array) for into_blocks, array in zip(chosen.cut, given, strict=False)]
+        blocks = list(zip(*cut, strict=True)) if cut else None
+        parts = self.each(chosen.task, *given[len(cut) :], blocks=blocks)
+        if self.n_batches == 1:
+            (only,) = parts
+            return only
+        return chosen.reduce(parts)
 
-        The task is called as ``task(sums, n_jobs, *shared)`` wherever the batch is: in this process, or in another one.
-        """
-        return list(self._run(task, *shared))
+    def each(
+        self, task: Callable[..., T], *shared: object, blocks: Sequence[tuple[object, ...]] | None = None
+    ) -> Iterator[T]:
+        """Go over what a task gives for each batch, in the order of the batches."""
+        work = Work(task, self.loss, shared, self.n_jobs)
+        return self.executor.run(work, self.references, [()] * self.n_batches if blocks is None else blocks)
 
-    def _run(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Iterator[Any]:
-        """What a task gives for each batch."""
-        own = [()] * self.n_batches if blocks is None else list(blocks)
-        work = Work(task, self.loss, shared, self.n_jobs, registered(task))
-        return self._executor.run(work, self._references, own)
+    def walk(self, walks: Sequence[Walk], batches: Sequence[Sequence[int]]) -> list[Any]:
+        """Return what each walk finds on the batches of these numbers, in the order of the walks."""
+        own = [[self.references[number] for number in numbers] for numbers in batches]
+        return list(self.executor.walk(walks, own))
 
-    def _sum(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Floats:
-        total: Floats = added(self._run(task, *shared, blocks=blocks))
-        return total
-
-    def _terms(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> tuple[Floats, float]:
-        u, b = added_up(self._run(task, *shared, blocks=blocks))
-        return u, b
-
-    def _scores(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]]) -> tuple[Floats, int, int]:
-        scores, inferences, unmatched = zip(*self._run(task, *shared, blocks=blocks), strict=True)
-        return joined(scores), sum(inferences), sum(unmatched)
-
-    def _of_examples(self, task: str, examples: Ints) -> list[Any]:
-        """A task's answers for these examples, one each, in their order."""
-        answers: list[Any] = [None] * len(examples)
+    def _of_examples(self, task: Callable[..., Iterable[T]], examples: Ints) -> list[T]:
+        """Return a task's answers for these examples, one each, in their order."""
+        answers: dict[int, T] = {}
         for places, found in self._run_on(examples, task):
-            for place, answer in zip(places.tolist(), found, strict=True):
-                answers[place] = answer
-        return answers
+            answers.update(zip(places.tolist(), found, strict=True))
+        return [answers[place] for place in range(len(examples))]
 
-    def _run_on(self, examples: Ints, task: str, *shared: Any) -> Iterator[tuple[Ints, Any]]:
-        """For each batch of these examples their places in the array, and what a task gives for them.
+    def _run_on(self, examples: Ints, task: Callable[..., T], *shared: object) -> Iterator[tuple[Ints, T]]:
+        """Go over the batches of these examples: their places in the array, and what a task gives for them.
 
         Batches without any of them are not opened.
         """
-        owner = np.searchsorted(self._ends(False), examples, side="right")
-        ranges, asked = self._ranges(False), np.unique(owner).tolist()
+        owner = np.searchsorted([part.stop for part in self.example_ranges], examples, side="right")
+        asked = np.unique(owner).tolist()
         members = [np.flatnonzero(owner == number) for number in asked]
-        blocks = [(examples[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
+        blocks = [
+            (examples[where] - self.example_ranges[number].start,) for number, where in zip(asked, members, strict=True)
+        ]
         work = Work(task, self.loss, shared, self.n_jobs)
-        results = self._executor.run(work, [self._references[number] for number in asked], blocks)
+        results = self.executor.run(work, [self.references[number] for number in asked], blocks)
         return zip(members, results, strict=True)
-
-    def _ends(self, of_slots: bool) -> list[int]:
-        """Where batches end in arrays of all slots, or of all examples."""
-        sizes = [reference.n_slots if of_slots else reference.n_examples for reference in self._references]
-        return [int(end) for end in np.cumsum(sizes)]
-
-    def _ranges(self, of_slots: bool) -> list[tuple[int, int]]:
-        ends = self._ends(of_slots)
-        return list(zip([0, *ends], ends, strict=False))
-
-    def _slot_blocks(self, array: Floats) -> list[Floats]:
-        if self.n_batches == 1:
-            return [array]
-        if array.shape != (self.n_slots,):
-            raise ValueError(f"an array of shape {array.shape} for {self.n_slots} slots")
-        return [array[start:stop] for start, stop in self._ranges(True)]
-
-    def _clique_blocks(self, marginals: Floats) -> list[tuple[Floats]]:
-        starts = self.clique_starts
-        if marginals.shape != (starts[-1],):
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {starts[-1]}")
-        return [(marginals[starts[start] : starts[stop]],) for start, stop in self._ranges(False)]
-
-    def _or_nothing(self, marginals: Floats | None) -> list[tuple[Floats | None]]:
-        if marginals is None:
-            return [(None,)] * self.n_batches
-        return [(block,) for block in self._slot_blocks(marginals)]
-
-    def _example_blocks(self, array: Floats | None) -> Sequence[Floats | None]:
-        if array is None or self.n_batches == 1:
-            return [array] * self.n_batches
-        if array.shape != (self.n_examples,):
-            raise ValueError(f"an array of shape {array.shape} for {self.n_examples} examples")
-        return [array[start:stop] for start, stop in self._ranges(False)]
 
 
 def check_size(n_examples: int) -> None:
-    """ValueError if there is nothing to sum over."""
+    """Raise ValueError if there is nothing to sum over."""
     if n_examples == 0:
         raise ValueError("a problem needs at least one example")
 
 
-def check_examples(examples: ArrayLike, n_examples: int) -> Ints:
-    """Return numbers of examples as an array; raise ValueError for what is not one."""
-    chosen = np.asarray(examples)
-    if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
-        raise ValueError(f"examples: whole numbers are needed, got an array of {chosen.dtype}, shape {chosen.shape}")
-    bad = np.flatnonzero((chosen < 0) | (chosen >= n_examples))
-    if bad.size:
-        raise ValueError(f"examples: {chosen[bad[0]]} is not between 0 and {n_examples - 1}")
-    return chosen.astype(np.int64, copy=False)
+def _ranges(sizes: Sequence[int]) -> list[slice]:
+    """Return where batches of these sizes are in arrays of all of them."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def _written(results: Iterable[tuple[T, Floats]], blocks: Sequence[Floats]) -> Iterator[T]:
+    """Go over the results without their arrays, which go into the blocks (where they were not written at once)."""
+    for (sums, answer), block in zip(results, blocks, strict=True):
+        if answer is not block:
+            block[:] = answer
+        yield sums

@@ -1,8 +1,8 @@
-"""What can be asked of one batch: functions of its sums, of weights, and of the batch's own block of a dual point.
+"""Tasks: what `Sums` asks of one batch, as functions of the batch, weights, and the batch's block of a dual point.
 
-A task has no state: the same arguments give the same answer wherever the batch is, so that it can be sent there. Its
-name, the batch's reference, weights and blocks are all that travels, and partial sums or the batch's new block come
-back. The caller adds the partial sums up in the order of the batches.
+A task has no state: the same arguments give the same answer wherever the batch is. An executor may send the function
+(by its module and name), the batch's reference, weights and blocks to another process, and gets a partial sum or the
+batch's new block back. Where a task is one call of the core, it has the name of the core's function.
 """
 
 from collections.abc import Callable
@@ -10,27 +10,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise import _core
-from partwise._core import (
-    FeatureMap,
-    Hessian,
-    Objective,
-    Structure,
-    WorkingSets,
-    all_scores,
-    check_clique_marginals,
-    eg_batch_step,
-    eg_primal_point,
-    gold_features,
-    match_counts,
-    rounding_sums,
-    slot_curvatures,
-)
+from partwise._core import FeatureMap, Hessian, Objective, Structure, WorkingSets
 from partwise.problem.batch import Gold, LabelledBatch
 from partwise.problem.capabilities import Capability, capabilities
 from partwise.problem.losses import Loss
@@ -42,46 +28,15 @@ SAMPLE = 20
 #: How far below those of gold parts the scores of wrong parts lie where a search for scores begins.
 NEAR_GOLD = 11.0
 
-Task = TypeVar("Task", bound=Callable[..., Any])
+Registered = TypeVar("Registered", bound=Callable[..., object])
 
-#: All tasks by name.
-TASKS: dict[str, Callable[..., Any]] = {}
+#: Tasks of users by name, for `Problem.ask`.
+TASKS: dict[str, Callable[..., object]] = {}
 
-
-def task(function: Task) -> Task:
-    """Make it a task: a function of (sums, n_jobs, *shared, *block)."""
-    TASKS[function.__name__] = function
-    return function
-
-
-def register_task(function: Task) -> Task:
-    """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
-
-    The function is called as ``function(sums, n_jobs, *shared)`` for each batch, where `sums` has the batch's
-    structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has
-    no state, as it may run in another process; there its module must be importable. A function that is written again,
-    as in a notebook's cell, replaces the one before.
-
-    Raises
-    ------
-    ValueError
-        If there is another task of this name.
-    TypeError
-        If it is not a function.
-    """
-    if not isinstance(function, FunctionType):
-        raise TypeError(f"register_task takes a function, got {function!r}")
-    known = TASKS.get(function.__name__)
-    if known is not None and (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
-        raise ValueError(f"there is another task {function.__name__!r}: {known.__module__}.{known.__qualname__}")
-    return task(function)
-
-
-def registered(name: str) -> Callable[..., Any] | None:
-    """The task of this name, if it is not one of partwise: other processes may not know it by its name."""
-    if name not in TASKS:
-        raise ValueError(f"unknown task {name!r}: register it (partwise.problem.register_task)")
-    return None if TASKS[name].__module__ == __name__ else TASKS[name]
+#: Where probability of labellings of one part is moved: the share of every label's probability that stays, and the
+#: proportions in which labels get the rest.
+Moved = tuple[Floats, Floats]
+Plane = tuple[Floats, float]
 
 
 class _Curved(NamedTuple):
@@ -118,7 +73,7 @@ class BatchSums:
         self.slack = loss.rescaling == "slack"
         self._curved: _Curved | None = None
 
-    def hessian(self, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> Hessian:
+    def hessian(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
         """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
         known, with_marginals = self._curved, marginals is not None
         if known is None or known.every != every or known.with_marginals != with_marginals:
@@ -135,25 +90,13 @@ class BatchSums:
         return self._curved.hessian
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a batch is, as far as a problem must know it before it works on it.
-
-    capabilities: of structure and features. row_length: weights that a slot's score is a sum of, at most.
-    """
-
-    capabilities: frozenset[Capability]
-    row_length: int
-    structure: str
-
-
 class Room:
     """An array for a task to write to: in this process the caller's own, elsewhere a new one of its size."""
 
     def __init__(self, array: Floats) -> None:
         self.array = array
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[int], "Room"], tuple[int]]:
         return _room, (len(self.array),)
 
 
@@ -164,97 +107,91 @@ def _room(size: int) -> Room:
 # what a batch is
 
 
-class First(NamedTuple):
-    """What is asked of each batch before any work, in one opening of it.
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a problem must know of batches before it works on them, read in one opening because opening is slow.
 
-    complaint: what is wrong with the first gold labelling that is none, or costs something, or "".
+    capabilities: of structures and features. row_length: weights that a slot's score is a sum of, at most. structure:
+    the class, for messages. complaint: why the first gold labelling that is invalid or has a cost is refused, or "".
     """
 
-    explicit_weights: bool
+    capabilities: frozenset[Capability]
+    row_length: int
+    structure: str
     sample_weight: Floats
     complaint: str
-    facts: Facts
 
 
-@task
-def first_look(sums: BatchSums, n_jobs: int, sound: bool) -> First:
-    """What a batch is, and whether it is sound, if that is not known."""
+def facts(batch: BatchSums, n_jobs: int, sound: bool) -> Facts:
+    """Return the facts of a batch; sound: whether its gold labellings are known to be valid."""
     complaint = ""
     try:
         if not sound:
-            sums.objective.check_gold()
+            batch.objective.check_gold()
     except ValueError as error:
         complaint = str(error)
-    explicit = Capability.EXPLICIT_WEIGHTS in sums.features.capabilities()
-    return First(explicit, sums.sample_weight, complaint, _facts(sums))
-
-
-def _facts(sums: BatchSums) -> Facts:
-    structure = structure_capabilities(sums.structure)
-    found = structure | capabilities(sums.features.capabilities())
+    structure = structure_capabilities(batch.structure)
+    found = structure | capabilities(batch.features.capabilities())
     # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
-    n = sums.structure.num_examples
+    n = batch.structure.num_examples
     if Capability.ONE_PART in structure and n:
         some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
-        if slot_curvatures(sums.objective, some) is not None:
+        if _core.slot_curvatures(batch.objective, some) is not None:
             found |= {Capability.DIAGONAL_BLOCKS}
-    return Facts(found, sums.features.row_length, type(sums.structure).__name__)
+    return Facts(found, batch.features.row_length, type(batch.structure).__name__, batch.sample_weight, complaint)
 
 
-@task
-def lacks(sums: BatchSums, n_jobs: int, capability: str) -> str:
-    """Why the features lack a capability, where there is more to say than its name."""
-    return sums.features.lacks(capability)
+def lacks(batch: BatchSums, n_jobs: int, capability: str) -> str:
+    """Return why the features lack a capability, where there is more to say than its name, or ""."""
+    return batch.features.lacks(capability)
 
 
-@task
-def gold(sums: BatchSums, n_jobs: int) -> Gold:
-    """Gold labellings."""
-    return sums.gold
+def describe_weight(batch: BatchSums, n_jobs: int, weight: int) -> str:
+    """Return a weight's name in messages."""
+    return batch.features.describe(weight)
 
 
-@task
-def slot_offsets(sums: BatchSums, n_jobs: int) -> Ints:
-    """Where each example's slots begin, and where the last ones end."""
-    return sums.structure.slot_offsets()
+def gold(batch: BatchSums, n_jobs: int) -> Gold:
+    """Return the gold labellings."""
+    return batch.gold
 
 
-@task
-def clique_starts(sums: BatchSums, n_jobs: int) -> Ints:
-    """Where each example's clique marginals begin, and where the last ones end."""
-    return _core.clique_starts(sums.structure)
+def slot_offsets(batch: BatchSums, n_jobs: int) -> Ints:
+    """Return where each example's slots begin, and where the last ones end."""
+    return batch.structure.slot_offsets()
+
+
+def clique_starts(batch: BatchSums, n_jobs: int) -> Ints:
+    """Return where each example's clique marginals begin, and where the last ones end."""
+    return _core.clique_starts(batch.structure)
 
 
 # what some examples are
 
 
-@task
-def psi2_bounds(sums: BatchSums, n_jobs: int, examples: Ints) -> Floats:
-    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2."""
-    return np.array([sums.features.psi2_bound(i) for i in examples.tolist()], dtype=np.float64)
+def psi2_bounds(batch: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+    """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
+    return np.array([batch.features.psi2_bound(i) for i in examples.tolist()], dtype=np.float64)
 
 
-@task
-def gold_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> Floats:
-    """Parts of the gold labellings."""
-    indptr, _, counts = sums.gold
+def gold_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+    """Return the number of parts of these examples' gold labellings."""
+    indptr, _, counts = batch.gold
     return np.array([counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()], dtype=np.float64)
 
 
-@task
-def feature_sums(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
-    """(indices, values) of the sum of all slots' feature vectors of each example."""
+def feature_sums(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
+    """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
     found = []
     for i in examples.tolist():
-        vector = sums.features.project(i, np.ones(sums.features.num_slots(i)))
+        vector = batch.features.project(i, np.ones(batch.features.num_slots(i)))
         found.append((vector.indices, vector.values))
     return found
 
 
-@task
-def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
-    """(slots, numbers that inference works on) of each example; infinitely many where inference is Python code."""
-    structure = sums.structure
+def example_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
+    """Return (slots, numbers that inference works on) of these examples; infinitely many where it is Python code."""
+    structure = batch.structure
     if not is_compiled(structure):
         return [(structure.num_slots(i), inf) for i in examples.tolist()]
     with_cliques = Capability.CLIQUES in structure.capabilities()
@@ -267,234 +204,302 @@ def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[in
 # primal
 
 
-@task
-def value(sums: BatchSums, n_jobs: int, weights: Floats) -> float:
-    """sum omega phi(smax(theta + kappa c) - <theta, g>); with slack rescaling an upper bound of the losses."""
-    if sums.slack:
-        return sums.objective.slack_plane(weights, False, n_jobs)[0]
-    return sums.objective.value(weights, n_jobs)
+def value(batch: BatchSums, n_jobs: int, weights: Floats) -> float:
+    """Return the losses, sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
 
-
-@task
-def margins(sums: BatchSums, n_jobs: int, weights: Floats, temperature: float) -> Floats:
-    """smax(theta + kappa c) - <theta, g> of each example at this temperature."""
-    return sums.objective.margins(weights, temperature, n_jobs)
-
-
-@task
-def plane(sums: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
-    """(value, u, b) at the oracle's answer; with slack rescaling b - <u, w> may be less than the value."""
-    if sums.slack:
-        return sums.objective.slack_plane(weights, True, n_jobs)
-    return sums.objective.plane(weights, n_jobs)
-
-
-@task
-def plane_of(sums: BatchSums, n_jobs: int, weights: Floats, examples: Ints) -> tuple[float, Floats, float]:
-    """(value, u, b) of these examples alone, at the oracle's answer."""
-    return sums.objective.plane_of(weights, examples)
-
-
-@task
-def plane_at(
-    sums: BatchSums, n_jobs: int, weights: Floats, temperature: float, marginals: Floats
-) -> tuple[float, Floats, float, float, Floats]:
-    """(value, u, b, sum omega s H, expected counts) at p ~ exp((theta + kappa c) / temperature).
-
-    marginals: what examples of weight zero keep; written to.
+    With slack rescaling: an upper bound of sum_i omega_i max_y c_i(y) (1 + <theta_i, counts(y) - g_i>).
     """
-    return *sums.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
+    if batch.slack:
+        return batch.objective.slack_plane(weights, False, n_jobs)[0]
+    return batch.objective.value(weights, n_jobs)
 
 
-@task
+def margins(batch: BatchSums, n_jobs: int, weights: Floats, temperature: float) -> Floats:
+    """Return smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
+    return batch.objective.margins(weights, temperature, n_jobs)
+
+
+def plane(batch: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
+    """Return (losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
+
+    With slack rescaling b - <u, w> may stay below the upper bound that is given for the losses.
+    """
+    if batch.slack:
+        return batch.objective.slack_plane(weights, True, n_jobs)
+    return batch.objective.plane(weights, n_jobs)
+
+
+def plane_of(batch: BatchSums, n_jobs: int, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
+    """Return (losses, u, b) of these examples alone, at the oracle's answer."""
+    return batch.objective.plane_of(weights, examples)
+
+
+def plane_at(
+    batch: BatchSums, n_jobs: int, marginals: Floats, weights: Floats, temperature: float
+) -> tuple[tuple[float, Floats, float, float], Floats]:
+    """Return (losses, u, b, sum omega s H) and the expected counts at p ~ exp((theta + kappa c) / temperature).
+
+    The expected counts are written to `marginals`, of which examples of weight zero keep what is there.
+    """
+    return batch.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
+
+
 def hessian_product(
-    sums: BatchSums, n_jobs: int, weights: Floats, every: int, direction: Floats, marginals: Floats | None
+    batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int, direction: Floats
 ) -> Floats:
-    """(Hessian of the losses at w) v."""
-    return sums.hessian(n_jobs, weights, every, marginals).product(direction, n_jobs)
+    """Return (Hessian of the losses at w) v, of every `every`-th run; marginals: expected counts at w, if known."""
+    return batch.hessian(n_jobs, marginals, weights, every).product(direction, n_jobs)
 
 
-@task
-def hessian_diagonal(sums: BatchSums, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> Floats:
-    """Something near the diagonal of the Hessian of the losses at w."""
-    return sums.hessian(n_jobs, weights, every, marginals).diagonal(n_jobs)
+def hessian_diagonal(batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Floats:
+    """Return something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
+    return batch.hessian(n_jobs, marginals, weights, every).diagonal(n_jobs)
 
 
-@task
-def hessian_partial(sums: BatchSums, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> bool:
-    """Whether it is an estimate from a part of the examples."""
-    return sums.hessian(n_jobs, weights, every, marginals).partial
+def hessian_partial(batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> bool:
+    """Return whether the Hessian is an estimate from a part of the examples (where there are enough of them)."""
+    return batch.hessian(n_jobs, marginals, weights, every).partial
 
 
 # dual
 
 
-@task
-def dual_gibbs(
-    sums: BatchSums, n_jobs: int, moved: tuple[Floats, Floats] | None, scores: Floats
-) -> tuple[Floats, float]:
-    """(u, b) of slot scores."""
-    return sums.objective.dual_terms_gibbs(scores, n_jobs, moved)
+def dual_terms_gibbs(batch: BatchSums, n_jobs: int, scores: Floats, moved: Moved | None = None) -> Plane:
+    """Return (u, b) of the Gibbs distributions with these slot scores, after probability was moved."""
+    return batch.objective.dual_terms_gibbs(scores, n_jobs, moved)
 
 
-@task
-def dual_linear(
-    sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float, moved: tuple[Floats, Floats] | None = None
-) -> tuple[Floats, float]:
-    """(u, b) of slot scores A z + cost_scale c."""
-    return sums.objective.dual_terms_linear(z, cost_scale, n_jobs, moved)
+def dual_terms_linear(batch: BatchSums, n_jobs: int, z: Floats, cost_scale: float, moved: Moved | None = None) -> Plane:
+    """Return (u, b) of slot scores A_i z + cost_scale c_i, which are never stored, after probability was moved."""
+    return batch.objective.dual_terms_linear(z, cost_scale, n_jobs, moved)
 
 
-@task
-def dual_slots(
-    sums: BatchSums, n_jobs: int, counts: Floats, mass: Floats | None, entropies: Floats | None
-) -> tuple[Floats, float]:
-    """(u, b) of expected counts s mu, masses s and entropies s H."""
-    return sums.objective.dual_terms_slots(counts, mass, entropies, n_jobs)
+def dual_terms_slots(
+    batch: BatchSums, n_jobs: int, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None
+) -> Plane:
+    """Return (u, b) of expected counts s mu, masses s (None: 1) and entropies s H (None: 0)."""
+    return batch.objective.dual_terms_slots(counts, mass, entropies, n_jobs)
 
 
-@task
-def dual_sparse(
-    sums: BatchSums, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats
-) -> tuple[Floats, float]:
-    """(u, b) of expected counts given by the slots that are used."""
-    return sums.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
+def dual_terms_sparse(batch: BatchSums, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
+    """Return (u, b) of expected counts given by the slots that are used."""
+    return batch.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
 
 
-@task
-def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, float]:
-    """(u, b) of clique marginals."""
-    counts, entropies = read_cliques(sums, n_jobs, marginals)
-    return dual_slots(sums, n_jobs, counts, None, entropies)
+def dual_terms_cliques(batch: BatchSums, n_jobs: int, marginals: Floats) -> Plane:
+    """Return (u, b) of clique marginals."""
+    counts, entropies = read_cliques(batch, n_jobs, marginals)
+    return dual_terms_slots(batch, n_jobs, counts, None, entropies)
 
 
-@task
-def read_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
-    """(expected counts, entropies) of clique marginals."""
-    return _core.read_cliques(sums.structure, np.ascontiguousarray(marginals), n_jobs)
+def read_cliques(batch: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
+    """Return (expected counts, entropies) of clique marginals."""
+    return _core.read_cliques(batch.structure, np.ascontiguousarray(marginals), n_jobs)
 
 
-@task
-def clique_disagreement(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[float, str]:
-    """By how much clique marginals fail to be those of distributions, and why they are refused ("" if they are not)."""
-    return check_clique_marginals(sums.objective, np.ascontiguousarray(marginals), n_jobs)
+def check_clique_marginals(batch: BatchSums, n_jobs: int, marginals: Floats) -> tuple[float, str]:
+    """Return by how much clique marginals fail to be those of distributions, and why they are refused or ""."""
+    return _core.check_clique_marginals(batch.objective, np.ascontiguousarray(marginals), n_jobs)
 
 
-@task
-def labelling_complaint(sums: BatchSums, n_jobs: int, labellings: dict[str, NDArray[Any]]) -> str:
-    """Why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
-    sets = WorkingSets.from_arrays(**labellings)
+def labelling_complaint(batch: BatchSums, n_jobs: int, labellings: dict[str, NDArray[np.generic]]) -> str:
+    """Return why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
+    sets = WorkingSets.from_arrays(**labellings)  # type: ignore[arg-type]
     try:
-        sets.check(sums.objective, n_jobs)
+        sets.check(batch.objective, n_jobs)
     except ValueError as error:
         return str(error)
     return ""
 
 
-@task
-def cliques_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> Floats:
-    """Clique marginals of slot scores."""
-    return _core.cliques_of_scores(sums.structure, scores, n_jobs)
+def cliques_of_scores(batch: BatchSums, n_jobs: int, scores: Floats) -> Floats:
+    """Return the clique marginals of the Gibbs distributions with these slot scores."""
+    return _core.cliques_of_scores(batch.structure, scores, n_jobs)
 
 
-@task
 def scores_of_cliques(
-    sums: BatchSums, n_jobs: int, floor: float, tolerance: float, most: int, marginals: Floats
+    batch: BatchSums, n_jobs: int, marginals: Floats, floor: float, tolerance: float, most: int
 ) -> tuple[Floats, int, int]:
-    """Slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
-    structure = sums.structure
-    uniform = cliques_of_scores(sums, n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
+    """Return slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
+    structure = batch.structure
+    uniform = cliques_of_scores(batch, n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
     mixed = (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform
-    scores = near_gold_scores(sums, n_jobs, NEAR_GOLD)
-    offsets, starts = structure.slot_offsets().tolist(), clique_starts(sums, n_jobs).tolist()
+    scores = near_gold_scores(batch, n_jobs, NEAR_GOLD)
+    offsets, starts = structure.slot_offsets().tolist(), clique_starts(batch, n_jobs).tolist()
     for i, (first, last) in enumerate(pairwise(starts)):
         found = structure.slot_scores_from_cliques(i, mixed[first:last])
         if found is not None:
             scores[offsets[i] : offsets[i + 1]] = found
-    return _matched(sums, n_jobs, read_cliques(sums, n_jobs, mixed)[0], scores, tolerance, most)
+    return _match_counts(batch, n_jobs, read_cliques(batch, n_jobs, mixed)[0], scores, tolerance, most)
 
 
-@task
 def scores_of_counts(
-    sums: BatchSums, n_jobs: int, floor: float, tolerance: float, most: int, counts: Floats
+    batch: BatchSums, n_jobs: int, counts: Floats, floor: float, tolerance: float, most: int
 ) -> tuple[Floats, int, int]:
-    """Slot scores of the Gibbs distributions with these expected counts and a share `floor` of the uniform ones'.
+    """Return slot scores of the Gibbs distributions with these expected counts and a share `floor` of uniform ones.
 
-    Then how many inferences it took, and of how many examples the counts are not matched after `most` of them.
+    Then the inferences that this took, at most `most` per example, and of how many examples the counts are still off
+    by more than `tolerance` of their sum.
     """
-    scores = near_gold_scores(sums, n_jobs, NEAR_GOLD)
-    uniform = marginals_of_scores(sums, n_jobs, np.zeros_like(scores))[0]
-    return _matched(sums, n_jobs, (1.0 - floor) * np.maximum(counts, 0.0) + floor * uniform, scores, tolerance, most)
+    scores = near_gold_scores(batch, n_jobs, NEAR_GOLD)
+    uniform = marginals_of_scores(batch, n_jobs, np.zeros_like(scores))[0]
+    mixed = (1.0 - floor) * np.maximum(counts, 0.0) + floor * uniform
+    return _match_counts(batch, n_jobs, mixed, scores, tolerance, most)
 
 
-def _matched(
-    sums: BatchSums, n_jobs: int, counts: Floats, scores: Floats, tolerance: float, most: int
+def _match_counts(
+    batch: BatchSums, n_jobs: int, counts: Floats, scores: Floats, tolerance: float, most: int
 ) -> tuple[Floats, int, int]:
-    found = match_counts(sums.objective, counts, scores, tolerance=tolerance, max_inferences=most, n_jobs=n_jobs)
+    found = _core.match_counts(batch.objective, counts, scores, tolerance=tolerance, max_inferences=most, n_jobs=n_jobs)
     return scores, found.inferences, found.unmatched
 
 
-@task
-def marginals_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, Floats]:
-    """(expected counts, entropies) of slot scores."""
-    return sums.objective.marginals_of_scores(scores, n_jobs)
+def marginals_of_scores(batch: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, Floats]:
+    """Return (expected counts, entropies) of the Gibbs distributions with these slot scores."""
+    return batch.objective.marginals_of_scores(scores, n_jobs)
 
 
-@task
-def scores_of_weights(sums: BatchSums, n_jobs: int, weights: Floats) -> Floats:
-    """A w, slots end to end."""
-    return all_scores(sums.structure, sums.features, weights, n_jobs)
+def all_scores(batch: BatchSums, n_jobs: int, weights: Floats) -> Floats:
+    """Return the slot scores A w."""
+    return _core.all_scores(batch.structure, batch.features, weights, n_jobs)
 
 
-@task
-def near_gold_scores(sums: BatchSums, n_jobs: int, sharpness: float) -> Floats:
-    """-sharpness c, slots end to end."""
-    return sums.objective.near_gold_scores(sharpness)
+def near_gold_scores(batch: BatchSums, n_jobs: int, sharpness: float) -> Floats:
+    """Return the slot scores -sharpness c, near the gold labelling."""
+    return batch.objective.near_gold_scores(sharpness)
+
+
+def slot_curvatures(batch: BatchSums, n_jobs: int) -> Floats | None:
+    """Return |A_i' e_a|^2 of every slot a (-1 where no labelling uses it); None unless all A_i A_i' are diagonal."""
+    return _core.slot_curvatures(batch.objective, np.arange(batch.structure.num_examples))
+
+
+def gold_features(batch: BatchSums, n_jobs: int) -> Floats:
+    """Return sum_i omega_i A_i'g_i."""
+    return _core.gold_features(batch.objective, n_jobs)
 
 
 # batch steps
 
 
-@task
-def eg_step(
-    sums: BatchSums, n_jobs: int, weights: Floats, step: float, scores: Floats, moved: Room
-) -> tuple[Floats, float, float, float, Floats]:
-    """Scores after a step of exponentiated gradient; before them (u, b), sum omega log Z and the step's reference."""
-    return *eg_batch_step(sums.objective, weights, step, scores, moved.array, n_jobs), moved.array
+def eg_batch_step(
+    batch: BatchSums, n_jobs: int, scores: Floats, moved: Room, weights: Floats, step: float
+) -> tuple[tuple[Floats, float, float, float], Floats]:
+    """Write moved = (1 - step tau) scores + step (A w + kappa c); it may be the same array as scores.
+
+    Return ((u, b, sum omega log Z of the Gibbs distributions p with scores `moved`, sum omega (H(p) + <mu, scores>)),
+    moved).
+    """
+    return _core.eg_batch_step(batch.objective, weights, step, scores, moved.array, n_jobs), moved.array
 
 
-@task
-def eg_linear_point(
-    sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float, old_cost_scale: float
+def eg_primal_point(
+    batch: BatchSums, n_jobs: int, z: Floats, cost_scale: float, old_cost_scale: float
 ) -> tuple[Floats, float, float, float]:
-    """The same sums for slot scores A z + cost_scale c."""
-    return eg_primal_point(sums.objective, z, cost_scale, old_cost_scale, n_jobs)
+    """Return the sums of `eg_batch_step` for slot scores A z + cost_scale c, with old_cost_scale c for `scores`."""
+    return _core.eg_primal_point(batch.objective, z, cost_scale, old_cost_scale, n_jobs)
 
 
-@task
-def sum_of_gold_features(sums: BatchSums, n_jobs: int) -> Floats:
-    """sum omega A'g."""
-    return gold_features(sums.objective, n_jobs)
+# single columns (capability "column access")
 
 
-@task
-def curvatures(sums: BatchSums, n_jobs: int) -> Floats | None:
-    """|A_i' e_a|^2 of every slot a; None unless A_i A_i' is diagonal for all examples."""
-    return slot_curvatures(sums.objective, np.arange(sums.structure.num_examples))
+@dataclass(frozen=True)
+class ColumnConstants:
+    """What is known of the features before any step; see core/solvers/scaling.h.
+
+    empirical, mass: a number per weight. weights: those that have a feature, in an order that is good to visit them in.
+    labels: slots that are labellings of some example. gold: slots that are gold where the example's weight is not 0.
+    """
+
+    empirical: Floats
+    mass: Floats
+    weights: Ints
+    labels: Ints
+    gold: Ints
+    n_cells: int
+
+
+def scaling_constants(batch: BatchSums, n_jobs: int) -> ColumnConstants:
+    """Return what is known of the features."""
+    indptr, slots, _ = batch.gold
+    used = np.unique(slots[indptr[:-1][batch.sample_weight > 0]])
+    empirical, mass, weights, labels, n_cells = _core.scaling_constants(batch.objective)
+    return ColumnConstants(empirical, mass, weights, labels, used, n_cells)
+
+
+def scaling_extremes(batch: BatchSums, n_jobs: int) -> tuple[Floats, Floats]:
+    """Return the least and the largest value that each feature's expectation can have."""
+    return _core.scaling_extremes(batch.objective)
+
+
+def scaling_largest_sum(batch: BatchSums, n_jobs: int) -> float:
+    """Return f#, the largest sum of the features of an example and a label."""
+    return _core.scaling_largest_sum(batch.objective)
+
+
+def scaling_expectations(batch: BatchSums, n_jobs: int, weights: Floats) -> Floats:
+    """Return sum omega E[f_t] of every feature at these weights."""
+    return _core.scaling_expectations(batch.objective, weights, n_jobs)
+
+
+def scaling_separates(batch: BatchSums, n_jobs: int, weights: Floats) -> bool:
+    """Return whether every gold labelling is likelier than all others."""
+    return _core.scaling_separates(batch.objective, weights, n_jobs)
 
 
 # rounding
 
 
-@task
-def largest_cost(sums: BatchSums, n_jobs: int) -> float:
-    """The largest cost of any labelling, what multiplies margins in slack rescaling."""
-    return sums.objective.largest_cost(n_jobs)
+def largest_cost(batch: BatchSums, n_jobs: int) -> float:
+    """Return the largest cost of any labelling, what multiplies margins in slack rescaling."""
+    return batch.objective.largest_cost(n_jobs)
 
 
-@task
-def sums_of_rounding(sums: BatchSums, n_jobs: int, fixed: float, examples: float) -> tuple[float, ...]:
-    """The sums of `_core.RoundingSums`, the largest reach last."""
-    found = rounding_sums(sums.objective, fixed, examples, n_jobs)
-    terms = found.scores, found.level, found.transposed, found.scores2, found.level2, found.transposed2
-    return *terms, found.largest_reach
+def rounding_sums(
+    batch: BatchSums, n_jobs: int, fixed: float, examples: float
+) -> tuple[tuple[float, float, float], tuple[float, float, float], float]:
+    """Return sums of scores, level and transposed, sums of their squares, and the largest reach (`RoundingSums`)."""
+    found = _core.rounding_sums(batch.objective, fixed, examples, n_jobs)
+    sums = found.scores, found.level, found.transposed
+    return sums, (found.scores2, found.level2, found.transposed2), found.largest_reach
+
+
+# tasks of users
+
+
+def register_task(function: Registered) -> Registered:
+    """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
+
+    The function is called as ``function(batch, n_jobs, *shared)`` for each batch, where `batch` has the batch's
+    structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has
+    no state, as it may run in another process; there its module must be importable. A function that is written again,
+    as in a notebook's cell, replaces the one before.
+
+    Raises
+    ------
+    ValueError
+        If there is another task of this name.
+    TypeError
+        If it is not a function.
+    """
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"register_task takes a function, got {function!r}")
+    known = _task(function.__name__)
+    if known is not None and (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
+        raise ValueError(f"there is another task {function.__name__!r}: {known.__module__}.{known.__qualname__}")
+    TASKS[function.__name__] = function
+    return function
+
+
+def named_task(name: str) -> Callable[..., object]:
+    """Return the task of this name: a registered one or one of this module."""
+    found = _task(name)
+    if found is None:
+        raise ValueError(f"unknown task {name!r}: register it (partwise.problem.register_task)")
+    return found
+
+
+def _task(name: str) -> Callable[..., object] | None:
+    own = globals().get(name)
+    ours = isinstance(own, FunctionType) and own.__module__ == __name__
+    return TASKS.get(name, own if ours else None)

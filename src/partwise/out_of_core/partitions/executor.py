@@ -6,11 +6,13 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from threading import Thread
-from typing import Any
+from typing import TypeVar
 
 from partwise.out_of_core.partitions.sizes import Plan
 from partwise.problem import BatchReference, BatchSums, Executor, Work
 from partwise.problem.losses import Loss
+
+T = TypeVar("T")
 
 
 class PartitionExecutor(Executor):
@@ -40,7 +42,9 @@ class PartitionExecutor(Executor):
     def roomy(self) -> bool:
         return self._everything
 
-    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(
+        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
+    ) -> Iterator[T]:
         with closing(self.opened(references, work.loss)) as batches:
             for _, block in zip(references, blocks, strict=True):
                 # The batch gets no name here: its memory is released before the next but one is read.

@@ -142,7 +142,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
                 f"{self.name}: a table of examples and labels needs {listed(missing)}; update='parallel' has no table"
             )
         check_data(problem)
-        constants = problem.column_constants
+        constants = problem.sums.scaling_constants
         columns = constants.weights
         weights = np.zeros(problem.n_weights)
         reference = 0.0
@@ -161,7 +161,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             by_index=np.argsort(columns) if self.by_index else np.empty(0, dtype=np.int64),
             n_columns=len(columns),
             n_cells=constants.n_cells,
-            largest_sum=problem.largest_feature_sum() if self.needs_largest_sum else 0.0,
+            largest_sum=problem.sums.scaling_largest_sum() if self.needs_largest_sum else 0.0,
             rng=rng,
             reference=reference,
         )
@@ -211,7 +211,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.gain = report.gain
         if not np.isfinite(state.weights).all():
             worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
-            raise DivergenceError(f"{self.name}: the weight of {problem.describe_weight(worst)} is not finite")
+            raise DivergenceError(f"{self.name}: the weight of {problem.sums.describe_weight(worst)} is not finite")
 
     def run_epoch(
         self,
@@ -326,7 +326,7 @@ class ParallelSolver(SequentialSolver, ABC):
 
 def _part(problem: Problem) -> Part:
     """The one batch that there is."""
-    (part,) = problem.in_memory()
+    (part,) = problem.sums.in_memory()
     return part
 
 
@@ -346,7 +346,7 @@ def is_plan(wait: Ints, rest: Ints) -> bool:
 
 def check_data(problem: Problem) -> None:
     """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
-    describe, constants = problem.describe_weight, problem.column_constants
+    describe, constants = problem.sums.describe_weight, problem.sums.scaling_constants
     empirical, columns = constants.empirical, constants.weights
     unseen = np.setdiff1d(constants.labels, constants.gold)
     if unseen.size:
@@ -360,7 +360,7 @@ def check_data(problem: Problem) -> None:
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
-    lowest, highest = problem.column_extremes()
+    lowest, highest = problem.sums.scaling_extremes()
     room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
     never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
     if never.size:
@@ -380,7 +380,7 @@ def check_data(problem: Problem) -> None:
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
-    separated = problem.separates(state.weights)
+    separated = problem.sums.scaling_separates(state.weights)
     worst = int(np.abs(state.weights).argmax())
     weight = float(state.weights[worst])
     if separated:
@@ -389,6 +389,6 @@ def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
         reason = "the optimum without a penalty may be at infinity"
     else:
         return
-    described = problem.describe_weight(worst)
+    described = problem.sums.describe_weight(worst)
     text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {described}. Take l2 > 0."
     warnings.warn(text, ConvergenceWarning, stacklevel=6)

@@ -123,7 +123,7 @@ class CDL1(Solver[CDL1State]):
         chosen = self._working_set(state.weights, violation, state.u)
         by_model = Capability.BINARY_FEATURES in problem.capabilities() if self.model is None else self.model
         if state.columns is None or state.chosen is None or not np.array_equal(chosen, state.chosen):
-            (part,) = problem.in_memory()
+            (part,) = problem.sums.in_memory()
             state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen, rows=by_model)
         if state.marginals is None:  # the run was resumed
             state.marginals = np.zeros(problem.n_slots)
@@ -141,7 +141,7 @@ class CDL1(Solver[CDL1State]):
         report = _core.cd_l1_model(inner, options, entropies) if by_model else None
         planes = []
         if report is not None and report.steps > 0:
-            planes.append(problem.terms_of_counts(p, None, entropies))  # what the model expects
+            planes.append(problem.sums.dual_terms_slots(p, None, entropies))  # what the model expects
         else:  # close to the minimum a step for all is lost in rounding
             report = _core.cd_l1(inner, options)
         state.weights[chosen] = own
@@ -182,5 +182,5 @@ class CDL1(Solver[CDL1State]):
 
 def _plane(problem: Problem, weights: Floats, marginals: Floats) -> tuple[float, Floats, float]:
     """The losses and the plane at the weights; marginals: an array for the probabilities there."""
-    value, u, b, _ = problem.plane_at(weights, problem.loss.temperature, marginals)
+    value, u, b, _ = problem.sums.plane_at(weights, problem.loss.temperature, marginals)
     return value, u, b

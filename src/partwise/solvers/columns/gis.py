@@ -51,9 +51,9 @@ class GIS(ParallelSolver):
             return super().epoch(problem, state)
         report = _core.gis_update(
             state.weights,
-            problem.column_constants.weights[self.columns(state)],
+            problem.sums.scaling_constants.weights[self.columns(state)],
             empirical=state.empirical,
-            expectations=problem.expectations(state.weights),
+            expectations=problem.sums.scaling_expectations(state.weights),
             largest_sum=state.largest_sum,
             temperature=problem.loss.temperature,
             options=_core.ScalingOptions(

@@ -113,8 +113,8 @@ class Annealed(OnlineSolver[AnnealedState]):
             sparse = start_point(problem, warm_start, ("slots", "active"))
         if sparse is None:
             scores = start_scores(problem, warm_start, -self.sharpness, self.name)
-            marginals, entropies = problem.marginals_of_scores(scores)
-            u, b = problem.terms_of_counts(marginals)
+            marginals, entropies = problem.sums.marginals_of_scores(scores)
+            u, b = problem.sums.dual_terms_slots(marginals)
         else:
             scores, marginals, entropies = np.zeros(problem.n_slots), np.zeros(problem.n_slots), np.zeros(n)
         state = AnnealedState(
@@ -167,7 +167,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         state.held += 1
         state.dual += state.gain
         if state.epoch % REFRESH == 0:
-            u, b = problem.terms_of_counts(state.marginals)
+            u, b = problem.sums.dual_terms_slots(state.marginals)
             state.weights[:] = problem.weights_of_plane(u)
             state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
 
@@ -183,7 +183,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         return KeptLabellings(
             [
                 _core.likely_labellings(part.native, state.scores[part.slots], self.labellings)
-                for part in problem.in_memory()
+                for part in problem.sums.in_memory()
             ]
         )
 

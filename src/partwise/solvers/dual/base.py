@@ -63,7 +63,7 @@ def start_cost_scale(start: Start, sharpness: float) -> float:
 def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: float, solver: str) -> Floats:
     """Return slot scores to start from: cost_scale * c, or those of the warm start."""
     if warm_start is None:
-        return problem.near_gold_scores(-cost_scale)
+        return problem.sums.near_gold_scores(-cost_scale)
     point = start_point(problem, warm_start, ("gibbs", "linear"))
     if point is None:
         # At temperature 0 weights do not tell the distributions; above it they tell more than expected counts do.
@@ -79,7 +79,7 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
             )
         point = problem.oracle_point(start_weights(problem, warm_start))
     if point.kind == "linear":
-        return problem.linear_scores(*point.linear())
+        return problem.sums.linear_scores(*point.linear())
     scores = np.array(point.scores, dtype=np.float64)
     if scores.shape != (problem.n_slots,):
         raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {problem.n_slots} slots")
@@ -111,7 +111,7 @@ def psi2_bounds(problem: Problem) -> Floats:
     DivergenceError if safe steps, which are made of the bounds, are beyond double precision.
     """
     bounds = np.zeros(problem.n_examples)
-    bounds[problem.active] = problem.psi2_bounds(problem.active)
+    bounds[problem.active] = problem.sums.psi2_bounds(problem.active)
     with np.errstate(over="ignore"):
         curvature = problem.sample_weight.sum() * bounds.max() / problem.l2
     if not isfinite(curvature):
@@ -149,7 +149,7 @@ class GibbsBlocks(NamedTuple):
                 step_sizes=self.step_sizes[part.examples],
                 plane=self.plane if problem.l1 else None,
             )
-            for part in problem.in_memory()
+            for part in problem.sums.in_memory()
         ]
         report = _core.eg_epoch(blocks, order, options)
         return report.visits, report.dual_gain
@@ -205,7 +205,7 @@ def improving_share(
     u = plane.copy() if problem.l1 else None
     # With growth 1 a step size that has changed was refused.
     options = _core.EgOptions(l2=problem.l2, l1=problem.l1, adaptive=True, growth=1.0)
-    for part, order in problem.visits(sample):
+    for part, order in problem.sums.visits(sample):
         state = _core.EgState(
             part.native,
             weights=weights,

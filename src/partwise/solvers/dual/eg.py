@@ -161,8 +161,8 @@ class EG(BlockSolver[EGState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-        marginals, entropies = problem.marginals_of_scores(scores)
-        u, b = problem.terms_of_counts(marginals, None, entropies)
+        marginals, entropies = problem.sums.marginals_of_scores(scores)
+        u, b = problem.sums.dual_terms_slots(marginals, None, entropies)
         visits = 0
         if self.step_size == "adaptive" and self.initial_step == "calibrate":
             first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
@@ -281,7 +281,7 @@ class EG(BlockSolver[EGState]):
 
     def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
         chain, annealed = self._chain(problem, state, k), _annealed(problem, state.excess)
-        u, b = problem.terms_of_counts(chain.marginals, None, chain.entropies)
+        u, b = problem.sums.dual_terms_slots(chain.marginals, None, chain.entropies)
         chain.weights[:] = annealed.weights_of_plane(u)
         if problem.l1:
             chain.plane[:] = u

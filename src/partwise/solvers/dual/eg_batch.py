@@ -216,13 +216,13 @@ class EGBatch(BatchEG[EGBatchState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
-        first = Moved(scores, *problem.eg_step(weights, 0.0, scores, scores))
+        first = Moved(scores, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
         return EGBatchState(scores=scores, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
         # A step that cannot be refused needs no second array of scores.
         scores = np.empty_like(state.scores) if self.step_size == "search" else state.scores
-        return Moved(scores, *problem.eg_step(self.weights(problem, state), step, state.scores, scores))
+        return Moved(scores, *problem.sums.eg_batch_step(self.weights(problem, state), step, state.scores, scores))
 
     def settle(self, state: EGBatchState, point: Floats) -> None:
         state.scores = point

@@ -54,8 +54,8 @@ class EGPrimal(BatchEG[EGPrimalState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)
-        first = Moved(None, *problem.eg_linear_point(z, cost_scale, cost_scale))
-        gold = problem.gold_features()
+        first = Moved(None, *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
+        gold = problem.sums.gold_features()
         return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
@@ -65,7 +65,7 @@ class EGPrimal(BatchEG[EGPrimalState]):
             cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
         if not (isfinite(cost_scale) and np.isfinite(z).all()):
             raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
-        u, b, log_partition, reference = problem.eg_linear_point(z, cost_scale, state.cost_scale)
+        u, b, log_partition, reference = problem.sums.eg_primal_point(z, cost_scale, state.cost_scale)
         if self.step_size == "search":
             reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
         return Moved((z, cost_scale), u, b, log_partition, reference)

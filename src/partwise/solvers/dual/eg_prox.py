@@ -141,7 +141,7 @@ class EGProx(OnlineSolver[EGProxState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-        marginals, entropies = problem.marginals_of_scores(scores)
+        marginals, entropies = problem.sums.marginals_of_scores(scores)
         center = self._first_center(problem, warm_start)
         state = EGProxState(
             weights=np.zeros(problem.n_weights),
@@ -155,7 +155,7 @@ class EGProx(OnlineSolver[EGProxState]):
             proximity=self.rho(problem),
             rng=rng,
         )
-        self._set_weights(problem, state, problem.terms_of_counts(marginals, None, entropies)[0])
+        self._set_weights(problem, state, problem.sums.dual_terms_slots(marginals, None, entropies)[0])
         return state
 
     def step(self, problem: Problem, state: EGProxState) -> None:
@@ -175,7 +175,7 @@ class EGProx(OnlineSolver[EGProxState]):
         state.visits += visits
         state.epoch += 1
         if state.epoch % REFRESH == 0:  # u as it is carried along drifts
-            u = problem.terms_of_counts(state.marginals, None, state.entropies)[0]
+            u = problem.sums.dual_terms_slots(state.marginals, None, state.entropies)[0]
         elif problem.l1:
             u = state.plane - rho * state.center
         else:
@@ -188,7 +188,7 @@ class EGProx(OnlineSolver[EGProxState]):
         self._set_weights(problem, state, u)
 
     def certificate(self, problem: Problem, state: EGProxState) -> Certified:
-        u, b = problem.terms_of_counts(state.marginals, None, state.entropies)
+        u, b = problem.sums.dual_terms_slots(state.marginals, None, state.entropies)
         certificate = problem.certificate_of(problem.value(state.last), u, b, state.last)
         return Certified(certificate, state.last.copy(), DualPoint.of_scores(state.scores))
 

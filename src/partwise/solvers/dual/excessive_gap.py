@@ -133,10 +133,10 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:
-        uniform, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
+        uniform, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
         bound = self._bound(problem)
         spread = dot(problem.sample_weight, entropies)
-        u, b = problem.terms_of_counts(uniform)
+        u, b = problem.sums.dual_terms_slots(uniform)
         state = ExcessiveGapState(
             weights=problem.weights_of_plane(u),
             u=u,
@@ -216,7 +216,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
         Near the optimum of separable data both are differences of scores that are larger than them by any factor.
         """
-        rounding = problem.rounding
+        rounding = problem.sums.rounding
         size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
         losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))
         # Entropies may all be 0, and are differences of logarithms that are rounded as those of sums near 1.
@@ -227,7 +227,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
         """q_mu(w), one pass."""
         marginals = state.marginals.copy()  # examples of weight zero keep theirs
-        value, u, b, entropy = problem.plane_at(weights, mu, marginals)
+        value, u, b, entropy = problem.sums.plane_at(weights, mu, marginals)
         state.visits += len(problem.active)
         return _Point(value, u, b, entropy, marginals)
 
@@ -254,7 +254,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         if counts is None:  # weights alone: alpha is q_mu(w) at every mu tried
             mu = state.bound / RATIO**15
         else:
-            u, b = problem.terms_of_counts(counts)
+            u, b = problem.sums.dual_terms_slots(counts)
             primal = problem.value(weights)
             gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
             mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough

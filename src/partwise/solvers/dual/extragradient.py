@@ -125,8 +125,8 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         d = problem.n_weights
         weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
         y = np.zeros(d)
-        u, b, spread, _ = problem.eg_linear_point(y, 0.0, 0.0)  # log Z of zero scores is log |Y|
-        at_zero = problem.losses(np.zeros(d))
+        u, b, spread, _ = problem.sums.eg_primal_point(y, 0.0, 0.0)  # log Z of zero scores is log |Y|
+        at_zero = problem.sums.value(np.zeros(d))
         prox = self.balance * problem.l2 * (spread / at_zero if spread > 0 and at_zero > 0 else 1.0)
         coupling = dot(problem.sample_weight, psi2_bounds(problem))
         step = 1.0 / (problem.l2 / prox + sqrt(coupling / prox))
@@ -137,7 +137,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
             u=u,
             b=b,
             log_partition=spread,
-            gold=problem.gold_features(),
+            gold=problem.sums.gold_features(),
             mean_weights=weights.copy(),
             mean_u=u.copy(),
             mean_b=b,
@@ -195,7 +195,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         return f"step size {state.step_size / state.least_step:.3g} times the theorem's"
 
     def _point(self, problem: Problem, state: ExtragradientState, y: Floats, cost_scale: float) -> _Point:
-        found = problem.eg_linear_point(y, cost_scale, state.cost_scale)
+        found = problem.sums.eg_primal_point(y, cost_scale, state.cost_scale)
         state.visits += len(problem.active)
         return _Point(y, cost_scale, *found)
 
@@ -220,6 +220,6 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
         size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
         size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
-        rounding = problem.rounding
+        rounding = problem.sums.rounding
         times_u = 2.0 * rounding.size(state.y) + eta * (2.0 * rounding.size(ahead_w) + rounding.size(ahead_w - weights))
         return eta * gain <= distance + NOISE * size + rounding.of_plane(0.0, 1.0, 0)[1] * times_u

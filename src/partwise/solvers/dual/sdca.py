@@ -92,7 +92,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
         cost_scale = start_cost_scale(self.start, self.sharpness)
         curvatures = None
         if self.exact_blocks and Capability.DIAGONAL_BLOCKS in problem.capabilities():
-            curvatures = problem.slot_curvatures()  # None: the examples that the capability was read from misled
+            curvatures = problem.sums.slot_curvatures()  # None: the examples that the capability was read from misled
         if curvatures is not None:
             return sdca_blocks.start(problem, rng, warm_start, cost_scale, curvatures)
         if problem.penalty.free is not None:

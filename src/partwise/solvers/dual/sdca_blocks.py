@@ -93,10 +93,10 @@ class PulledState(BlockState):
 def start(
     problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None, cost_scale: float, curvatures: Floats
 ) -> BlockState:
-    """The state before the first step. curvatures: as `Problem.slot_curvatures` gives them."""
+    """The state before the first step. curvatures: as `Sums.slot_curvatures` gives them."""
     scores = start_scores(problem, warm_start, cost_scale, "sdca")
     entropies = np.concatenate(
-        [sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in problem.in_memory()]
+        [sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in problem.sums.in_memory()]
     )
     fields: dict[str, Any] = {
         "weights": np.empty(0),
@@ -139,7 +139,7 @@ def _weaken(problem: Problem, state: PulledState, pull: float) -> None:
 
 def _settle(problem: Problem, state: BlockState) -> None:
     """Find weights and dual afresh."""
-    u, b = problem.terms_of_scores(state.scores)
+    u, b = problem.sums.dual_terms_gibbs(state.scores)
     rest = penalised(problem.penalty, u)
     state.weights = problem.weights_of_plane(rest)
     state.plane = u if problem.l1 else np.empty(0)
@@ -156,7 +156,7 @@ def step(problem: Problem, state: BlockState, draw: Callable[[], Ints], skip: fl
     options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1, **_pulled(problem, state))
     while visits < len(problem.active):
         order = _awake(state, draw())
-        for part, own in problem.rounds(order):
+        for part, own in problem.sums.rounds(order):
             blocks = _core.SdcaState(
                 part.native,
                 curvatures=state.curvatures[part.slots],
@@ -212,10 +212,10 @@ def weights(problem: Problem, state: BlockState) -> Floats:
 
 def certify_pulled(problem: Problem, state: PulledState) -> Certified:
     """The certificate of a state with weights that are not penalised."""
-    u, b = problem.terms_of_scores(state.scores)
+    u, b = problem.sums.dual_terms_gibbs(state.scores)
     found = problem.weights_of_plane(u)
     free_part(problem.penalty, found)[:] = state.center
-    plane = balanced(problem, u, b, lambda moved: problem.terms_of_scores(state.scores, moved)) or (u, b)
+    plane = balanced(problem, u, b, lambda moved: problem.sums.dual_terms_gibbs(state.scores, moved)) or (u, b)
     certificate = problem.certificate_of(problem.value(found), *plane, found)
     return Certified(certificate, found, DualPoint.of_plane(*plane))
 

@@ -68,7 +68,7 @@ def start(problem: Problem, rng: np.random.Generator, warm_start: WarmStart | No
     if point is not None:
         cliques = clique_marginals(problem, point)
     else:
-        cliques = problem.cliques_of_scores(start_scores(problem, warm_start, cost_scale, "sdca"))
+        cliques = problem.sums.cliques_of_scores(start_scores(problem, warm_start, cost_scale, "sdca"))
     n = problem.n_examples
     state = LineState(
         weights=np.empty(0),
@@ -95,11 +95,11 @@ def drawn_order(problem: Problem, state: LineState, gap_share: float) -> Ints | 
 
 def step(problem: Problem, state: LineState, order: Ints, line_tol: float) -> None:
     """One pass."""
-    for part, own in problem.rounds(order):
+    for part, own in problem.sums.rounds(order):
         blocks = _core.SdcaLineState(
             part.native,
             weights=state.weights,
-            cliques=state.cliques[problem.clique_range(part)],
+            cliques=state.cliques[problem.sums.clique_range(part)],
             counts=state.counts[part.slots],
             entropies=state.entropies[part.examples],
             gaps=state.gaps[part.examples],
@@ -119,8 +119,8 @@ def step(problem: Problem, state: LineState, order: Ints, line_tol: float) -> No
 
 def _refresh(problem: Problem, state: LineState) -> None:
     """What follows from the clique marginals."""
-    state.counts, state.entropies = problem.read_cliques(state.cliques)
-    u, b = problem.terms_of_counts(state.counts, None, state.entropies)
+    state.counts, state.entropies = problem.sums.read_cliques(state.cliques)
+    u, b = problem.sums.dual_terms_slots(state.counts, None, state.entropies)
     state.weights = problem.weights_of_plane(u)
     state.plane = u if problem.l1 else np.empty(0)
     state.dual = problem.dual_as_it_is(u, b)

@@ -143,34 +143,35 @@ class SMO(OnlineSolver[SMOState]):
         cliques = Capability.CLIQUE_SUPPORT in problem.capabilities()
         if self.form == "cliques" and not cliques:
             raise ValueError(
-                f"smo: form 'cliques' needs {Capability.CLIQUE_SUPPORT}, which {problem.facts.structure} does not have"
+                f"smo: form 'cliques' needs {Capability.CLIQUE_SUPPORT}, which {problem.sums.facts.structure} does "
+                "not have"
             )
         if self.form == "auto" and cliques:
-            return 8 * int(problem.clique_starts[-1]) <= self.memory_mb * 2**20
+            return 8 * int(problem.sums.clique_starts[-1]) <= self.memory_mb * 2**20
         if self.form == "cliques":
             check_clique_memory(problem, self.memory_mb, self.name)
         return self.form == "cliques"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
-        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
+        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             native = _core.SmoState(
                 part.native,
                 weights=state.weights,
-                cliques=state.cliques[problem.clique_range(part)],
+                cliques=state.cliques[problem.sums.clique_range(part)],
                 gaps=state.gaps[part.examples],
             )
             report = _core.smo_epoch(native, order, _core.SmoOptions(l2=problem.l2))
             state.visits += report.visits
             state.dual += report.dual_gain
         if state.epoch % REFRESH == 0:
-            u, b = problem.terms_of_cliques(state.cliques)
+            u, b = problem.sums.dual_terms_cliques(state.cliques)
             state.weights[:] = problem.weights_of_plane(u)
             state.dual = problem.dual_of_plane(u, b)
 
     def _labellings_pass(self, problem: Problem, state: SMOState, sets: KeptLabellings) -> None:
         """One pairwise step per visit, of the oracle's labelling and the worst one kept."""
         limited = sets.limited(self.memory_mb)
-        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
+        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             kept, limit = limited[part.number]
             native = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
             options = _core.BcfwSetOptions(

@@ -87,7 +87,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOEGState:
         check_clique_memory(problem, self.memory_mb, self.name)
         cliques = start_cliques(problem, warm_start, self.name)
-        u, b = problem.terms_of_cliques(cliques)
+        u, b = problem.sums.dual_terms_cliques(cliques)
         dual = problem.dual_of_plane(u, b)
         n, slots = problem.n_examples, problem.n_slots
         return SMOEGState(

@@ -143,7 +143,7 @@ def choose(problem: Problem) -> Choice:
             reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
             return Choice(ExcessiveGap(), reason)
         return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
-    if not problem.explicit_weights:
+    if not problem.sums.explicit_weights:
         return Choice(EG(), "smooth with a kernel")
     tiny = look.work <= TINY
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0

@@ -39,8 +39,8 @@ class Look:
     def curvature(self) -> float:
         """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
         problem, some = self.problem, self.examples
-        parts = problem.gold_sizes(some)
-        bounds = problem.psi2_bounds(some)
+        parts = problem.sums.gold_sizes(some)
+        bounds = problem.sums.psi2_bounds(some)
         return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
 
     @cached_property
@@ -88,7 +88,7 @@ class Look:
     def _spaced(self, most: int) -> Ints:
         active = self.problem.active
         if self.problem.n_batches > BATCHES:
-            owner = np.repeat(np.arange(self.problem.n_batches), self.problem.batch_sizes)[active]
+            owner = np.repeat(np.arange(self.problem.n_batches), self.problem.sums.batch_sizes)[active]
             there = np.unique(owner)
             chosen = there[np.linspace(0, len(there) - 1, min(BATCHES, len(there))).astype(np.int64)]
             active = active[np.isin(owner, chosen)]
@@ -97,12 +97,12 @@ class Look:
     @cached_property
     def _read(self) -> Ints:
         """The examples whose features are read: fewer where one has very many."""
-        size = len(self.problem.feature_sums(self.examples[:1])[0][0])
+        size = len(self.problem.sums.feature_sums(self.examples[:1])[0][0])
         return self._spaced(min(SAMPLE, max(5, ENTRIES // max(size, 1))))
 
     @cached_property
     def _entries(self) -> list[tuple[Ints, Floats]]:
-        return self.problem.feature_sums(self._read)
+        return self.problem.sums.feature_sums(self._read)
 
     @cached_property
     def _sizes(self) -> Ints:
@@ -110,4 +110,4 @@ class Look:
 
     @cached_property
     def _example_sizes(self) -> list[tuple[int, float]]:
-        return self.problem.example_sizes(self._read)
+        return self.problem.sums.example_sizes(self._read)

@@ -24,9 +24,9 @@ def extended(problem: Problem, point: DualPoint | None, n_known: int) -> DualPoi
         return point
     point = point.with_blocks()
     if point.scores is not None:
-        return DualPoint.of_scores(_over(problem.near_gold_scores(SHARPNESS), point.scores))
+        return DualPoint.of_scores(_over(problem.sums.near_gold_scores(SHARPNESS), point.scores))
     if point.marginals is not None:
-        gold = problem.cliques_of_scores(problem.near_gold_scores(SHARPNESS))
+        gold = problem.sums.cliques_of_scores(problem.sums.near_gold_scores(SHARPNESS))
         return DualPoint.of_cliques(_over(gold, point.marginals))
     if point.active is not None:
         return DualPoint.of_active_set(_with_gold(problem, point.active, n_known))

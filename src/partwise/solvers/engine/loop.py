@@ -87,7 +87,7 @@ class Run:
         verbose: int,
     ) -> None:
         check_fits(solver, problem)
-        check_weights(problem.n_weights, problem.facts.structure)
+        check_weights(problem.n_weights, problem.sums.facts.structure)
         if solver.slot_vectors:
             slots = problem.n_slots
             check_room(8.0 * solver.slot_vectors * slots, f"{solver.name}: dual variables of {slots:,} slots")
@@ -411,7 +411,7 @@ class Run:
 
 def _scaling_advice(problem: Problem) -> str:
     """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
-    if not problem.explicit_weights:
+    if not problem.sums.explicit_weights:
         return ""
     look = Look(problem)
     if not look.different_scales:

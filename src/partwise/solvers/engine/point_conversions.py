@@ -52,7 +52,7 @@ class Converted(NamedTuple):
 
 def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None:
     """ValueError if clique marginals of all examples would take more than that, before they do."""
-    needed = 8 * int(problem.clique_starts[-1]) / 2**20
+    needed = 8 * int(problem.sums.clique_starts[-1]) / 2**20
     if needed > memory_mb:
         raise ValueError(
             f"{solver} would keep {needed:.4g} MB of clique marginals, more than memory_mb={memory_mb:g}; raise it, or "
@@ -79,8 +79,10 @@ def check_point(problem: Problem, point: DualPoint) -> None:
     if point.marginals is not None:
         _check_cliques(problem)
         marginals = np.asarray(point.marginals, dtype=np.float64)
-        if len(marginals) != problem.clique_starts[-1]:
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
+        if len(marginals) != problem.sums.clique_starts[-1]:
+            raise ValueError(
+                f"{len(marginals)} clique marginals given, the structure has {problem.sums.clique_starts[-1]}"
+            )
         check_marginals(problem, marginals)
         return
     active = point.active
@@ -95,7 +97,7 @@ def check_point(problem: Problem, point: DualPoint) -> None:
         mass = active.used_slots(n)[3]
     if one_mass and not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=OFF):
         raise ValueError("warm start: masses other than 1 belong to another loss")
-    complaint = problem.labelling_complaint(split(arrays_of(active), problem.batch_sizes))
+    complaint = problem.sums.labelling_complaint(split(arrays_of(active), problem.sums.batch_sizes))
     if complaint:
         raise ForeignPoint(complaint)
 
@@ -129,12 +131,12 @@ def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]
     if point.active is not None:
         return point.active.expected_counts(problem.slot_offsets)
     if point.marginals is not None:
-        return problem.read_cliques(clique_marginals(problem, point))[0], ones
+        return problem.sums.read_cliques(clique_marginals(problem, point))[0], ones
     if point.scores is not None or point.kind == "linear":
-        scores = problem.linear_scores(*point.linear()) if point.scores is None else point.scores
+        scores = problem.sums.linear_scores(*point.linear()) if point.scores is None else point.scores
         if scores.shape != (problem.n_slots,):
             raise ValueError(f"warm start: {scores.size} slot scores, the problem has {problem.n_slots} slots")
-        return problem.marginals_of_scores(scores)[0], ones
+        return problem.sums.marginals_of_scores(scores)[0], ones
     if point.counts is None:
         raise ValueError("the distributions of an aggregate dual point are not known")
     counts = np.array(point.counts, dtype=np.float64)
@@ -155,17 +157,17 @@ def gibbs_scores(
         If it is not a point of this problem with mass 1.
     """
     if point.scores is not None or point.kind == "linear":
-        return Converted(problem.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
+        return Converted(problem.sums.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
     if point.marginals is not None:
         _check_cliques(problem)
         marginals = np.asarray(point.marginals, dtype=np.float64)
         _check_probabilities(marginals)
-        return Converted(*problem.scores_of_cliques(marginals, floor, tolerance, most))
+        return Converted(*problem.sums.scores_of_cliques(marginals, floor, tolerance, most))
     counts, mass = expected_counts(problem, point)
     _check_probabilities(counts)
     if not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=1e-6):
         raise ValueError("warm start: masses other than 1 belong to another loss")
-    return Converted(*problem.scores_of_counts(counts, floor, tolerance, most))
+    return Converted(*problem.sums.scores_of_counts(counts, floor, tolerance, most))
 
 
 def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
@@ -185,10 +187,12 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
         return _mixture(problem, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
     if point.marginals is not None:
         marginals = np.array(point.marginals, dtype=np.float64)
-        if len(marginals) != problem.clique_starts[-1]:
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
+        if len(marginals) != problem.sums.clique_starts[-1]:
+            raise ValueError(
+                f"{len(marginals)} clique marginals given, the structure has {problem.sums.clique_starts[-1]}"
+            )
         if isinf(check_marginals(problem, marginals)):  # whether they agree is not known: those of a distribution near
-            return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
+            return problem.sums.cliques_of_scores(gibbs_scores(problem, point).scores)
         return np.maximum(marginals, 0.0)
     active = point.active
     if active is not None and (active.counts == np.round(active.counts)).all():
@@ -196,7 +200,7 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
         if not np.allclose(mass, 1.0, rtol=0.0, atol=1e-6):
             raise ValueError("warm start: masses other than 1 belong to another loss")
         return _mixture(problem, active)
-    return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
+    return problem.sums.cliques_of_scores(gibbs_scores(problem, point).scores)
 
 
 def check_marginals(problem: Problem, marginals: Floats) -> float:
@@ -204,7 +208,7 @@ def check_marginals(problem: Problem, marginals: Floats) -> float:
 
     It is inf if the structure cannot tell whether neighbouring cliques agree.
     """
-    off, complaint = problem.clique_disagreement(marginals)
+    off, complaint = problem.sums.check_clique_marginals(marginals)
     if complaint:
         raise ForeignPoint(complaint)
     return off
@@ -218,8 +222,8 @@ def updates_of(problem: Problem, marginals: Floats) -> int:
 
 def _mixture(problem: Problem, active: ActiveSet) -> Floats:
     """sum over labellings of their mass times the entries that they use."""
-    marginals = np.zeros(int(problem.clique_starts[-1]))
-    for part in problem.in_memory():
+    marginals = np.zeros(int(problem.sums.clique_starts[-1]))
+    for part in problem.sums.in_memory():
         structure = part.structure
         for i in range(structure.num_examples):
             example = part.examples.start + i
@@ -227,13 +231,13 @@ def _mixture(problem: Problem, active: ActiveSet) -> Floats:
                 used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
                 # by the core, which checks what a structure in Python says
                 entries = Structure.clique_entries(structure, i, active.slots[used], active.counts[used])
-                marginals[problem.clique_starts[example] + entries] += active.coefficients[k]
+                marginals[problem.sums.clique_starts[example] + entries] += active.coefficients[k]
     return marginals
 
 
 def _check_cliques(problem: Problem) -> None:
     if Capability.CLIQUES not in problem.capabilities():
-        raise ValueError(f"warm start: {problem.facts.structure} has no clique view")
+        raise ValueError(f"warm start: {problem.sums.facts.structure} has no clique view")
 
 
 def _check_probabilities(values: Floats) -> None:

@@ -41,7 +41,7 @@ def answers(problem: Problem) -> dict[str, Array]:
     probe = np.cos(np.arange(problem.n_weights))
     temperature = 1.0 if Capability.EXPECTATION_ORACLE in problem.capabilities() else 0.0
     with np.errstate(all="ignore"):
-        margins = problem.margins(probe, temperature)
+        margins = problem.sums.margins(probe, temperature)
     return {"margins": margins, "sample_weight": problem.sample_weight}
 
 

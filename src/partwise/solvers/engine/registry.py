@@ -163,7 +163,7 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
     missing = solver.missing(problem)
     if missing:
         fitting = suitable_solvers(problem)
-        reasons = [reason for name in sorted(missing) if (reason := problem.lacks(name))]
+        reasons = [reason for name in sorted(missing) if (reason := problem.sums.lacks(name))]
         details = "; ".join([describe(problem), *reasons])
         needs = f"needs {listed(missing)}, which this problem does not have"
         if Capability.SLACK_RESCALING in problem.capabilities() and missing & OF_MARGINS:
@@ -184,4 +184,4 @@ def no_solver(problem: Problem) -> str:
 def describe(problem: Problem) -> str:
     """A problem in a few words."""
     l1 = f"l1 = {problem.l1:g}, " if problem.l1 else ""
-    return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {problem.facts.structure}"
+    return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {problem.sums.facts.structure}"

@@ -67,9 +67,9 @@ class MIRA(MistakeDriven):
 
     def _check_labellings(self, problem: Problem) -> None:
         if Capability.K_BEST not in problem.capabilities():
-            raise ValueError(f"mira: k={self.k} needs k_best, which {problem.facts.structure} lacks; k=1 does not")
+            raise ValueError(f"mira: k={self.k} needs k_best, which {problem.sums.facts.structure} lacks; k=1 does not")
         most = 0
-        for part in problem.in_memory():
+        for part in problem.sums.in_memory():
             most = max(most, _core.most_labellings(part.native, self.k))
             if most == self.k:
                 return

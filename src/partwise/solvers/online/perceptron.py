@@ -85,7 +85,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
 
     def step(self, problem: Problem, state: MistakeState) -> None:
         state.mistakes = 0
-        for part, order in problem.visits(self.draw_order(problem, state.rng)):
+        for part, order in problem.sums.visits(self.draw_order(problem, state.rng)):
             report = self.visit(problem, part, order, state)
             state.visits += report.visits
             state.mistakes += report.mistakes

@@ -134,7 +134,7 @@ class SGD(OnlineSolver[SGDState]):
         u = np.zeros(problem.n_weights) if planes else None
         total = state.total if self.averaged else None
         loss, bound = 0.0, 0.0
-        for part, order in problem.visits(self.draw_order(problem, state.rng)):
+        for part, order in problem.sums.visits(self.draw_order(problem, state.rng)):
             own = _core.OnlineState(part.native, weights=state.weights, sum=total, plane=u)
             report = _core.sgd_epoch(own, order, self._options(problem, state, state.step_size, state.steps))
             state.visits += report.visits
@@ -168,7 +168,7 @@ class SGD(OnlineSolver[SGDState]):
         for step_size in CANDIDATES[self.rule]:
             weights = state.weights.copy()
             try:
-                for part, order in problem.visits(trained):
+                for part, order in problem.sums.visits(trained):
                     own = _core.OnlineState(part.native, weights=weights)
                     report = _core.sgd_epoch(own, order, self._options(problem, state, step_size, 0))
                     state.visits += report.visits
@@ -186,7 +186,7 @@ class SGD(OnlineSolver[SGDState]):
     def _judge(self, problem: Problem, state: SGDState, weights: Floats, judged: Ints) -> tuple[float, float]:
         """What is to be small after a trial: (wrong parts, loss), or the primal value on these examples."""
         wrong, losses = 0.0, 0.0
-        for part, examples in problem.visits(judged):
+        for part, examples in problem.sums.visits(judged):
             losses += _core.sum_of_losses(part.native, weights, examples)
             if self.rule == "reciprocal":
                 wrong += _core.wrong_parts(part.native, weights, examples)

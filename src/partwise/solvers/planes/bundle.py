@@ -78,7 +78,7 @@ class Bundle:
 
     def add(self, problem: Problem, u: Floats, b: float, at: float) -> None:
         """One more plane; at: <u, w> at the best weights."""
-        new = Slope.of(u, problem.explicit_weights)
+        new = Slope.of(u, problem.sums.explicit_weights)
         row = np.array([*(slope.dot(problem, u) for slope in self.slopes), new.dot(problem, u)])
         self.slopes.append(new)
         self.offsets, self.at, self.idle = np.append(self.offsets, b), np.append(self.at, at), np.append(self.idle, 0)

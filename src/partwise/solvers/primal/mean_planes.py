@@ -1,7 +1,8 @@
 """Means of two planes below the losses, which are planes below them too: the best one for the dual (see `problem`)."""
 
 from partwise.problem import Problem
-from partwise.problem.free_weights import Plane, balanced, penalised
+from partwise.problem.free_weights import balanced, penalised
+from partwise.problem.tasks import Plane
 from partwise.support.arrays import Floats
 
 #: Trial mixtures of a new plane with the best one.
@@ -21,7 +22,7 @@ def balanced_plane(problem: Problem, plane: Plane, weights: Floats, primal: floa
         return None
     tau = problem.loss.temperature
     at, cost_scale = weights / tau, problem.loss.cost_scale / tau
-    return balanced(problem, *plane, lambda moved: problem.terms_of_linear(at, cost_scale, moved))
+    return balanced(problem, *plane, lambda moved: problem.sums.dual_terms_linear(at, cost_scale, moved))
 
 
 def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:

@@ -26,7 +26,7 @@ VIOLATORS_HELP = "labellings that join an example's set after a call of the orac
 def check_violators(violators: int, problem: Problem) -> None:
     """ValueError if more than one labelling is asked for and the problem's structure cannot list them."""
     if violators > 1 and Capability.K_BEST not in problem.capabilities():
-        raise ValueError(f"violators={violators} needs k_best, which {problem.facts.structure} does not have")
+        raise ValueError(f"violators={violators} needs k_best, which {problem.sums.facts.structure} does not have")
 
 
 def active_set(sets: KeptLabellings) -> ActiveSet:
@@ -42,7 +42,7 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
     Of a dual point in slots or slot scores each example's part becomes one mixture.
     """
     n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
-    sizes = [part.examples.stop - part.examples.start for part in problem.in_memory()]
+    sizes = [part.examples.stop - part.examples.start for part in problem.sums.in_memory()]
     if warm_start is None:
         if not one_mass:
             return KeptLabellings([WorkingSets(size) for size in sizes])

@@ -203,7 +203,7 @@ class BCFW(BlockSolver[BCFWState]):
             offsets = problem.slot_offsets
             assert point.active is not None
             state.counts, state.mass = point.active.expected_counts(offsets)
-            costs = problem.loss.cost_scale * problem.slot_costs() * state.counts
+            costs = problem.loss.cost_scale * problem.sums.slot_costs() * state.counts
             state.linear = np.diff(np.concatenate([[0.0], np.cumsum(costs)])[offsets])
             state.sets = None
         return state
@@ -262,7 +262,7 @@ class BCFW(BlockSolver[BCFWState]):
             state.lag -= state.weights  # -average
         report, limited = Sweep(0, 0, 0, 0.0), sets.limited(self.memory_mb)
         bounds = np.zeros(len(limited))  # b of each batch after its last visits
-        for part, own in problem.rounds(order):
+        for part, own in problem.sums.rounds(order):
             kept, limit = limited[part.number]
             blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=gaps[part.examples])
             options = _core.BcfwSetOptions(
@@ -290,7 +290,7 @@ class BCFW(BlockSolver[BCFWState]):
         assert state.counts is not None
         assert state.mass is not None
         assert state.linear is not None
-        (part,) = problem.in_memory()
+        (part,) = problem.sums.in_memory()
         blocks = _core.BcfwState(
             part.native,
             weights=state.weights,

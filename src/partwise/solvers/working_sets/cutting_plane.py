@@ -150,7 +150,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     def _search(self, problem: Problem, state: CuttingPlaneState) -> float:
         """Let the most violated constraints join the working sets; the sum of violations."""
         losses, total, largest = 0.0, 0.0, 0.0
-        visits = problem.visits(problem.active)
+        visits = problem.sums.visits(problem.active)
         for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
             report = _core.find_violators(
                 part.native, state.weights, sets, order, epsilon=self.epsilon, now=state.epoch + 1, max_bytes=limit
@@ -169,7 +169,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     def _sweep(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, float]:
         """Steps on the working sets of all examples: (their gap as the visits saw it, gain of the dual)."""
         left, gain = 0.0, 0.0
-        for (part, order), sets in zip(problem.visits(problem.active), state.sets.parts, strict=True):
+        for (part, order), sets in zip(problem.sums.visits(problem.active), state.sets.parts, strict=True):
             gaps = np.zeros(part.examples.stop - part.examples.start)
             blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=sets, gaps=gaps)
             options = _core.BcfwSetOptions(

@@ -121,7 +121,7 @@ class CoordinateDescent(BlockSolver[DCDState], ABC):
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
         seen = Visited()
         limited = state.sets.limited(self.memory_mb)
-        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
+        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             sets, limit = limited[part.number]
             options = _core.DcdOptions(
                 l2=problem.l2,
