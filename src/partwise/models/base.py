@@ -33,6 +33,7 @@ from partwise.problem.inference import best_labellings
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet, Free, Penalty
 from partwise.solvers import Solver
+from partwise.structures import Structure
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.checks import check_sample_weight
 from partwise.support.lazy import cached_property
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 else:
     SourceT = TypeVar("SourceT")
 ValueT = TypeVar("ValueT")
+StructureT = TypeVar("StructureT", bound=Structure)
 
 
 class Ability(Enum):
@@ -241,6 +243,12 @@ class Reading(Generic[SourceT]):
         if batch.n_examples != len(self.numbers):
             raise ValueError(f"Reading: a batch of {batch.n_examples} examples, expected {len(self.numbers)}")
         return batch
+
+    def structure(self, kind: type[StructureT]) -> StructureT:
+        """The structure of the batch, which is of this kind."""
+        found = self.batch.structure
+        assert isinstance(found, kind)
+        return found
 
     @property
     def numbers(self) -> Ints:

@@ -203,6 +203,14 @@ def expand_pairs(indptr: Ints, columns: Ints) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), columns
 
 
+def places_in(known: NDArray[Any], keys: NDArray[Any]) -> Ints:
+    """Where each key is among those known, which ascend; -1 for others."""
+    if not len(known):
+        return np.full(keys.shape, -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[place] == keys, place, -1)
+
+
 def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -> Floats:
     """Values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for pairs not in the table."""
     rows, table_columns, values = table
@@ -211,6 +219,5 @@ def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -
     stride = int(max(table_columns.max(), columns.max(initial=0))) + 1
     keys = rows * stride + table_columns
     wanted = np.where((attributes >= 0) & (columns >= 0), attributes * stride + columns, -1)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    out: Floats = np.where(keys[place] == wanted, values[place], 0.0)
-    return out
+    place = places_in(keys, wanted)
+    return np.where(place >= 0, values[place], 0.0)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -46,9 +46,7 @@ class Sequences:
             return X
         if isinstance(X, Sentences):
             raise ValueError(f"{name} is a table of strings: attributes are made of it by a template")
-        if isinstance(X, (str, bytes, dict)) or sparse.issparse(X) or not isinstance(X, Sized):
-            raise ValueError(f"{name} must be a list of sequences, got {type(X).__name__}")
-        items = list(X)  # type: ignore[call-overload]
+        items = as_list(X, f"{name} must be a list of sequences")
         return cls(items, range(len(items)))
 
     def take(self, indices: Ints) -> Self:
@@ -69,6 +67,16 @@ class Sequences:
         ends = np.cumsum(lengths)
         i = int(np.searchsorted(ends, row, side="right"))
         return f"{self.one} {self.numbers[i]}, {self.row} {row - int(ends[i] - lengths[i])}"
+
+
+def as_list(X: object, expected: str, single: bool = False) -> list[Any]:
+    """Return examples, or their answers, as a list; ValueError saying what was expected if they are not one.
+
+    single: whether X is one example.
+    """
+    if single or isinstance(X, (str, bytes, dict)) or sparse.issparse(X) or not isinstance(X, Sized):
+        raise ValueError(f"{expected}, got {type(X).__name__}")
+    return list(cast(Iterable[Any], X))
 
 
 def length_of(item: Any) -> int:

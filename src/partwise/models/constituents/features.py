@@ -28,7 +28,7 @@ import numpy as np
 
 from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.treebank import WordClasses
-from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up
+from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up, places_in
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
@@ -297,13 +297,13 @@ class Table:
         """From the attributes of gold rows, (rows, templates), and their columns."""
         known, width = np.unique(keys[keys >= 0]), padded_width(n_columns)
         row_ptr = np.arange(len(keys) + 1, dtype=np.int64) * keys.shape[1]
-        ids = _places(known, keys).ravel()
+        ids = places_in(known, keys).ravel()
         layout = RowLayout.observed(len(known), n_columns, width, row_ptr, ids, columns, min_count)
         return cls(known, PairLayout(layout, all_pairs=False))
 
     def numbers(self, keys: Ints) -> Ints:
         """The number of each key; -1 for others."""
-        return _places(self.keys, keys)
+        return places_in(self.keys, keys)
 
     def pairs(self) -> tuple[Ints, Ints]:
         """(attribute, column) of each weight."""
@@ -315,14 +315,6 @@ class Table:
         used, rows = np.unique(attributes[kept], return_inverse=True)
         core = self.layout.core
         return Table(self.keys[used], layout_of(len(used), core.n_columns, core.width, rows, columns[kept]))
-
-
-def _places(known: Ints, keys: Ints) -> Ints:
-    """Where each key is among those known; -1 for others."""
-    if not len(known):
-        return np.full(keys.shape, -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(known[place] == keys, place, -1)
 
 
 class TupleOptions(TypedDict, total=False):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sized
 from typing import Any, cast
 
 from partwise.models.constituents.treebank import Tree, TreeTransform, words_of
+from partwise.models.readers import as_list
 
 
 def is_tree(item: object) -> bool:
@@ -13,11 +14,9 @@ def is_tree(item: object) -> bool:
     return isinstance(item, tuple) and any(isinstance(child, tuple) for child in item)
 
 
-def as_list(X: object, name: str) -> list[Any]:
+def as_trees(X: object, name: str) -> list[Any]:
     """A list of sentences or trees."""
-    if isinstance(X, (str, bytes, dict)) or not isinstance(X, Sized) or is_tree(X):
-        raise ValueError(f"{name} must be a list of {'trees' if name == 'y' else 'sentences'}, got {type(X).__name__}")
-    return list(cast(Iterable[object], X))
+    return as_list(X, f"{name} must be a list of {'trees' if name == 'y' else 'sentences'}", single=is_tree(X))
 
 
 def chart_bytes(n_words: int, n_symbols: int) -> float:
@@ -28,7 +27,7 @@ def chart_bytes(n_words: int, n_symbols: int) -> float:
 def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list[list[str]]:
     """Words of all sentences; of trees, which may stand in their place, those that `transform` leaves."""
     sentences = []
-    for i, item in enumerate(as_list(X, "X")):
+    for i, item in enumerate(as_trees(X, "X")):
         if is_tree(item):
             words = words_of(transform.cleaned(item, f"sentence {i}"))
         elif isinstance(item, (str, bytes, dict)) or not isinstance(item, Sized):
@@ -51,11 +50,11 @@ def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list
 def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -> list[Tree]:
     """Cleaned trees of the training data: y, or those of X if that is None. They have the words of X."""
     if y is None:
-        X = y = as_list(X, "X")
+        X = y = as_trees(X, "X")
         for i, item in enumerate(y):
             if not is_tree(item):
                 raise ValueError(f"sentence {i} has no tree: give y, or trees in place of sentences")
-    given = as_list(y, "y")
+    given = as_trees(y, "y")
     sentences = read_sentences(X, transform, max_length)
     if len(sentences) != len(given):
         raise ValueError(f"X has {len(sentences)} sentences, y has {len(given)} trees")

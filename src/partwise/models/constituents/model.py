@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from partwise.models.constituents.features import (
 )
 from partwise.models.constituents.files import add_grammar, add_tables, read_grammar, read_tables
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.inputs import as_list, check_same_words, read_gold, read_sentences
+from partwise.models.constituents.inputs import as_trees, check_same_words, read_gold, read_sentences
 from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
 from partwise.models.constituents.treebank import (
     Tree,
@@ -63,43 +64,32 @@ Sentences = list[list[str]]
 Spans = dict[tuple[str, int, int], float]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConstituencyModel(Model[Sentences]):
     """A tree per sentence. The parameters are those of `ConstituencyParser`."""
 
     late: ClassVar[tuple[str, ...]] = ("no_parse", "max_length")
     constraints: ClassVar[tuple[str, ...]] = ("required", "forbidden")
 
-    transform: TreeTransform
-    grammar: ParsingGrammar
-    tables: Tables
+    horizontal: float
+    vertical: int
+    binarise: str
+    traces: bool
+    functions: bool
+    rare: int
+    min_count: int
+    cost: str
+    no_parse: str
+    max_length: int
+    tuple_bits: int
 
-    def __init__(
-        self,
-        *,
-        horizontal: float,
-        vertical: int,
-        binarise: str,
-        traces: bool,
-        functions: bool,
-        rare: int,
-        min_count: int,
-        cost: str,
-        no_parse: str,
-        max_length: int,
-        tuple_bits: int,
-    ) -> None:
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.binarise = binarise
-        self.traces = traces
-        self.functions = functions
-        self.rare = rare
-        self.min_count = min_count
-        self.cost = cost
-        self.no_parse = no_parse
-        self.max_length = max_length
-        self.tuple_bits = tuple_bits
-        if isinstance(cost, str) and cost == "rules":  # its slots depend on the loss, which a partition does not know
+    transform: TreeTransform = field(init=False)
+    grammar: ParsingGrammar = field(init=False)
+    tables: Tables = field(init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cost, str) and self.cost == "rules":
+            # Its slots depend on the loss, which a partition does not know.
             self.lacks = {Ability.PARTITIONS: "partitions: not available with cost='rules'"}
         self.check()
 
@@ -263,13 +253,8 @@ class ConstituencyModel(Model[Sentences]):
         label = self.transform.root or top or ""
         return flat_tree(words, [tag or label for tag in self.grammar.tags(words)], label)
 
-    @staticmethod
-    def _structure(reading: Reading[Sentences]) -> Grammar:
-        structure: Grammar = reading.batch.structure  # type: ignore[assignment]
-        return structure
-
     def decode(self, reading: Reading[Sentences], which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         numbers, ends = reading.numbers, labellings.indptr.tolist()
         found = []
         for i, a, b in zip(which.tolist(), ends, ends[1:], strict=False):
@@ -282,10 +267,10 @@ class ConstituencyModel(Model[Sentences]):
         return super().further(X, X if y is None else y, sample_weight, n_jobs)
 
     def encode(self, reading: Reading[Sentences], y: object) -> tuple[Labellings, Booleans]:
-        trees = as_list(y, "y")
+        trees = as_trees(y, "y")
         if len(trees) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sentences, y has {len(trees)} trees")
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         bare = self.transform.without_cleaning
         found: list[tuple[Ints, Floats]] = []
         possible = []
@@ -303,13 +288,13 @@ class ConstituencyModel(Model[Sentences]):
     def labelled_reading(self, reading: Reading[Sentences], gold: Labellings) -> LabelledBatch:
         if self.cost != "rules":
             return super().labelled_reading(reading, gold)
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         sentences = [reading.source[i] for i in reading.numbers.tolist()]
         return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
         """`required` and `forbidden` of `ConstituencyParser`."""
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         given = {
             name: None if value is None else check_entries(value, reading.n_examples, "sentences", name)
             for name, value in (("required", required), ("forbidden", forbidden))
@@ -331,7 +316,7 @@ class ConstituencyModel(Model[Sentences]):
 
     def marginals(self, reading: Reading[Sentences], counts: Floats, least: float = 1e-3) -> list[Spans]:
         """{(label, begin, end): expected number} of each sentence, of those that are at least `least`."""
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         offsets = structure.slot_offsets()
         found = [
             self._spans_of(structure, i, counts[offsets[i] : offsets[i + 1]], least) for i in range(len(offsets) - 1)
@@ -371,7 +356,7 @@ class ConstituencyModel(Model[Sentences]):
         """Which rules and attributes make the best tree better than the second-best one."""
         if not reading.batch.n_examples:
             raise ValueError("the sentence has no parse: there is nothing to explain")
-        structure = self._structure(reading)
+        structure = reading.structure(Grammar)
         ranked = structure.k_best(0, reading.batch.features.scores(0, self.weights), 2)
         which = np.zeros(len(ranked), dtype=np.int64)
         trees = self.decode(reading, which, Labellings.of([each[1:] for each in ranked]))

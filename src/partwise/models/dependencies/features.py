@@ -12,6 +12,7 @@ from partwise.features.arcs import COLUMNS, PREFIX, ArcTable, feature_keys, pars
 from partwise.io.conllu import BLANK, split_feats
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.inputs import Words, input_columns
+from partwise.models.features import places_in
 from partwise.support.arrays import Booleans, Bytes, Floats, Ints, UInt64s
 
 
@@ -65,10 +66,8 @@ class ArcFeatures:
             return weights.copy()
         out = np.zeros(self.index.num_weights)
         order = np.argsort(old.index.keys)
-        keys, mine = old.index.keys[order], self.index.keys
-        at = np.minimum(np.searchsorted(keys, mine), max(len(keys) - 1, 0))
-        same = keys[at] == mine
-        out[same] = weights[order[at[same]]]
+        at = places_in(old.index.keys[order], self.index.keys)
+        out[at >= 0] = weights[order[at[at >= 0]]]
         return out
 
     def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:

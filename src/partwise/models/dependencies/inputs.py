@@ -26,6 +26,7 @@ from partwise.io.conllu import (
     split_feats,
 )
 from partwise.io.errors import FormatError
+from partwise.models.readers import as_list
 from partwise.structures import Tree
 from partwise.support.arrays import Booleans, Ints, pointers
 from partwise.support.memory import check_room
@@ -120,9 +121,7 @@ def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def as_sentences(X: object, name: str = "X") -> list[Any]:
     """A list of sentences."""
-    if isinstance(X, (str, bytes, dict, ConlluSentence)) or not isinstance(X, Sized):
-        raise ValueError(f"{name} must be a list of sentences, got {type(X).__name__}")
-    return list(cast(Iterable[object], X))
+    return as_list(X, f"{name} must be a list of sentences", single=isinstance(X, ConlluSentence))
 
 
 def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:

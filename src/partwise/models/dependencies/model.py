@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -64,49 +64,38 @@ class TreeSource:
     tokens: ArcTokens
 
 
-class TreeModel(Model):
+TreeReading = Reading[TreeSource]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeModel(Model[TreeSource]):
     """A head per word, and a name for its arc. The parameters are those of `DependencyParser`."""
 
     late: ClassVar[tuple[str, ...]] = ("structure", "single_root", "max_length")
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
 
-    arcs: ArcFeatures
-    labeller: ArcLabeller | None
-    label_result: Result | None
-    n_non_projective: int
-    n_skipped: int
+    structure: str
+    single_root: bool
+    non_projective: str
+    labels: bool | str
+    label_C: float  # noqa: N815 - scikit-learn's name
+    templates: str | None
+    label_templates: str | None
+    inputs: str | Sequence[str] | None = None
+    features: str
+    hash_bits: int
+    min_count: int
+    max_length: int
+    memory_limit: float
+    cost: InitVar[object] = None
 
-    def __init__(
-        self,
-        *,
-        structure: str,
-        single_root: bool,
-        non_projective: str,
-        labels: bool | str,
-        label_C: float,
-        templates: str | None,
-        label_templates: str | None,
-        inputs: str | Sequence[str] | None = None,
-        features: str,
-        hash_bits: int,
-        min_count: int,
-        max_length: int,
-        memory_limit: float,
-        cost: object = None,
-    ) -> None:
-        self.structure = structure
-        self.single_root = single_root
-        self.non_projective = non_projective
-        self.labels = labels
-        self.label_C = label_C
-        self.templates = templates
-        self.label_templates = label_templates
-        self.inputs = inputs
-        self.features = features
-        self.hash_bits = hash_bits
-        self.min_count = min_count
-        self.max_length = max_length
-        self.memory_limit = memory_limit
+    arcs: ArcFeatures = field(init=False)
+    labeller: ArcLabeller | None = field(init=False)
+    label_result: Result | None = field(init=False)
+    n_non_projective: int = field(init=False)
+    n_skipped: int = field(init=False)
+
+    def __post_init__(self, cost: object) -> None:
         if cost is not None and not callable(cost):
             raise ValueError(
                 "cost of a parser must be a function of two heads, the right one first: heads are no labels"
@@ -324,7 +313,7 @@ class TreeModel(Model):
 
     # prediction
 
-    def read(self, X: object, n_jobs: int = 1) -> Reading:
+    def read(self, X: object, n_jobs: int = 1) -> TreeReading:
         sentences = as_sentences(X)
         words = read_words(sentences, range(len(sentences)), int(self.max_length))
         rest = words.take(words.lengths > 0)
@@ -332,12 +321,7 @@ class TreeModel(Model):
         batch = Batch(self.make_structure(rest.lengths), self.arcs.map(tokens))
         return Reading(batch, len(sentences), np.flatnonzero(words.lengths), TreeSource(words.lengths, rest, tokens))
 
-    @staticmethod
-    def _structure(reading: Reading) -> Tree:
-        structure: Tree = reading.batch.structure  # type: ignore[assignment]
-        return structure
-
-    def constrain(self, reading: Reading, allowed: object) -> None:
+    def constrain(self, reading: TreeReading, allowed: object) -> None:
         """`allowed` of `DependencyParser`."""
         words, structure = reading.source.words, reading.batch.structure
         entries = check_entries(allowed, reading.n_examples, "sentences")
@@ -349,10 +333,10 @@ class TreeModel(Model):
                 except ValueError as error:
                     raise ConstraintError(f"{words.name(i)}: no tree is allowed ({error})", number) from None
 
-    def heads_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+    def heads_of(self, reading: TreeReading, which: Ints, labellings: Labellings) -> Ints:
         """Heads of all words of these trees, end to end: slots are rows of heads."""
         if reading.once_each(which):
-            return self._structure(reading).decode(*labellings)
+            return reading.structure(Tree).decode(*labellings)
         lengths = reading.source.words.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         word, head = np.divmod(labellings.slots, (lengths + 1)[owner])
@@ -360,32 +344,32 @@ class TreeModel(Model):
         heads[pointers(lengths)[owner] + word] = head
         return heads
 
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+    def decode(self, reading: TreeReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
         heads = self.heads_of(reading, which, labellings)
-        words: Words = reading.source.words
+        words = reading.source.words
         flat: list[Any] = heads.tolist()
         if self.labeller is not None and flat:
             some = words if reading.once_each(which) else words.take(which)
             flat = list(zip(flat, self.labeller.predict(some, heads, n_jobs), strict=True))
         return split(flat, words.lengths[which])
 
-    def encode(self, reading: Reading, y: object) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: TreeReading, y: object) -> tuple[Labellings, Booleans]:
         """Trees, given as to `fit`, whatever the names of their arcs; those with crossing arcs may be impossible."""
-        words: Words = reading.source.words
+        words = reading.source.words
         trees = None
         if y is not None:
             given = as_sentences(y, "y")
             if len(given) != reading.n_examples:
                 raise ValueError(f"X has {reading.n_examples} sentences, y has {len(given)} trees")
             trees = [given[number] for number in words.numbers]
-        heads, structure = read_trees(trees, words).heads, self._structure(reading)
+        heads, structure = read_trees(trees, words).heads, reading.structure(Tree)
         possible = np.ones(len(words.lengths), dtype=bool)
         possible[crossing_trees(structure, words, heads)] = False
         # An impossible tree is replaced by one that is possible: its value is not used.
         heads = np.where(np.repeat(possible, words.lengths), heads, words.chains())
         return Labellings(*structure.encode(heads)), possible
 
-    def marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
+    def marginals(self, reading: TreeReading, counts: Floats) -> list[Floats]:
         """Probabilities of heads: per sentence shape (n, n + 1), entry [m - 1, h] for the arc h -> m."""
         lengths = reading.source.lengths
         tables = zip(split(counts, lengths * (lengths + 1)), lengths.tolist(), strict=True)
@@ -409,8 +393,8 @@ class TreeModel(Model):
             raise ValueError("there are no words to score")
         return float(counts[0] / counts[1])
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
-        source: TreeSource = reading.source
+    def report(self, reading: TreeReading, labellings: Labellings | None) -> InputReport:
+        source = reading.source
         tokens, arcs = source.tokens, self.arcs
         blank = [name for name in source.words.blank() if name in self.columns] if len(source.words.lengths) else []
         if labellings is None:
@@ -420,7 +404,7 @@ class TreeModel(Model):
 
     # inspection
 
-    def explain(self, reading: Reading, word: int, head: int | None) -> list[tuple[str, float]]:
+    def explain(self, reading: TreeReading, word: int, head: int | None) -> list[tuple[str, float]]:
         """The features for and against an arc: (template with its values, weight), the largest first."""
         words, n = reading.source.words, int(reading.source.lengths[0])
         if not 1 <= word <= n:
@@ -431,7 +415,7 @@ class TreeModel(Model):
             raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
         return self.arcs.explain(words, word, head, self.weights)
 
-    def explain_head(self, reading: Reading, word: int, head: int | None, against: int | None) -> Explanation:
+    def explain_head(self, reading: TreeReading, word: int, head: int | None, against: int | None) -> Explanation:
         """The best tree, or the best with this head of the word, and the best one with another head, or with that one.
 
         Trees are heads of words 1, 2, ...; contributions are features of the arcs in which they differ.
@@ -442,7 +426,7 @@ class TreeModel(Model):
         for given in (head, against):
             if given is not None and (isinstance(given, bool) or not 0 <= given <= n or given == word):
                 raise ValueError(f"there is no arc from {given} to {word} in a sentence of {n} words")
-        structure, scores = self._structure(reading), reading.batch.features.scores(0, self.weights)
+        structure, scores = reading.structure(Tree), reading.batch.features.scores(0, self.weights)
 
         def best(heads: list[int] | None) -> tuple[float, list[int]]:
             if heads is not None:

@@ -18,7 +18,7 @@ from partwise.models.dependencies.features import ArcFeatures, check_features, f
 from partwise.models.dependencies.inputs import FIELDS, Trees, Words
 from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables
-from partwise.models.features import KeyCounts, PairLayout, layout_of
+from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.labels import encode_flat, label_array
 from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
@@ -75,10 +75,8 @@ def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
 def pair_layout(pairs: KeyPairCounts, index: ArcIndex, n_names: int) -> PairLayout:
     """Pairs of features and names, of those features that the index has."""
     (keys, names), order = pairs.pairs(1), np.argsort(index.keys)
-    known = index.keys[order]
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    own = known[place] == keys
-    ids, names = order[place[own]], names[own]
+    place = places_in(index.keys[order], keys)
+    ids, names = order[place[place >= 0]], names[place >= 0]
     sorting = np.lexsort((names, ids))
     return layout_of(index.num_weights, n_names, padded_width(n_names), ids[sorting], names[sorting])
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from partwise.models.labels import Targets, sorted_labels
-from partwise.models.readers import Sequences, length_of
+from partwise.models.readers import Sequences, as_list, length_of
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_sample_weight
 
@@ -93,9 +93,7 @@ class Graphs:
     @classmethod
     def of(cls, X: object, keys: Keys, directed: bool) -> Graphs:
         """Read all graphs of `X`."""
-        if isinstance(X, (str, bytes, dict, tuple)) or sparse.issparse(X) or not isinstance(X, Sized) or is_networkx(X):
-            raise ValueError(f"X must be a list of graphs, got {type(X).__name__}")
-        given: list[object] = list(X)  # type: ignore[call-overload]
+        given = as_list(X, "X must be a list of graphs", single=isinstance(X, tuple) or is_networkx(X))
         parts = [keys.parts(g, i, directed) if is_networkx(g) else _plain_parts(g, i) for i, g in enumerate(given)]
         numbers = range(len(parts))
         edges = [_pairs(part.edges, length_of(part.nodes), i) for i, part in enumerate(parts)]
@@ -150,9 +148,7 @@ class Graphs:
 
     def targets(self, y: object) -> NodeTargets:
         """Labels in the order of the nodes, given as a list per graph or a dict by node."""
-        if isinstance(y, (str, bytes, dict)) or not isinstance(y, Sized):
-            raise ValueError(f"y must be a list with the labels of each graph, got {type(y).__name__}")
-        items: list[object] = list(y)  # type: ignore[call-overload]
+        items = as_list(y, "y must be a list with the labels of each graph")
         if len(items) != len(self.edges):
             raise ValueError(f"X has {len(self.edges)} graphs but y has {len(items)}")
         return NodeTargets([self._in_order(each, i) for i, each in enumerate(items)], self.numbers)

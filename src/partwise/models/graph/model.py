@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -33,7 +32,15 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
-from partwise.models.labels import all_labels, encode_flat, label_array, label_dicts, label_lists, warn_of_many_labels
+from partwise.models.labels import (
+    LabelArray,
+    all_labels,
+    encode_flat,
+    label_array,
+    label_dicts,
+    label_lists,
+    warn_of_many_labels,
+)
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
@@ -53,36 +60,34 @@ class GraphSource:
     unknown: tuple[int, int] = (0, 0)
 
 
-class GraphModel(Model):
+GraphReading = Reading[GraphSource]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphModel(Model[GraphSource]):
     """A label per node. Parameters: see `GraphLabeler`."""
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "fixed")
     takes_classes: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("memory_limit", "node_key", "edge_key", "type_key")
 
-    untied = False  # whether each edge has a table of slots of its own although it has no features
+    untied: ClassVar[bool] = False  # whether each edge has a table of slots of its own although it has no features
 
-    classes: NDArray[Any]
-    reader: Reader
-    edge_reader: Reader | None
-    types: list[Hashable] | None  # None: edges have no types
-    kinds: KindLabels | None
+    directed: bool
+    kind_features: object
+    memory_limit: float
+    node_key: str
+    edge_key: str | None
+    type_key: str | None
+    cost: InitVar[object] = None
 
-    def __init__(
-        self,
-        *,
-        directed: bool,
-        kind_features: object,
-        memory_limit: float,
-        node_key: str,
-        edge_key: str | None,
-        type_key: str | None,
-        cost: object = None,
-    ) -> None:
-        self.directed = directed
-        self.kind_features = kind_features
-        self.memory_limit = memory_limit
-        self.node_key, self.edge_key, self.type_key = node_key, edge_key, type_key
+    classes: LabelArray = field(init=False)
+    reader: Reader = field(init=False)
+    edge_reader: Reader | None = field(init=False)
+    types: list[Hashable] | None = field(init=False)  # None: edges have no types
+    kinds: KindLabels | None = field(init=False)
+
+    def __post_init__(self, cost: object) -> None:
         self.label_cost = LabelCost.of(cost)
         self.check()
 
@@ -147,7 +152,7 @@ class GraphModel(Model):
         gold = structure.encode(labels)
         return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
 
-    def use_labels(self, classes: NDArray[Any]) -> int:
+    def use_labels(self, classes: LabelArray) -> int:
         """Label nodes by these; the size of a table of pairs. ValueError if there is no choice, or too much of it."""
         self.classes = classes
         if self.n_labels < 2:
@@ -262,7 +267,7 @@ class GraphModel(Model):
 
     # prediction
 
-    def read(self, X: object, n_jobs: int = 1) -> Reading:
+    def read(self, X: object, n_jobs: int = 1) -> GraphReading:
         graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
         kept = np.flatnonzero(lengths)
@@ -281,11 +286,7 @@ class GraphModel(Model):
         source = GraphSource(graphs, lengths, rows, unknown)
         return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, source)
 
-    def _structure(self, reading: Reading) -> Graph:
-        structure: Graph = reading.batch.structure  # type: ignore[assignment]
-        return structure
-
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
+    def decode(self, reading: GraphReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
         lengths, width = reading.source.rows.nodes.lengths[which], padded_width(self.n_labels)
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         rows = labellings.slots < (lengths * width)[owner]  # those of nodes, which come first
@@ -295,13 +296,13 @@ class GraphModel(Model):
         plain = label_lists(labels, self.classes, lengths)
         return [self._by_name(reading, i, own) for i, own in zip(reading.numbers[which].tolist(), plain, strict=True)]
 
-    def _by_name(self, reading: Reading, i: int, values: list[Any]) -> Any:
+    def _by_name(self, reading: GraphReading, i: int, values: list[Any]) -> Any:
         """Values of the nodes of graph i of X: a dict for a networkx graph, else a list."""
         names = reading.source.graphs.names[i]
         return values if names is None else dict(zip(names, values, strict=True))
 
-    def encode(self, reading: Reading, y: object) -> tuple[Labellings, Booleans]:
-        source: GraphSource = reading.source
+    def encode(self, reading: GraphReading, y: object) -> tuple[Labellings, Booleans]:
+        source = reading.source
         labels = source.graphs.targets(y).check(source.lengths).encode(self.classes)
         wrong = labels < 0
         labels = np.maximum(labels, 0)
@@ -309,12 +310,12 @@ class GraphModel(Model):
             wrong |= ~source.rows.allowed[np.arange(len(labels)), labels]
         possible = np.ones(reading.batch.n_examples, dtype=bool)
         possible[np.repeat(np.arange(len(possible)), source.rows.nodes.lengths)[wrong]] = False
-        return Labellings(*self._structure(reading).encode(labels)), possible
+        return Labellings(*reading.structure(Graph).encode(labels)), possible
 
-    def constrain(self, reading: Reading, allowed: object = None, fixed: object = None) -> None:
+    def constrain(self, reading: GraphReading, allowed: object = None, fixed: object = None) -> None:
         """`allowed` and `fixed` of `GraphLabeler`."""
-        source: GraphSource = reading.source
-        masks, structure = node_masks(allowed, fixed, source.graphs, self.classes.tolist()), self._structure(reading)
+        source = reading.source
+        masks, structure = node_masks(allowed, fixed, source.graphs, self.classes.tolist()), reading.structure(Graph)
         for i, number in enumerate(reading.numbers.tolist()):
             mask = masks[number]
             if mask is None:
@@ -328,24 +329,23 @@ class GraphModel(Model):
             except ValueError as error:
                 raise ConstraintError(f"graph {number}: no labelling is allowed ({error})", number) from None
 
-    def check_reading(self, reading: Reading) -> None:
-        check_widths(self._structure(reading), reading.numbers.tolist())
+    def check_reading(self, reading: GraphReading) -> None:
+        check_widths(reading.structure(Graph), reading.numbers.tolist())
 
-    def left_out(self, reading: Reading, i: int) -> Any:
+    def left_out(self, reading: GraphReading, i: int) -> Any:
         return self._by_name(reading, i, [])
 
-    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+    def marginals(self, reading: GraphReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
-        found = node_tables(self._structure(reading), counts, self.n_labels)
+        found = node_tables(reading.structure(Graph), counts, self.n_labels)
         arrays = reading.spread(found, lambda: np.empty((0, self.n_labels)))
         values = label_dicts(arrays, self.classes.tolist(), output)
         return values if output == "array" else [self._by_name(reading, i, own) for i, own in enumerate(values)]
 
-    def edge_marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
+    def edge_marginals(self, reading: GraphReading, counts: Floats) -> list[Floats]:
         """(edges, labels, labels) per graph; the model must be `untied`."""
-        tables = edge_tables(self._structure(reading), reading.source.rows, counts, self.n_labels)
-        found: list[Floats] = reading.spread(tables, lambda: np.empty((0, self.n_labels, self.n_labels)))
-        return found
+        tables = edge_tables(reading.structure(Graph), reading.source.rows, counts, self.n_labels)
+        return reading.spread(tables, lambda: np.empty((0, self.n_labels, self.n_labels)))
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Share of nodes with the right label; a label that was not in the training data is an error."""
@@ -359,8 +359,8 @@ class GraphModel(Model):
             raise ValueError("there is no node to score")
         return float(np.average(truth == found, weights=each))
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
-        unknown: tuple[int, int] = reading.source.unknown
+    def report(self, reading: GraphReading, labellings: Labellings | None) -> InputReport:
+        unknown = reading.source.unknown
         return InputReport(lambda: unknown)
 
     # weights
@@ -430,11 +430,11 @@ class GraphModel(Model):
                     pairs[first, second] = rows
         return TopFeatures(labels, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: GraphReading) -> Explanation:
         """The features that make the best labelling of a graph better than the second-best one."""
         if not len(reading.numbers):
             raise ValueError("a graph without nodes has nothing to explain")
-        structure, rows = self._structure(reading), reading.source.rows
+        structure, rows = reading.structure(Graph), reading.source.rows
         best = structure.k_best(0, reading.batch.features.scores(0, self.weights), 2)
         if len(best) < 2:
             raise ValueError("the graph has one labelling only: there is no other to compare it with")

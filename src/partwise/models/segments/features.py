@@ -18,7 +18,7 @@ from partwise.features.template import Gazetteer, short_shape
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
-from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
+from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, places_in
 from partwise.models.segments.labels import Segments
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, transition_counts
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
@@ -156,9 +156,8 @@ class WholeFeatures:
             for size, rolled in _rolled(codes, min(longest, max_length)):
                 if size < shortest:
                     continue
-                place = np.minimum(np.searchsorted(keys, rolled), len(keys) - 1)
-                inside = positions[: len(rolled)] + size <= ends_of[: len(rolled)]
-                found = np.flatnonzero((keys[place] == rolled) & inside)
+                place = places_in(keys, rolled)
+                found = np.flatnonzero((place >= 0) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)]))
                 begins.append(found)
                 ends.append(found + size)
                 ids.append(numbers[place[found]])

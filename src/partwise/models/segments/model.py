@@ -408,12 +408,7 @@ class SegmentModel(SequenceModel):
     ) -> Floats:
         """Of segments of example i of the batch, in the order of ends."""
         scores = reading.batch.features.scores(i, self.weights)
-        return self._segment_chain(reading).segment_probabilities(i, scores, begins, ends, labels, temperature)
-
-    @staticmethod
-    def _segment_chain(reading: Reading) -> SegmentChain:
-        structure: SegmentChain = reading.batch.structure  # type: ignore[assignment]
-        return structure
+        return reading.structure(SegmentChain).segment_probabilities(i, scores, begins, ends, labels, temperature)
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
@@ -428,7 +423,7 @@ class SegmentModel(SequenceModel):
         possible[owner[wrong]] = False
         bad = ~possible[owner]
         types, begins = np.where(bad, 0, found.types), found.begins | bad
-        structure: Any = reading.batch.structure
+        structure = reading.structure(SegmentChain)
         return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
 
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
@@ -451,7 +446,7 @@ class SegmentModel(SequenceModel):
 
         Which labels may follow which are pairs of types, and lengths.
         """
-        n_labels, structure = len(self.classes), self._segment_chain(reading)
+        n_labels, structure = len(self.classes), reading.structure(SegmentChain)
         if isinstance(allowed_transitions, str):
             raise ValueError(
                 f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give an array"
