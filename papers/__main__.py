@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from partwise.cli.errors import SafeMain, UserError
-from partwise.cli.output import json_flag, print_json, table
+from partwise.cli.flags import json_flag
+from partwise.cli.output import print_json, table
 
 
 def _list(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -5,8 +5,7 @@ import gzip
 import pytest
 
 from partwise import SequenceTagger
-from partwise.cli.tasks.depscores import confused
-from partwise.cli.tasks.labels import MAX_CONFUSION, evaluate_labels
+from partwise.cli.tasks.scores import MAX_CONFUSION, evaluate_labels, relation_scores
 from partwise.metrics import confusion_matrix
 
 
@@ -65,7 +64,7 @@ def test_inspection_of_a_kernel_on_edges(cli_json, tmp_path):
 def test_many_relations_make_no_table_of_all_pairs():
     """30,000 relations in 1 MB would have 30,000 x 30,000 confusions: 7 GB. The most frequent ones are counted."""
     gold = [[(0, f"r{k}"), (1, "often")] for k in range(1000)]
-    names, matrix = confused(gold, gold)
+    names, matrix = relation_scores(gold, gold)[1]
     assert names[0] == "often"
     assert len(names) == len(matrix) == MAX_CONFUSION
     assert matrix[0][0] == 1000

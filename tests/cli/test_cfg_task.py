@@ -7,7 +7,7 @@ import pytest
 import partwise
 from partwise import ConstituencyParser
 from partwise.cli import predict
-from partwise.cli.tasks.treefiles import read_span_rules
+from partwise.cli.tasks.rules import read_span_rules
 from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import FormatError, format_tree, parse_trees, read_trees, write_trees
 from partwise.io.blocks import after_trees

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from partwise.cli import COMMANDS, demo, main
-from partwise.cli.demo import digits
 
 
 def test_help_lists_the_commands():
@@ -71,7 +70,7 @@ def test_demo_certifies_every_run_and_writes_a_report(tmp_path):
 
 def test_demo_chains_read_better_than_single_digits():
     options = demo.Options(strings=150, sentences=60, tol=1e-2, jobs=1, seed=1)
-    single = digits.digit_by_digit(options)
-    for row in (digits.digit_crf(options), digits.digit_margin(options)):
+    single = demo.digit_by_digit(options)
+    for row in (demo.digit_crf(options), demo.digit_margin(options)):
         assert row.tokens > single.tokens + 0.02
         assert row.wholes > single.wholes

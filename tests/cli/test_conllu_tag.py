@@ -8,7 +8,7 @@ import partwise
 from helpers.conllu_words import rich_sentences, text_of
 from partwise import SequenceTagger
 from partwise.cli.tasks.tag import TagTask
-from partwise.cli.tasks.tagfiles import conllu_data
+from partwise.cli.tasks.tagged_files import conllu_data
 from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import make_sentence, read_conllu

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from partwise.cli.tasks.constraints import read_constraints
+from partwise.cli.tasks.rules import read_constraints
 from partwise.io import FormatError
 from partwise.metrics import chunk_spans
 from partwise.models.sequences.constraints import SCHEMES, may_follow

@@ -7,8 +7,8 @@ import pytest
 
 import partwise
 from partwise import DependencyParser
-from partwise.cli.tasks.constraints import read_arc_rules
 from partwise.cli.tasks.dep import DepTask
+from partwise.cli.tasks.rules import read_arc_rules
 from partwise.datasets import make_treebank
 from partwise.io import FormatError, read_conllu
 from partwise.metrics import attachment_scores

@@ -11,7 +11,7 @@ import pytest
 
 import partwise
 from partwise import MaxentClassifier, SegmentTagger, SequenceTagger
-from partwise.cli.tasks.tagfiles import read_tagged
+from partwise.cli.tasks.tagged_files import read_tagged
 from partwise.solvers import get_solver
 
 

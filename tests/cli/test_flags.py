@@ -10,7 +10,7 @@ from partwise import MaxentClassifier, SequenceTagger, available_solvers
 from partwise.cli.errors import UserError
 from partwise.cli.flags import TRAINING, estimator_options, parameter_docs, solver_options
 from partwise.cli.tasks import TASKS, get_task
-from partwise.cli.train import make_command
+from partwise.cli.train import command
 from partwise.solvers.engine.registry import SOLVERS
 
 
@@ -30,10 +30,10 @@ def test_every_parameter_is_the_estimators(name):
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_defaults_given_as_flags_are_the_defaults(name):
     """The flags' defaults, taken through the command line, make the same estimator as no flags at all."""
-    from partwise.cli.train import estimator_settings
+    from partwise.cli.flags import estimator_settings
 
     task = get_task(name)
-    context = make_command(task).make_context("train", ["data"], resilient_parsing=False)
+    context = command.command_of(task).make_context("train", ["data"], resilient_parsing=False)
     with context:
         settings = estimator_settings(task, context.params)
     signature = inspect.signature(task.estimator).parameters

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import partwise
 from partwise.cli import main
-from partwise.cli.tasks.tagfiles import detect
+from partwise.cli.tasks.tagged_files import detect
 from partwise.datasets import make_treebank
 from partwise.datasets.treebank import UNIVERSAL
 from partwise.io import read_conllu, write_columns, write_items

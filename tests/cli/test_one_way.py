@@ -31,7 +31,7 @@ def small_models():
 
 LOOK = """
 import sys
-from partwise.cli.loading import load_model
+from partwise.cli.models import load_model
 print(load_model(sys.argv[1], 1, None)[1].name)
 print(*sorted(name for name in sys.modules if name.startswith(("partwise.estimators.", "partwise.cli.tasks."))))
 """

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from partwise.cli import predict
-from partwise.cli.loading import load_model
+from partwise.cli.models import load_model
 from partwise.cli.tasks import Request, Task
 from partwise.datasets import make_treebank
 from partwise.io import write_items

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise.cli.tasks.tagfeatures import explained, suitable_preset
-from partwise.cli.tasks.tagfiles import read_tagged
+from partwise.cli.tasks.tag_features import explained, suitable_preset
+from partwise.cli.tasks.tagged_files import read_tagged
 from partwise.features.presets import tag_columns
 from partwise.io import CodedSequences
 

@@ -269,18 +269,18 @@ def test_scores_on_the_way_are_those_that_cost_little(monkeypatch):
     """A tenth of the time spent so far, whether there is a new certificate or not."""
     from types import SimpleNamespace
 
-    from partwise.cli import devscore
+    from partwise.cli import callbacks
     from partwise.solvers import Progress
 
     clock = [0.0]
-    monkeypatch.setattr(devscore.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: clock[0])
 
     def evaluate(model, data):
         clock[0] += 1.0
         return 0.5
 
     task = SimpleNamespace(evaluate=evaluate, main_score=lambda evaluation: ("f1", evaluation))
-    watch = devscore.DevScore(task, None)
+    watch = callbacks.DevScore(task, None)
     watch.begin(SimpleNamespace(preview=lambda weights: None))
     scored = []
     for seconds in (1.0, 2.0, 9.0, 10.0, 11.0):

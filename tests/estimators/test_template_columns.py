@@ -9,8 +9,8 @@ import pytest
 
 import partwise
 from partwise import SegmentTagger, SequenceTagger
-from partwise.cli.tasks.tagfeatures import choose_features
-from partwise.cli.tasks.tagfiles import read_tagged
+from partwise.cli.tasks.tag_features import choose_features
+from partwise.cli.tasks.tagged_files import read_tagged
 from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import parse_conllu

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, SequenceTagger
-from partwise.cli.tasks.constraints import read_arc_rules, read_constraints
 from partwise.cli.tasks.dep import read_table
-from partwise.cli.tasks.tagfiles import read_tagged, tagged_blocks
-from partwise.cli.tasks.treefiles import input_blocks, read_span_rules
+from partwise.cli.tasks.inputs import tree_blocks
+from partwise.cli.tasks.rules import read_arc_rules, read_constraints, read_span_rules
+from partwise.cli.tasks.tagged_files import read_tagged, tagged_blocks
 from partwise.features import Template
 from partwise.features.arcs import ArcTemplate
 from partwise.features.presets import read_clusters, read_gazetteers
@@ -275,7 +275,7 @@ def _in_pieces(settings: dict[str, Any], path: Path) -> Any:
 
 def _text(path: Path) -> list[Any]:
     """Trees, or plain text where it is none, as parsers of phrases take them."""
-    return [one for block in input_blocks(str(path), None, 64) for one in block]
+    return [one for block in tree_blocks(str(path), None, 64) for one in block]
 
 
 def _use_text(found: Sequence[Any], path: Path, number: int) -> None:

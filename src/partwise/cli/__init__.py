@@ -1,8 +1,8 @@
 """The ``partwise`` command.
 
 A subcommand is a module of this package with a click command called `command`, listed in `COMMANDS`; it is imported
-when it is called, so that ``partwise --help`` stays quick. What tasks there are (``train tag``, ``train maxent``, ...)
-is listed in `partwise.cli.tasks`. Errors a user can cause end with one line on standard error and exit status 2;
+when it is called, so that ``partwise --help`` stays quick. `partwise.cli.tasks` lists the tasks (``train tag``,
+``train maxent``, ...). Errors a user can cause end with one line on standard error and exit status 2;
 Ctrl-C ends with 130 (see `partwise.cli.errors`).
 """
 
@@ -14,7 +14,7 @@ import click
 
 from partwise.cli.errors import Commands, SafeMain
 
-#: Where each command is, and what the list of commands says of it.
+#: The module of each command, and its line in the list of commands.
 COMMANDS = {
     "bound": ("partwise.cli.bound", "Bound a model's loss on examples yet to come."),
     "convert": ("partwise.cli.convert", "Convert model files: CRFsuite's both ways, Wapiti's and CRF++'s to ours."),
@@ -41,7 +41,7 @@ class _Commands(SafeMain, Commands):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from the table alone."""
+        """Write the list of commands, from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
@@ -70,7 +70,7 @@ def _plugins(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     expose_value=False,
     callback=_plugins,
     metavar="FILE|MODULE",
-    help="Python code to run first, with solvers or models of your own. Can be given several times.",
+    help="Run this Python code first, with solvers or models of your own; can be given several times.",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def main() -> None:

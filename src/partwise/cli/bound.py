@@ -8,22 +8,23 @@ from typing import Any
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import json_flag, print_json, threads_flag, unpack_flag
+from partwise.cli.flags import FILE, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.models import load_model
+from partwise.cli.output import print_json
+from partwise.cli.summary import Fields
 
 
 @click.command("bound")
-@click.argument("model", type=File())
-@click.argument("train", type=File())
-@click.option("--held-out", type=File(), metavar="FILE", help="Examples that training has not seen: a second bound.")
-@click.option("--delta", default=0.05, show_default=True, help="Probability that a bound fails.")
+@click.argument("model", type=FILE)
+@click.argument("train", type=FILE)
+@click.option("--held-out", type=FILE, metavar="FILE", help="Also bound the loss by examples not trained on.")
+@click.option("--delta", default=0.05, show_default=True, help="Let a bound fail with this probability.")
 @click.option(
     "--loss",
     type=click.Choice(["cost", "zero-one"]),
     default="cost",
     show_default=True,
-    help="Loss of an example: its cost over the largest there is, or whether anything is wrong.",
+    help="Measure an example by its cost over the largest possible one, or by whether anything is wrong.",
 )
 @length_flag
 @threads_flag
@@ -58,7 +59,7 @@ def command(
         except ValueError as error:
             raise UserError(f"{path}: {error}") from None
 
-    fields: dict[str, Any] = {"task": task.name, "model": model}
+    fields: Fields = {"task": task.name, "model": model}
     try:
         found = margin_bound(labelled(train), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
     except NotCovered as error:

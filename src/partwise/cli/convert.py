@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
+from partwise.cli.flags import FILE
 from partwise.cli.output import check_outputs
 
 
 @click.command("convert")
-@click.argument("source", type=File())
-@click.argument("target", type=File())
+@click.argument("source", type=FILE)
+@click.argument("target", type=FILE)
 @click.option(
     "--to",
     "format",
     type=click.Choice(["partwise", "crfsuite"]),
-    help="Format of TARGET [default: crfsuite if it ends in .crfsuite, else partwise].",
+    help="Write TARGET in this format [default: crfsuite if it ends in .crfsuite, else partwise].",
 )
 def command(source: str, target: str, format: str | None) -> None:
     """Write the model of SOURCE to TARGET, in partwise's format or in CRFsuite's.
 
-    What SOURCE is shows in the file itself: a model of partwise, of CRFsuite, of Wapiti, or of CRF++ (as text).
+    The format of SOURCE is recognised by its content: partwise, CRFsuite, Wapiti, or CRF++ (as text).
     CRFsuite's files hold first-order chains over named attributes, without a template, a certificate or parameters of
     training.
     """

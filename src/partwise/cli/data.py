@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
 from partwise.cli.errors import Commands, UserError
-from partwise.cli.output import json_flag, print_json, table
+from partwise.cli.flags import Name, json_flag
+from partwise.cli.output import print_json, table
+from partwise.cli.summary import Fields
 
 _folder = click.option(
-    "--data", type=click.Path(file_okay=False), help="Folder of data sets [default: the variable PARTWISE_DATA]."
+    "--data",
+    type=click.Path(file_okay=False),
+    help="Look for data sets here [default: the variable PARTWISE_DATA].",
 )
 
 
@@ -34,7 +37,7 @@ def list_sets(data: str | None, as_json: bool) -> None:
     from partwise.datasets import DATA_SETS
     from partwise.datasets.builtin import BUILT_IN
 
-    rows: list[dict[str, Any]] = [
+    rows: list[Fields] = [
         {"name": name, "source": "built-in", "here": _all_there(name, files, data), "terms": "free", "summary": text}
         for name, (text, files, _) in BUILT_IN.items()
     ]
@@ -54,8 +57,8 @@ def list_sets(data: str | None, as_json: bool) -> None:
 @command.command("fetch")
 @click.argument("name")
 @_folder
-@click.option("--sentences", default=2000, show_default=True, type=click.IntRange(10), help="Size of built-in sets.")
-@click.option("--seed", default=0, show_default=True, help="Seed of built-in sets.")
+@click.option("--sentences", default=2000, show_default=True, type=click.IntRange(10), help="Make sets of this size.")
+@click.option("--seed", default=0, show_default=True, help="Seed built-in sets.")
 @json_flag
 def fetch_set(name: str, data: str | None, sentences: int, seed: int, as_json: bool) -> None:
     """Make a built-in data set, or get a real one (from the folder if it is already there) and check its digests."""
@@ -89,7 +92,7 @@ def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
         _check_name(name)
     if data and not Path(data).is_dir():
         raise UserError(f"{data}: no such folder")
-    found: dict[str, Any] = {name: check(name, data) for name in names or DATA_SETS if name in DATA_SETS}
+    found: Fields = {name: check(name, data) for name in names or DATA_SETS if name in DATA_SETS}
     if as_json:
         print_json({"data": found})
     else:
@@ -102,7 +105,6 @@ def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
 
 
 def _check_name(name: str) -> None:
-    from partwise.cli.flags import Name
     from partwise.datasets import DATA_SETS
     from partwise.datasets.builtin import BUILT_IN
 

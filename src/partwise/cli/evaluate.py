@@ -6,28 +6,19 @@ import time
 
 import click
 
-from partwise.cli.chain import evaluate_chain
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_models, refuse_model
-from partwise.cli.output import (
-    check_outputs,
-    json_flag,
-    peak_memory,
-    print_json,
-    threads_flag,
-    unpack_flag,
-    warn_blank,
-)
+from partwise.cli.flags import FILE, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.models import evaluate_pipeline, load_models, refuse_model
+from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
 from partwise.cli.summary import result_fields, unknown_text
 
 
 @click.command("evaluate")
-@click.argument("models", type=File(), nargs=-1, required=True, metavar="MODEL...")
-@click.argument("gold", type=File())
+@click.argument("models", type=FILE, nargs=-1, required=True, metavar="MODEL...")
+@click.argument("gold", type=FILE)
 @click.option("--calibration", is_flag=True, help="Compare probabilities with observed frequencies.")
 @click.option(
-    "--report", type=File(), metavar="FILE.html", help="Write a report with scores, confusion matrix, examples."
+    "--report", type=FILE, metavar="FILE.html", help="Write a report with scores, confusion matrix, examples."
 )
 @length_flag
 @threads_flag
@@ -55,7 +46,7 @@ def command(
     if len(loaded) > 1:
         if calibration or report:
             raise UserError("--calibration and --report are not available for several models")
-        evaluate_chain(loaded, gold, as_json)
+        evaluate_pipeline(loaded, gold, as_json)
         return
     model, fitted, task = loaded[0]
     data = task.read(gold, task.recall(fitted), labelled=True)
@@ -65,12 +56,10 @@ def command(
     if calibration and found is None:
         raise UserError("--calibration: this model gives no probabilities of labels")
     if report:
-        from partwise.cli.reporting import write
+        from partwise.cli.report import Scored, write
 
-        write(report, task, fitted, data, evaluation, gold)
+        write(report, Scored(task, fitted, data, evaluation, gold))
     if as_json:
-        run = result_fields(fitted.result_)
-        run["seconds"] = time.perf_counter() - begin
         print_json(
             {
                 "task": task.name,
@@ -78,7 +67,8 @@ def command(
                 "n_examples": data.n_examples,
                 "n_tokens": data.n_tokens,
                 "n_features": task.size(fitted),
-                **run,
+                **result_fields(fitted.result_),
+                "seconds": time.perf_counter() - begin,
                 "peak_memory": peak_memory(),
                 **evaluation.scores,
                 **evaluation.details,

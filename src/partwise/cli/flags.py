@@ -1,37 +1,54 @@
-"""Flags made from what declares them: an estimator's parameters with their docstring, a solver's dataclass fields."""
+"""The flags of commands: those that several commands share, and those made from estimators and solvers.
+
+A parameter of an estimator gets its default, choices and help from the estimator's signature and docstring, an option
+of a solver from its dataclass. The strength of the penalty is given either in scikit-learn's terms (--penalty,
+--l1-ratio, --C) or by the strengths of the two penalties (--l1, --l2), not both.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from partwise.cli.errors import UserError
 
-# scikit-learn's names of these say little on a command line.
-RENAMED = {"n_jobs": "threads", "random_state": "seed"}
-#: Parameters of every estimator that are flags of every task.
-TRAINING = ("loss", "penalty", "l1_ratio", "solver", "tol", "max_seconds", "max_passes")
-
-
 if TYPE_CHECKING:
+    from partwise.cli.tasks import Task
+
     _ParamType = click.ParamType[Any]
     _Choice = click.Choice[str]
 else:  # generic in newer versions of click only
     _ParamType = click.ParamType
     _Choice = click.Choice
 
+#: The values of a command's flags, by the names of their parameters.
+Flags = Mapping[str, Any]
+#: Parameters of an estimator by name.
+Parameters = dict[str, Any]
+
+# scikit-learn's names of these say little on a command line.
+RENAMED = {"n_jobs": "threads", "random_state": "seed"}
+#: Parameters of every estimator that are flags of every task.
+TRAINING = ("loss", "penalty", "l1_ratio", "solver", "tol", "max_seconds", "max_passes")
+#: More threads than any machine has.
+MOST_THREADS = 1 << 16
+
+# types of values
+
 
 class Name(_ParamType):
-    """A name out of a few, with a suggestion for one that is not."""
+    """One of several names; the error for another name suggests the closest."""
 
     name = "name"
 
@@ -43,58 +60,57 @@ class Name(_ParamType):
         names = self.names()
         return f"[{'|'.join(names)}]" if len(names) < 8 else "NAME"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name itself."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name itself."""
         names = self.names()
         if value in names:
-            return value
+            return str(value)
         close = difflib.get_close_matches(str(value), names, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
         return self.fail(f"unknown {self.what} {value!r}: {hint}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so."""
+        """Return the names that begin so."""
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
 class File(_ParamType):
-    """A file's name, which shells complete."""
+    """The name of a file, which shells complete."""
 
     name = "file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave it to the shell."""
+        """Leave the completion to the shell."""
         return [CompletionItem(incomplete, type="file")]
 
 
-class OrNone(_ParamType):
-    """A number, or "none"."""
+class OrWord(_ParamType):
+    """A number, or a word that stands for a value: "none" for None, "inf" for infinity."""
 
-    name = "number|none"
-
-    def __init__(self, kind: type[Any]) -> None:
-        self.kind = kind
+    def __init__(self, kind: type[Any], word: str = "none", value: float | None = None) -> None:
+        self.kind, self.word, self.value = kind, word, value
+        self.name = f"{'integer' if kind is int else kind.__name__}|{word}"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return f"{'INTEGER' if self.kind is int else self.kind.__name__.upper()}|none"
+        return f"{'INTEGER' if self.kind is int else self.kind.__name__.upper()}|{self.word}"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or None."""
-        if isinstance(value, str) and value.lower() == "none":
-            return None
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        """Return the number or the word's value."""
+        if str(value).lower() == self.word:
+            return self.value
         return click.types.convert_type(self.kind).convert(value, param, ctx)
 
 
 class Strengths(_ParamType):
-    """Numbers above 0, separated by commas, each once; the smallest first."""
+    """Different numbers above 0, separated by commas; they are sorted."""
 
     name = "numbers"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "C,C,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The numbers in order."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        """Return the numbers in order."""
         found: list[float] = []
         for text in str(value).split(","):
             try:
@@ -110,29 +126,108 @@ class Strengths(_ParamType):
 
 
 class NumberChoice(_Choice):
-    """One of a few whole numbers."""
+    """One of several whole numbers."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
         return int(super().convert(str(value), param, ctx))
 
 
 def loss_names() -> list[str]:
-    """Names of losses."""
+    """Return the names of all losses."""
     from partwise.problem.losses import LOSSES
 
     return list(LOSSES)
 
 
 def solver_names() -> list[str]:
-    """Names of solvers, "auto" first."""
+    """Return the names of all solvers, "auto" first."""
     from partwise import available_solvers
 
     return ["auto", *available_solvers()]
 
 
-def parameter_docs(cls: type[Any]) -> dict[str, tuple[str, str]]:
-    """(type, first sentence) of each parameter in a class's numpydoc docstring."""
+# making flags
+
+FILE = File()
+
+
+def flag(names: str, help: str, kind: Any = None, default: object = None, **more: Any) -> click.Option:
+    """Return an option.
+
+    Parameters
+    ----------
+    names : its names and, if it is another one, the parameter's, separated by spaces
+    kind : a type (bool: a flag without a value), or a sequence of choices
+    default : a value, which help shows
+    more : what `click.Option` takes in addition
+    """
+    if kind is bool:
+        return click.Option(names.split(), is_flag=True, help=help, **more)
+    if kind is FILE:
+        more.setdefault("metavar", "FILE")
+    if default is not None:
+        more |= {"default": default, "show_default": True}
+    return click.Option(
+        names.split(), type=click.Choice(kind) if isinstance(kind, list | tuple) else kind, help=help, **more
+    )
+
+
+def was_given(name: str) -> bool:
+    """Return whether the current command's flag for this parameter was given."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def flag_name(parameter: str) -> str:
+    """Return the flag of a parameter: --l1-ratio for l1_ratio."""
+    return "--" + RENAMED.get(parameter, parameter).replace("_", "-")
+
+
+def _check_threads(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("must not be 0.", ctx, param)
+    if abs(value) > MOST_THREADS:
+        raise click.BadParameter(f"must be at most {MOST_THREADS}.", ctx, param)
+    return value
+
+
+def _set_unpack_limit(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from partwise.io import unpack_limit
+
+        ctx.with_resource(unpack_limit(value))
+
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Write machine-readable output to standard output.")
+threads_flag = click.option(
+    "--threads",
+    type=int,
+    default=1,
+    show_default=True,
+    callback=_check_threads,
+    help="Use this many threads; -1: all processors.",
+)
+unpack_flag = click.option(
+    "--max-unpacked",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    expose_value=False,
+    callback=_set_unpack_limit,
+    help="Accept gzip files that unpack to this many bytes [default: 25 times their size, or 1.5 MiB].",
+)
+length_flag = click.option(
+    "--max-length",
+    type=click.IntRange(1, 1 << 15),
+    metavar="N",
+    help="Parsers: refuse sentences longer than this [default: as in training].",
+)
+
+
+# flags of an estimator's parameters
+
+
+def parameter_docs(cls: type) -> dict[str, tuple[str, str]]:
+    """Return (type, first sentence) of each parameter in a class's numpydoc docstring."""
     text = inspect.cleandoc(cls.__doc__ or "")
     found = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE)
     docs: dict[str, tuple[str, str]] = {}
@@ -147,8 +242,8 @@ def parameter_docs(cls: type[Any]) -> dict[str, tuple[str, str]]:
     return docs
 
 
-def estimator_options(cls: type[Any], names: Iterable[str]) -> list[click.Option]:
-    """A flag for each of these parameters of an estimator: default, choices and help are the estimator's own."""
+def estimator_options(cls: type, names: Iterable[str]) -> list[click.Option]:
+    """Return a flag for each of these parameters of an estimator."""
     from partwise.estimators import MaxentClassifier
 
     docs = {**parameter_docs(MaxentClassifier), **{k: v for k, v in parameter_docs(cls).items() if v[0]}}
@@ -159,35 +254,34 @@ def estimator_options(cls: type[Any], names: Iterable[str]) -> list[click.Option
 def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> click.Option:
     kind, text = docs
     members = typing.get_args(parameter.annotation) or (parameter.annotation,)
-    flag = "--" + RENAMED.get(name, name).replace("_", "-")
-    default = parameter.default
+    names, default = flag_name(name), parameter.default
     shown = default is not None and default != ""
     if name == "loss":
-        kind_of: Any = Name("loss", loss_names)
-        text = "What is minimised: log is a CRF (maximum entropy), hinge a max-margin model."
+        kind_of: object = Name("loss", loss_names)
+        text = "Minimise this loss: log is a CRF (maximum entropy), hinge a max-margin model."
     elif name == "solver":
         kind_of = Name("solver", solver_names)
-        text = "See `partwise solvers`; auto chooses."
+        text = "Train by this solver (see `partwise solvers`); auto chooses one."
     elif bool in members:
-        return click.Option([f"{flag}/--no-{flag[2:]}", name], default=default, show_default=shown, help=text)
+        return click.Option([f"{names}/--no-{names[2:]}", name], default=default, show_default=shown, help=text)
     elif kind.startswith("{"):
         choices = re.findall(r'"([^"]+)"|(\d+)', kind.partition("}")[0])
         kind_of = (NumberChoice if int in members else click.Choice)([text or number for text, number in choices])
         default = default if default is None else str(default)
     else:
         kind_of = next((member for member in (int, float, str) if member in members), str)
-        if type(None) in members and default is not None:  # what is None cannot be said otherwise
-            kind_of = OrNone(kind_of)
-    return click.Option([flag, name], type=kind_of, default=default, show_default=shown, help=text)
+        if type(None) in members and default is not None:  # there is no other way to give None
+            kind_of = OrWord(typing.cast(type, kind_of))
+    return click.Option([names, name], type=kind_of, default=default, show_default=shown, help=text)
 
 
-def solver_options(solver: str, given: Sequence[str]) -> dict[str, Any]:
-    """The values of ``--solver-option NAME=VALUE``, read as the solver's dataclass says.
+def solver_options(solver: str, given: Sequence[str]) -> Parameters:
+    """Return the values of ``--solver-option NAME=VALUE``, of the types that the solver's dataclass declares.
 
     Raises
     ------
     UserError
-        If the solver has no such option or the value is not of its type; the message says what there is.
+        If the solver has no such option, or the value is not of its type.
     """
     if not given:
         return {}
@@ -199,7 +293,7 @@ def solver_options(solver: str, given: Sequence[str]) -> dict[str, Any]:
     cls = SOLVERS[solver]
     hints = typing.get_type_hints(cls)
     known = {item.name.replace("_", "-"): item.name for item in fields(cls)}
-    options: dict[str, Any] = {}
+    options: Parameters = {}
     for text in given:
         name, equals, value = text.partition("=")
         key = known.get(name.replace("_", "-"))
@@ -216,10 +310,10 @@ def solver_options(solver: str, given: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def _value(what: str, text: str, hint: Any) -> Any:
-    """A text as one of the types of an annotation."""
+def _value(what: str, text: str, hint: object) -> object:
+    """Return a text as a value of one of the types of an annotation."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    members = typing.get_args(hint) if union else (hint,)
+    members: tuple[Any, ...] = typing.get_args(hint) if union else (hint,)
     if type(None) in members and text.lower() == "none":
         return None
     if bool in members and text.lower() in ("true", "false", "yes", "no"):
@@ -239,3 +333,111 @@ def _value(what: str, text: str, hint: Any) -> Any:
     raise UserError(
         f"{what}: {text!r} is not {'one of ' + ', '.join(map(str, words)) if words else 'of type ' + names}"
     )
+
+
+# what is trained: loss, costs, penalty
+
+
+def training_flags(task: Task) -> list[click.Parameter]:
+    """Return the flags of `train` and `path` that say what is trained, and how."""
+    cost = flag("--cost", "Read from this file what wrong labels cost: lines `gold label cost`; others cost 1.", FILE)
+    return [
+        *task.flags(),
+        *estimator_options(task.estimator, (*TRAINING, *task.parameters)),
+        flag("--temperature", "Train with this temperature instead of the loss's own.", float),
+        flag("--cost-scale", "Multiply the costs in the loss by this number.", float),
+        *([cost] if task.label_costs else []),
+        flag(
+            "--solver-option given_options",
+            "Set an option of the solver; `partwise solvers NAME` lists them.",
+            multiple=True,
+            metavar="NAME=VALUE",
+        ),
+        flag("--seed", "Seed the solvers that draw examples at random.", click.IntRange(0), 0),
+    ]
+
+
+def penalty_flags(default_C: float) -> list[click.Parameter]:
+    """Return --C, --l2 and --l1."""
+    return [
+        flag("--C C", f"Set the inverse of the penalty's strength [default: {default_C:g}].", float),
+        flag("--l2", "Set the strength of the penalty l2 / 2 |w|^2; l2 = 1 / C.", float),
+        flag("--l1", "Add a penalty l1 |w|_1 of this strength, which makes weights zero.", float),
+    ]
+
+
+def default_strength(task: Task) -> float:
+    """Return the C of the task's estimator if no flag sets it."""
+    return float(inspect.signature(task.estimator).parameters["C"].default)
+
+
+def estimator_settings(task: Task, flags: Flags) -> Parameters:
+    """Return an estimator's parameters from flags, except for C."""
+    chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
+    chosen |= loss_settings(task, flags)
+    chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
+    for name, renamed in RENAMED.items():
+        chosen[name] = flags[renamed]
+    _check_l1(chosen, flags)
+    return chosen
+
+
+def loss_settings(task: Task, flags: Flags) -> Parameters:
+    """Return the estimator's loss and cost."""
+    from partwise.io import read_costs
+    from partwise.problem.losses import get_loss
+
+    found: Parameters = {"loss": flags["loss"]}
+    changes = {name: flags[name] for name in ("temperature", "cost_scale") if flags[name] is not None}
+    for name, value in changes.items():
+        _check_number(flag_name(name), value, zero=True)
+    if changes:
+        found["loss"] = get_loss(flags["loss"], **changes)
+    if task.label_costs:
+        path = flags["cost"]
+        found["cost"] = None if path is None else read_costs(path, task.cost_label)
+    return found
+
+
+def penalty_settings(settings: Parameters, default_C: float, flags: Flags) -> Parameters:
+    """Return the estimator's C, penalty and l1_ratio, as far as --C, --l2 and --l1 set them."""
+    C, l2, l1 = flags["C"], flags["l2"], flags["l1"]
+    if C is not None and l2 is not None:
+        raise UserError("--C and --l2 say the same (l2 = 1 / C): give one of them")
+    if C is not None and l1 is not None:
+        raise UserError("--C cannot be combined with --l1: --l2 is the strength of the other penalty (l2 = 1 / C)")
+    if settings["penalty"] != "l2" and (l1 is not None or l2 is not None):
+        raise UserError(f"--penalty {settings['penalty']} goes with --C; --l1 and --l2 go without --penalty")
+    _check_number("--C", C)
+    _check_number("--l1", l1, zero=True)
+    _check_number("--l2", l2, zero=bool(l1))
+    if l1:
+        from partwise.estimators.parameters import penalty_parameters
+
+        return penalty_parameters(l1, 1.0 / default_C if l2 is None else l2)
+    if l2 is not None:
+        return {"C": 1.0 / l2}
+    return {} if C is None else {"C": C}
+
+
+def _check_l1(settings: Parameters, flags: Flags) -> None:
+    """Raise UserError for --l1-ratio without its penalty, and for an l1 term that the loss cannot have.
+
+    Errors of the estimators would name their parameters instead of flags.
+    """
+    from partwise.problem.losses import LOSSES, get_loss
+
+    penalty = settings["penalty"]
+    if penalty != "elasticnet" and was_given("l1_ratio"):
+        raise UserError("--l1-ratio goes with --penalty elasticnet")
+    given = [flag_name(name) for name in ("l1", "l1_min") if flags.get(name)]
+    term = f"--penalty {penalty}" if penalty != "l2" else next(iter(given), None)
+    loss = get_loss(settings["loss"])
+    if term is not None and not loss.takes_l1:
+        fitting = ", ".join(name for name, each in LOSSES.items() if each.takes_l1)
+        raise UserError(f"{term} is not available with --loss {loss.name}; losses that fit: {fitting}")
+
+
+def _check_number(name: str, value: float | None, zero: bool = False) -> None:
+    if value is not None and not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise UserError(f"{name} must be a number {'of at least 0' if zero else 'above 0'}, got {value:g}")

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
 
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
-from partwise.cli.output import check_outputs, json_flag, print_json
-from partwise.cli.summary import certificate_lines, features_text, loss_fields, loss_text, result_fields, size_text
+from partwise.cli.flags import FILE, json_flag
+from partwise.cli.output import check_outputs, print_json
+from partwise.cli.summary import (
+    Fields,
+    aligned,
+    certificate_lines,
+    features_text,
+    loss_fields,
+    loss_text,
+    result_fields,
+    size_text,
+)
 from partwise.cli.tasks import task_of
 from partwise.conllu import ConlluPipeline
 
 
 @click.command("inspect")
-@click.argument("model", type=File())
-@click.option("--top", type=click.IntRange(0), default=5, show_default=True, help="How many features of each label.")
+@click.argument("model", type=FILE)
+@click.option("--top", type=click.IntRange(0), default=5, show_default=True, help="Show N features of each label.")
 @click.option(
     "--dump",
-    type=File(),
+    type=FILE,
     metavar="FILE",
     help="Write all weights instead (-: to standard output), one per line: kind, names, weight, separated by tabs.",
 )
@@ -53,7 +61,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         with atomic_write(dump, "w") as out:
             out.writelines("\t".join(map(escape, row)) + "\n" for row in task.weights(fitted))
         return
-    fields: dict[str, Any] = {
+    fields: Fields = {
         "task": task.name,
         "model": model,
         "estimator": type(fitted).__name__,
@@ -81,7 +89,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
     ]
-    click.echo("\n".join(f"{head:10}{text}" for head, text in lines))
+    click.echo(aligned(lines))
     for heading, rows in strongest.items():
         click.echo(f"\n{heading}")
         for name, weight in rows:
@@ -89,7 +97,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
 
 
 def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
-    """What each of several models reads and fills."""
+    """Show what each of several models reads and fills."""
     rows = [
         {
             "name": step.name,
@@ -106,7 +114,7 @@ def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
     click.echo(f"{'model':10}{path}{size_text(path)}, {len(rows)} models, one after another")
     for row in rows:
         click.echo(f"\n{row['name']}: a {row['estimator']}, {', '.join(row['reads'])} -> {', '.join(row['fills'])}")
-        click.echo("\n".join(f"{head:10}{text}" for head, text in certificate_lines(row)))
+        click.echo(aligned(certificate_lines(row)))
 
 
 def _show_partition(folder: str, as_json: bool) -> None:
@@ -135,5 +143,5 @@ def _show_partition(folder: str, as_json: bool) -> None:
 
 
 def escape(text: str) -> str:
-    """A text without tabs and line ends, which part fields and lines."""
+    """Return a text without tabs and line ends, which separate fields and lines."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,4 +1,4 @@
-"""What commands write: JSON, tables, files that must be writable before hours of work go into them."""
+"""What commands write: JSON, tables, and files that are checked before hours of work go into them."""
 
 from __future__ import annotations
 
@@ -10,69 +10,34 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
 from partwise.cli.errors import UserError
 
-#: More threads than any machine has.
-MOST_THREADS = 1 << 16
 #: Characters of the widest column of a table.
 WIDEST = 100
 
-json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on standard output.")
 
-
-def _check_threads(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value == 0:
-        raise click.BadParameter("must not be 0.", ctx, param)
-    if abs(value) > MOST_THREADS:
-        raise click.BadParameter(f"must be at most {MOST_THREADS}.", ctx, param)
-    return value
-
-
-threads_flag = click.option(
-    "--threads", type=int, default=1, show_default=True, callback=_check_threads, help="Threads; -1: all processors."
-)
-
-
-def _lift(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
-    if value is not None:
-        from partwise.io import unpack_limit
-
-        ctx.with_resource(unpack_limit(value))
-
-
-unpack_flag = click.option(
-    "--max-unpacked",
-    type=click.IntRange(0),
-    metavar="BYTES",
-    expose_value=False,
-    callback=_lift,
-    help="What a gzip file may unpack to [default: 25 times its size, or 1.5 MiB].",
-)
-
-
-def print_json(value: Any) -> None:
-    """One JSON object on standard output."""
+def print_json(value: object) -> None:
+    """Write one JSON object to standard output."""
     click.echo(json_line(value), nl=False)
 
 
-def json_line(value: Any) -> str:
-    """One JSON object on one line; numbers that JSON does not know become null."""
+def json_line(value: object) -> str:
+    """Return one JSON object on one line; numbers that JSON does not know become null."""
     text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
-    # A file's name may have bytes that are no UTF-8: Python's escape of such a one is JSON's, too.
+    # A file's name may have bytes that are not UTF-8; Python's escape for such a byte is valid in JSON, too.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def rank_text(rank: int, what: str, value: float) -> str:
-    """The comment above one of several answers; `what` is "probability" or "score"."""
+    """Return the comment above one of several answers; `what` is "probability" or "score"."""
     return f"rank = {rank}, {what} = {value:.6f}"
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+def plain(value: object) -> object:
+    """Return a value as JSON has it."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -87,9 +52,10 @@ def plain(value: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
-    """Aligned columns; the first `left` of them to the left, numbers to the right.
+    """Return aligned columns: the first `left` of them to the left, the others to the right.
 
-    Cells beyond `WIDEST` stand out: lines as long as the longest label of all would take the memory of their product.
+    Columns are at most `WIDEST` wide, and longer cells stick out: if every line were as long as the longest label, many
+    labels would take too much memory.
     """
     widths = [min(max(map(len, column)), WIDEST) for column in zip(*rows, strict=True)]
     lines = []
@@ -103,13 +69,13 @@ def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str
 
 
 def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse paths that could not be written to, before any work is done.
+    """Raise UserError for paths that cannot be written to, before any work is done.
 
     Raises
     ------
     UserError
-        If a folder is missing or does not take files, a path is a folder, two outputs are the same file, one of them is
-        an input or a file in an input folder, or two inputs are standard input.
+        If a folder is missing or read-only, a path is a folder, two outputs are the same file, an output is an input or
+        a file in an input folder, or two inputs are standard input.
     """
     seen: dict[str, str] = {}
     named = list(inputs)
@@ -140,8 +106,8 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
 
 
 @contextmanager
-def nothing_left_of(path: str | None) -> Iterator[None]:
-    """Take away the history of a run that did not end."""
+def removed_on_failure(path: str | None) -> Iterator[None]:
+    """Remove a file that the block wrote if the block fails; a file that was there before is left."""
     there = path is not None and os.path.exists(path)
     try:
         yield
@@ -153,27 +119,27 @@ def nothing_left_of(path: str | None) -> Iterator[None]:
 
 
 def warn_blank(columns: Collection[str], where: str | None) -> None:
-    """Say that an input lacks what the model was trained with."""
+    """Warn that an input lacks columns that the model was trained with."""
     if columns:
         named = f"column {next(iter(columns))} is" if len(columns) == 1 else f"columns {', '.join(sorted(columns))} are"
         click.echo(f"warning: {where}: {named} blank (_), unlike in training: expect poor answers", err=True)
 
 
 def is_terminal() -> bool:
-    """Whether standard error is a terminal."""
+    """Return whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 
 def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
+    """Return the most memory that this process has used, in bytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # what Linux's getrusage says of a child counts the parent's peak, too
+    if status.exists():  # in a child process Linux's getrusage counts the parent's peak, too
         found = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         if found:
             return int(found[0].split()[1]) * 1024
     try:
         import resource
-    except ImportError:  # no such thing on Windows
+    except ImportError:  # Windows
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -1,66 +1,49 @@
-"""``partwise partition``: training data in files, for training within a limit of memory."""
+"""``partwise partition``, training data in files, and ``partwise train TASK DIR``, training on them."""
 
 from __future__ import annotations
 
-import inspect
+import importlib
 import time
 from collections.abc import Iterator
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File, estimator_options
-from partwise.cli.output import json_flag, peak_memory, print_json, threads_flag, unpack_flag
-from partwise.cli.taskgroup import TaskGroup
-from partwise.cli.tasks import TASKS, Task
+from partwise.cli.flags import FILE, Flags, estimator_options, flag, was_given
+from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
+from partwise.cli.summary import Fields, aligned, certificate_lines, features_text, model_text, trained_text
+from partwise.cli.tasks import TASKS, Task, TaskGroup
+
+if TYPE_CHECKING:
+    from partwise.out_of_core.partitions import Partitions
 
 #: Bytes of the input that are read at a time.
 BLOCK = 1 << 20
+#: Flags of `train` that need the data themselves.
+NEED_DATA = ("early_stopping", "folds", "baseline", "report", "start")
 
 
-@click.command("partition", cls=TaskGroup, make=lambda task: make_command(task))
-def command() -> None:
-    """Write training data as batches in files: partwise partition TASK DATA -o DIR; then partwise train TASK DIR.
-
-    DATA is read twice, a block at a time. What decides about features is said here and not when the model is trained.
-    """
-
-
-def make_command(task: Task) -> click.Command:
-    """The command of one task."""
-
-    def run(**flags: Any) -> None:
-        partition(task, **flags)
-
-    parameters: list[click.Parameter] = [
-        click.Argument(["data"], type=File()),
-        click.Option(["-o", "--output"], type=File(), metavar="DIR", required=True, help="The folder, which is made."),
-        click.Option(
-            ["--batch-size"],
-            default="32M",
-            show_default=True,
-            metavar="BYTES",
-            help="What a batch takes in memory, about; 8M, 1G.",
-        ),
-        click.Option(["--overwrite"], is_flag=True, help="Replace a partition that is there."),
-        # labels are counted block by block: their bound is that of the estimator
-        *(flag for flag in task.flags() if flag.name != "max_labels"),
+def partition_flags(task: Task) -> list[click.Parameter]:
+    """Return the arguments and flags of `partition`."""
+    return [
+        click.Argument(["data"], type=FILE),
+        flag("-o --output", "Write the partition to this folder, which is made.", FILE, metavar="DIR", required=True),
+        flag("--batch-size", "Make batches that take about so much memory; 8M, 1G.", default="32M", metavar="BYTES"),
+        flag("--overwrite", "Replace a partition that is there.", bool),
+        # labels are counted block by block: their limit is that of the estimator
+        *(each for each in task.flags() if each.name != "max_labels"),
         *estimator_options(task.estimator, task.partitioned),
     ]
-    summary = f"{TASKS[task.name].summary}\n\n{inspect.cleandoc(task.__doc__ or '')}"
-    made = click.Command(task.name, params=parameters, callback=run, help=summary, short_help=TASKS[task.name].summary)
-    return json_flag(threads_flag(unpack_flag(made)))
 
 
-def partition(
-    task: Task, *, data: str, output: str, batch_size: str, overwrite: bool, as_json: bool, **flags: Any
-) -> None:
-    """Two passes over the data; the first block tells what there is a choice of."""
-    from partwise.cli.summary import features_text
+def partition(task: Task, flags: Flags) -> None:
+    """Write a partition in two passes over the data; the first block decides what there is a choice of."""
     from partwise.out_of_core import partitions
 
     begin = time.perf_counter()
+    data = flags["data"]
     if data == "-":
         raise UserError("the data are read twice: standard input (-) can be read once")
 
@@ -69,17 +52,21 @@ def partition(
 
     first = next(iter(task.blocks(data, flags, BLOCK, labelled=True)))
     chosen = {name: flags[name] for name in task.partitioned}
-    # how many columns there may be is looked at when all of them were seen, by `blocks`; the first block alone would
-    # not tell whether labels are out of proportion
-    model = task.make(
-        {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]}
-    )
+    # the first block does not tell whether labels and columns are in proportion; `blocks` checks columns at the end
+    unlimited = {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}
+    model = task.make(unlimited, first, {**chosen, "n_jobs": flags["threads"]})
     remembered = {"task": task.name, **task.remember(flags, first)}
-    options: dict[str, Any] = {"batch_size": batch_size, "input_settings": remembered, "overwrite": overwrite}
-    found = partitions.write(output, model, blocks, **options)
+    found = partitions.write(
+        flags["output"],
+        model,
+        blocks,
+        batch_size=flags["batch_size"],
+        input_settings=remembered,
+        overwrite=flags["overwrite"],
+    )
     fields = {
         "task": task.name,
-        "partition": output,
+        "partition": flags["output"],
         "n_examples": found.n_examples,
         "n_tokens": found.n_rows,
         "n_batches": found.n_batches,
@@ -88,11 +75,109 @@ def partition(
         "total_seconds": time.perf_counter() - begin,
         "peak_memory": peak_memory(),
     }
-    if as_json:
+    if flags["as_json"]:
         print_json(fields)
         return
-    looks = f"; {features_text(fields)}" if "features" in fields else ""
-    click.echo(
-        f"{output}: {fields['n_examples']} {task.unit}, batches: {fields['n_batches']}, "
-        f"{fields['n_weights']} weights{looks}"
-    )
+    sizes = f"{fields['n_examples']} {task.unit}, batches: {fields['n_batches']}, {fields['n_weights']} weights"
+    click.echo(f"{flags['output']}: {'; '.join(filter(None, [sizes, features_text(fields)]))}")
+
+
+def train_on_partition(task: Task, flags: Flags) -> None:
+    """Open a partition, fit, save the model, score it on --dev."""
+    from partwise.cli.train import checked_settings, fit_quietly, model_fields, save_models, writers
+
+    begin = time.perf_counter()
+    data, output, dev = flags["data"], flags["output"], flags["dev"]
+    _refuse_flags(task, data)
+    settings = checked_settings(task, flags)
+    check_outputs(output, flags["history_file"], inputs=(data, dev))
+    with _opened(flags) as found:
+        if found.kind != TASKS[task.name].kind:
+            raise UserError(f"{data}: is a partition for another task than {task.name!r}")
+        model = found.estimator(**{name: value for name, value in settings.items() if name not in task.partitioned})
+        remembered = found.input_settings
+        held = None if dev is None else task.read(dev, {**flags, **remembered}, labelled=True)
+        fit_quietly(model, writers(flags), flags, found)
+    save_models(task, output, model, remembered, (), (), flags["dtype"])
+    fields: Fields = {
+        "task": task.name,
+        "model": output,
+        "partition": data,
+        "n_examples": found.n_examples,
+        "n_tokens": found.n_rows,
+        "n_batches": found.n_batches,
+        "n_labels": len(getattr(model, "classes_", ())),
+        **model_fields(task, model),
+    }
+    score = []
+    if held is not None:
+        evaluation = task.evaluate(model, held)
+        warn_blank(task.blank(model), dev)
+        name, value = task.main_score(evaluation)
+        score = [("score", f"{name} {value:.2%} on {dev}")]
+        fields |= {"scored_on": dev, **evaluation.scores, **evaluation.details}
+    fields |= {"total_seconds": time.perf_counter() - begin, "peak_memory": peak_memory()}
+    if flags["as_json"]:
+        print_json(fields)
+    elif not flags["quiet"]:
+        sizes = [f"{found.n_examples} {task.unit}", f"batches: {found.n_batches}"]
+        trained = ("trained", trained_text(task.name, sizes, fields))
+        lines = [trained, *certificate_lines(fields), *score, ("model", model_text(output))]
+        click.echo(aligned(lines), err=output == "-")
+
+
+@contextmanager
+def _opened(flags: Flags) -> Iterator[Partitions]:
+    """Yield the partition, in this process or (--scheduler) on a cluster, which exists until the end of the block."""
+    data, memory, scheduler = flags["data"], flags["memory"], flags["scheduler"]
+    if scheduler is None:
+        from partwise.out_of_core import partitions
+
+        yield partitions.open(data, memory)
+        return
+    try:
+        dask = importlib.import_module("dask.distributed")
+    except ImportError:
+        raise UserError("--scheduler needs Dask: pip install 'partwise[dask]'") from None
+    from partwise.out_of_core import cluster as distributed
+    from partwise.support.checks import count_jobs
+
+    with ExitStack() as cluster:
+        address: object = scheduler
+        if scheduler == "local":
+            workers = count_jobs(flags["threads"])
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 40}
+            try:
+                address = cluster.enter_context(dask.LocalCluster(n_workers=workers, **options))
+            except (RuntimeError, OSError, TimeoutError) as error:
+                raise UserError(f"--scheduler local: workers could not be started ({error})") from None
+        try:
+            client = cluster.enter_context(dask.Client(address, timeout=10))
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UserError(f"--scheduler {scheduler}: there is no Dask scheduler ({error})") from None
+        try:
+            yield distributed.open(data, client, memory)
+        except distributed.ClusterError as error:
+            raise UserError(f"--scheduler {scheduler}: {error}") from None
+
+
+def _refuse_flags(task: Task, data: str) -> None:
+    """Raise UserError for a flag that a partition has decided, or that needs the data themselves."""
+    decided = {each.name for each in task.flags()} | set(task.partitioned)
+    for parameter in click.get_current_context().command.params:
+        name = parameter.name or ""
+        if name in decided and was_given(name):
+            raise UserError(f"{parameter.opts[0]}: {data} is a partition: features are chosen when it is written")
+        if name in NEED_DATA and was_given(name):
+            raise UserError(f"{parameter.opts[0]}: not available with a partition ({data})")
+
+
+command = TaskGroup(
+    "partition",
+    parameters=partition_flags,
+    run=partition,
+    help="""Write training data as batches in files: partwise partition TASK DATA -o DIR; then partwise train TASK DIR.
+
+    DATA is read twice, a block at a time. What decides about features is said here and not when the model is trained.
+    """,
+)

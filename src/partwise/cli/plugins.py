@@ -1,4 +1,4 @@
-"""Python code of the user's own, run before a command: it registers solvers, or kinds of models."""
+"""Python code of users, run before a command: it registers solvers, kinds of models or tasks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from partwise.cli.errors import UserError
 
 
 def load(name: str) -> None:
-    """Import a file (``*.py``) or a module by its name.
-
-    Raises
-    ------
-    UserError
-        If there is none or it fails; the message names the line.
-    """
+    """Import a file (``*.py``) or a module by its name; raise UserError, with the line, if it is missing or fails."""
     path = Path(name)
     is_file = path.suffix == ".py"
     if is_file and not path.is_file():
@@ -34,7 +28,7 @@ def load(name: str) -> None:
 
 
 def _load_file(path: Path) -> ModuleType:
-    # Under a name of its own: a file may be called like a module that exists.
+    # Under another name, since a file may be called like an existing module.
     module_name = f"partwise_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
@@ -50,6 +44,6 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The last line of the file that the error came through."""
+    """Return the last line of the file in the error's traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
     return f"line {lines[-1]}: " if lines else ""

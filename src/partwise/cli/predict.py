@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
-from partwise.cli.chain import annotate_file
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_models, refuse_model
-from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
-from partwise.cli.summary import unknown_text
+from partwise.cli.flags import FILE, Parameters, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.models import Loaded, annotate_file, load_models, refuse_model, warn_unknown
+from partwise.cli.output import check_outputs, warn_blank
 from partwise.cli.tasks import NoExamples, Request
+from partwise.io.files import atomic_write
+
+if TYPE_CHECKING:
+    from partwise.cli.tasks import Estimator
 
 #: More answers per sentence would fill the memory.
 MOST = 10_000
@@ -24,48 +27,51 @@ BLOCK = 1 << 20
 
 
 @click.command("predict")
-@click.argument("models", type=File(), nargs=-1, required=True, metavar="MODEL...")
-@click.argument("data", type=File(), metavar="INPUT")
+@click.argument("models", type=FILE, nargs=-1, required=True, metavar="MODEL...")
+@click.argument("data", type=FILE, metavar="INPUT")
 @click.option(
-    "-o", "--output", default="-", type=File(), metavar="OUT", help="Where predictions go [default: standard output]."
+    "-o",
+    "--output",
+    default="-",
+    type=FILE,
+    metavar="OUT",
+    help="Write predictions here [default: standard output].",
 )
 @click.option("--marginals", is_flag=True, help="Also give probabilities (losses log and softmax-margin).")
-@click.option("--k-best", type=click.IntRange(1, MOST), metavar="K", help="The K best answers with their scores.")
-@click.option(
-    "--constraints", type=File(), metavar="FILE", help="What answers may be; docs/file_formats.md describes the file."
-)
+@click.option("--k-best", type=click.IntRange(1, MOST), metavar="K", help="Write the K best answers with their scores.")
+@click.option("--constraints", type=FILE, metavar="FILE", help="Keep to the rules in this file (docs/file_formats.md).")
 @click.option(
     "--format",
     type=click.Choice(["auto", "text", "arrow"]),
     default="auto",
     show_default=True,
-    help="text: one sentence per line, tokens separated by white space (taggers that look at words alone, "
-    "parsers of phrases); arrow: standard input and output are Arrow streams; auto: as the training data, or text if "
-    "it can be nothing else.",
+    help="Read INPUT as text: one sentence per line, tokens separated by white space (taggers that read words alone, "
+    "parsers of phrases); as arrow: standard input and output are Arrow streams; auto: as the training data, or text "
+    "if it can be nothing else.",
 )
 @click.option(
     "--column",
     "columns",
     metavar="NAME",
     multiple=True,
-    help="Tables: a column that the model reads; several in its order [default: those that fit].",
+    help="Tables: read this column; several in the model's order [default: those that fit].",
 )
-@click.option("--keep", metavar="NAME", multiple=True, help="Tables: a column of the input to write [default: all].")
+@click.option("--keep", metavar="NAME", multiple=True, help="Tables: write this input column, too [default: all].")
 @click.option(
-    "--into", default="prediction", show_default=True, metavar="NAME", help="Tables: the column of predictions."
+    "--into", default="prediction", show_default=True, metavar="NAME", help="Tables: write predictions to this column."
 )
 @click.option(
     "--nulls",
     type=click.Choice(["error", "keep"]),
     default="error",
     show_default=True,
-    help="Tables: rows without input are refused, or have no prediction either.",
+    help="Tables: refuse rows without input, or keep them without a prediction.",
 )
 @click.option(
     "--by",
     metavar="NAME",
     multiple=True,
-    help="Tables: a row is a word, and rows that have the same in this column (in all that are named) are a sentence.",
+    help="Tables: join the rows, one per word, that have the same value in this column (in all that are named).",
 )
 @length_flag
 @threads_flag
@@ -103,17 +109,11 @@ def command(
     output is such a file, too, with predictions as one more column (docs/scoring.md). The input may be a folder of them
     or a pattern in quotes ("parts/*.parquet"), the output one file for all or a folder.
     """
-    import numpy as np
-
-    from partwise.cli.tasks.constraints import counting_from_one
-    from partwise.io import atomic_write
     from partwise.tables import is_table
 
     tables = format == "arrow" or any(is_table(path) or os.path.isdir(path) for path in (data, output))
-    if tables and os.path.isdir(output):
-        check_outputs(os.path.join(output, os.path.basename(data)), inputs=(*models, data, constraints))
-    else:
-        check_outputs(output, inputs=(*models, data, constraints))
+    target = os.path.join(output, os.path.basename(data)) if tables and os.path.isdir(output) else output
+    check_outputs(target, inputs=(*models, data, constraints))
     refuse_model(data)
     loaded = load_models(models, threads, max_length)
     if not tables and (columns or keep or into != "prediction" or nulls != "error" or by):
@@ -124,58 +124,63 @@ def command(
                 "--marginals, --k-best, --constraints, --json and tables are not available for several models"
             )
         annotate_file(loaded, data, output, True if format == "text" else None, BLOCK)
-        return
-    model, fitted, task = loaded[0]
-    if tables:
+    elif tables:
         if constraints or as_json or format == "text":
             raise UserError("--constraints, --json and --format text are not available for tables")
         if format == "auto" and "-" in (data, output):
             told = "give its name, for example -o out.parquet, or say --format arrow for a stream"
             raise UserError(f"{data}: predictions for a table are a table: {told}")
-        options = {"columns": columns or None, "into": into, "nulls": nulls, "by": by or None}
-        _label_table(fitted, data, output, keep, {**options, "probabilities": marginals, "k_best": k_best})
-        return
-    words_only = task.words_only(fitted)
-    why_not = task.why_not_text(fitted, model)
-    if format == "text" and not words_only:
+        options = {"columns": columns or None, "into": into, "nulls": nulls, "by": by or None, "keep": keep or None}
+        _label_table(loaded[0].model, data, output, {**options, "probabilities": marginals, "k_best": k_best})
+    else:
+        _label_file(loaded[0], data, output, format == "text", constraints, Request(marginals, k_best, None, as_json))
+
+
+def _label_file(loaded: Loaded, data: str, output: str, text: bool, constraints: str | None, request: Request) -> None:
+    """Label a file block by block."""
+    name, model, task = loaded
+    words_only, why_not = task.words_only(model), task.why_not_text(model, name)
+    if text and not words_only:
         reason = why_not or "this model looks at more than words, or at ready-made attributes"
         raise UserError(f"--format text: {reason}")
-    text = {"text": True if format == "text" else None, "why_not_text": why_not} if words_only or why_not else {}
-    blocks = task.blocks(data, {**task.recall(fitted), **text}, BLOCK)
-    request, n = Request(marginals, k_best, None, as_json), 0
+    settings = task.recall(model)
+    if words_only or why_not:
+        settings |= {"text": text or None, "why_not_text": why_not}
+    n = 0
     unknown, blank = np.zeros(2, dtype=np.int64), set[str]()
     with atomic_write(output, "w") as out:
         try:
-            for block in blocks:
+            for block in task.blocks(data, settings, BLOCK):
                 if constraints and request.rules is None:
-                    request = replace(request, rules=task.rules(fitted, constraints))
-                with counting_from_one(constraints, task.part, block.first) if constraints else nullcontext():
-                    lines = task.predict(fitted, block, request)
+                    request = replace(request, rules=task.rules(model, constraints))
+                with _counting_from_one(constraints, task.part, block.first):
+                    lines = task.predict(model, block, request)
                 out.writelines(lines)
-                if not output.endswith(".gz"):  # whose bytes depend on it
+                if not output.endswith(".gz"):  # a flush changes the bytes of gzip
                     out.flush()
                 n = block.first + block.n_examples
-                unknown += task.unknown(fitted, block)
-                blank = task.blank(fitted) if block.first == 0 else blank & task.blank(fitted)
+                unknown += task.unknown(model, block)
+                blank = task.blank(model) if block.first == 0 else blank & task.blank(model)
         except NoExamples as empty:  # a filter gives nothing for nothing
             click.echo(f"warning: {empty}", err=True)
         else:
             if request.rules is not None:
                 request.rules.check(n)
     warn_blank(blank, data)
-    _tell_unknown(fitted, unknown)
+    warn_unknown(model, unknown)
 
 
-def _label_table(fitted: Any, data: str, output: str, keep: tuple[str, ...], options: dict[str, Any]) -> None:
+def _counting_from_one(constraints: str | None, part: str, first: int) -> AbstractContextManager[None]:
+    from partwise.cli.tasks.rules import counting_from_one
+
+    return counting_from_one(constraints, part, first) if constraints else nullcontext()
+
+
+def _label_table(model: Estimator, data: str, output: str, options: Parameters) -> None:
     from partwise.tables import predict_file
 
     try:
-        done = predict_file(fitted, data, output, keep=keep or None, **options)
+        done = predict_file(model, data, output, **options)
     except ImportError as error:
         raise UserError(str(error)) from None
-    _tell_unknown(fitted, done.unknown)
-
-
-def _tell_unknown(fitted: Any, counts: Any) -> None:
-    if counts[0]:
-        click.echo(f"{unknown_text(fitted)}: {counts[0] / counts[1]:.2%} of those in the data", err=True)
+    warn_unknown(model, done.unknown)

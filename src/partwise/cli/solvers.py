@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
-from typing import Any
 
 import click
 
-from partwise.cli.flags import Name, loss_names, solver_names
-from partwise.cli.output import json_flag, print_json, table
+from partwise.cli.flags import Name, json_flag, loss_names, solver_names
+from partwise.cli.output import print_json, table
+from partwise.cli.summary import Fields
 
 
 @click.command("solvers")
 @click.argument("name", required=False, type=Name("solver", lambda: solver_names()[1:]), metavar="[NAME]")
-@click.option("--loss", type=Name("loss", loss_names), help="Only solvers of this loss.")
+@click.option("--loss", type=Name("loss", loss_names), help="Show only solvers of this loss.")
 @json_flag
 def command(name: str | None, loss: str | None, as_json: bool) -> None:
     """Show which solver fits which loss on which structure; with a NAME that solver's options.
 
     The table comes from what the solvers ask for and what problems of each kind offer.
     """
+    from partwise.problem.losses import LOSSES
     from partwise.solvers.engine.compatibility import fitting_solvers
     from partwise.solvers.engine.registry import SOLVERS
     from partwise.specimens import SPECIMENS
 
-    losses = _losses(loss)
+    losses = {loss: LOSSES[loss]} if loss else LOSSES
     names = [name] if name else list(SOLVERS)
     fits = {
         kind: {
@@ -47,25 +48,12 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
     click.echo("`partwise solvers NAME` shows a solver's options, docs/solvers.md how to choose.")
 
 
-def _losses(loss: str | None) -> dict[str, Any]:
-    from partwise.problem.losses import LOSSES
-
-    return {loss: LOSSES[loss]} if loss else dict(LOSSES)
-
-
-def _summary(name: str) -> str:
-    from partwise.solvers.engine.registry import SOLVERS
-
-    cls = SOLVERS[name]
-    return (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0]
-
-
-def _describe(name: str) -> dict[str, Any]:
+def _describe(name: str) -> Fields:
     from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[name]
     return {
-        "summary": _summary(name),
+        "summary": (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0],
         "rates": cls.rates(),
         "convergence": cls.describe_rate(),
         "needs": sorted(cls.requires),

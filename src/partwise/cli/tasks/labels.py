@@ -1,37 +1,39 @@
-"""Scores of labels for people and for JSON: whole chunks where labels are chunk labels, single labels otherwise."""
+"""Labels of training data: which are chunks, which have weights, and how many of them a small file may have."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import table
-from partwise.cli.tasks import Data, Evaluation
-from partwise.metrics import chunk_scores
+from partwise.cli.flags import Flags, flag
+from partwise.cli.tasks import Data
+from partwise.models.labels import node_labels
 from partwise.support.arrays import Ints
 
 _CHUNK = re.compile(r"O|[BIES]-.+")
 
-#: Labels of a confusion matrix that people may want to look at.
-MAX_CONFUSION = 60
+#: Bytes that training takes for a pair of labels of taggers, for a label in each tree of a treebank, and for a weight
+#: of a classifier (some vectors of them), about.
+PAIR_BYTES, TREE_BYTES, WEIGHT_BYTES = 256, 128, 288
+#: Bytes that training may take whatever the data, and for each token; a token of CoNLL-U is a line of ten columns.
+FREE_BYTES, TOKEN_BYTES, LINE_BYTES = 64 << 20, 900, 7200
 
 
-def are_chunks(labels: Iterable[str]) -> bool:
-    """Whether these labels are those of chunks: O, B-NP, I-NP, ..."""
+def are_chunks(labels: Iterable[object]) -> bool:
+    """Return whether these labels are those of chunks: O, B-NP, I-NP, ..."""
     names = set(map(str, labels))
     return len(names - {"O"}) > 0 and all(_CHUNK.fullmatch(name) for name in names)
 
 
-def most_frequent(keys: NDArray[Any], labels: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
-    """The label that each key is seen with most, the first one seen of several: (keys, labels, how often).
+def most_frequent(keys: NDArray[np.int32], labels: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
+    """Return each key with its most frequent label (of several the first one seen): (keys, labels, how often).
 
     Keys and labels are numbers, one of each per token.
     """
@@ -42,74 +44,20 @@ def most_frequent(keys: NDArray[Any], labels: NDArray[Any]) -> tuple[Ints, Ints,
     return pairs[best] // width, pairs[best] % width, counts[best]
 
 
-def evaluate_sequences(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]], chunks: bool) -> Evaluation:
-    """Scores of label sequences."""
-    single = evaluate_labels(list(chain.from_iterable(gold)), list(chain.from_iterable(guess)))
-    if not chunks:
-        return single
-    found = chunk_scores(gold, guess)
-    rows = [
-        {
-            "label": name,
-            "precision": row.precision,
-            "recall": row.recall,
-            "f1": row.f1,
-            "gold": row.n_true,
-            "found": row.n_predicted,
-        }
-        for name, row in found.by_type.items()
-    ]
-    scores = {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": found.accuracy}
-    return Evaluation(scores, str(found), rows, single.confusion)
-
-
-def evaluate_labels(gold: Sequence[Any], guess: Sequence[Any]) -> Evaluation:
-    """Scores of single labels: accuracy, and precision, recall and F1 of each."""
-    truth, found = Counter(gold), Counter(guess)
-    right = Counter(a for a, b in zip(gold, guess, strict=True) if a == b)
-    names = sorted(set(truth) | set(found), key=lambda name: (-truth[name], str(name)))
-    rows: list[dict[str, Any]] = []
-    for name in names:
-        both = truth[name] + found[name]
-        rows.append(
-            {
-                "label": str(name),
-                "precision": right[name] / found[name] if found[name] else 0.0,
-                "recall": right[name] / truth[name] if truth[name] else 0.0,
-                "f1": 2 * right[name] / both if both else 0.0,
-                "gold": truth[name],
-                "found": found[name],
-            }
-        )
-    accuracy = sum(right.values()) / len(gold) if gold else 0.0
-    cells = [["label", "precision", "recall", "F1", "gold", "found"]]
-    cells += [
-        [
-            row["label"],
-            *(f"{row[key]:.2%}" for key in ("precision", "recall", "f1")),
-            str(row["gold"]),
-            str(row["found"]),
-        ]
-        for row in rows
-    ]
-    text = f"accuracy {accuracy:.2%} ({sum(right.values())} of {len(gold)})\n\n{table(cells)}"
-    return Evaluation({"accuracy": accuracy}, text, rows, _confusion(names, gold, guess))
-
-
-def class_weight_flag(text: str) -> click.Option:
-    """--class-weight, with this help."""
-    return click.Option(["--class-weight", "class_weights"], metavar="LABEL=WEIGHT", multiple=True, help=text)
+def class_weight_flag(help: str) -> click.Option:
+    """Return --class-weight, with this help."""
+    return flag("--class-weight class_weights", help, metavar="LABEL=WEIGHT", multiple=True)
 
 
 def class_weight_of(
-    given: Sequence[str], label_of: Callable[[str], Any] = str, what: str = "a number"
-) -> str | dict[Any, float] | None:
-    """The estimator's class_weight from flags; label_of: a label from its text; what: what is expected of them."""
+    given: Sequence[str], label_of: Callable[[str], Hashable] = str, what: str = "a number"
+) -> str | dict[Hashable, float] | None:
+    """Return the estimator's class_weight from flags; `label_of` makes a label of its text, `what` describes values."""
     if "balanced" in given:
         if len(given) > 1:
             raise UserError("--class-weight: balanced cannot be combined with other weights")
         return "balanced"
-    found: dict[Any, float] = {}
+    found: dict[Hashable, float] = {}
     for text in given:
         name, _, weight = text.rpartition("=")
         try:
@@ -122,8 +70,8 @@ def class_weight_of(
     return found or None
 
 
-def check_weighted_labels(model: Any, data: Data) -> None:
-    """UserError for a class weight of a label that all training data lack; a fold of them may lack it."""
+def check_weighted_labels(model: object, data: Data) -> None:
+    """Raise UserError for a class weight of a label that all training data lack; a fold of them may lack it."""
     weights = getattr(model, "class_weight", None)
     if not isinstance(weights, Mapping) or data.y is None:
         return
@@ -133,10 +81,41 @@ def check_weighted_labels(model: Any, data: Data) -> None:
             raise UserError(f"--class-weight: label {label}, which is not in y: the data have no such label")
 
 
-def _confusion(names: list[Any], gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
-    if not names or len(names) > MAX_CONFUSION:
-        return None
-    place = {name: k for k, name in enumerate(names)}
-    matrix = np.zeros((len(names), len(names)), dtype=np.int64)
-    np.add.at(matrix, ([place[a] for a in gold], [place[b] for b in guess]), 1)
-    return [str(name) for name in names], matrix.tolist()
+def max_labels_flag() -> click.Option:
+    """Return --max-labels, which lifts the limit on labels."""
+    text = "Accept this many labels although the data are few; tables of labels take memory."
+    return flag("--max-labels", text, click.IntRange(1), metavar="N")
+
+
+def check_pairs(settings: Flags, data: Data, order: int = 1) -> None:
+    """Raise UserError if a tagger's data have too many labels for their size."""
+    if data.y is not None:
+        n_labels, conllu = len(data.y.distinct()), getattr(data.source, "conllu", None) is not None
+        limit = FREE_BYTES + (LINE_BYTES if conllu else TOKEN_BYTES) * data.n_tokens
+        _check(settings, data, n_labels, PAIR_BYTES * n_labels ** (order + 1) <= limit)
+
+
+def check_tree_labels(settings: Flags, data: Data) -> None:
+    """Raise UserError if a treebank has too many labels: each tree has a number for each of its rules."""
+    if data.y is not None:
+        n_labels = len(set(node_labels(data.y)))
+        limit = FREE_BYTES + TOKEN_BYTES * data.n_tokens
+        _check(settings, data, n_labels, TREE_BYTES * n_labels * data.n_examples <= limit)
+
+
+def check_rare_labels(settings: Flags, data: Data) -> None:
+    """Raise UserError if most labels of a classifier's rows occur once and each would have weights of many columns."""
+    counts = Counter(data.y.tolist())
+    if 2 * sum(count == 1 for count in counts.values()) > len(counts):
+        n_columns = len(set(chain.from_iterable(data.X))) if isinstance(data.X, list) else data.X.shape[1]
+        limit = FREE_BYTES + TOKEN_BYTES * data.n_tokens
+        _check(settings, data, len(counts), WEIGHT_BYTES * len(counts) * n_columns <= limit)
+
+
+def _check(settings: Flags, data: Data, n_labels: int, in_proportion: bool) -> None:
+    most = settings.get("max_labels")
+    if n_labels > most if most else not in_proportion:
+        raise UserError(
+            f"the data have {n_labels:,} labels and {data.n_tokens:,} tokens, out of proportion: a model has tables of "
+            f"labels; --max-labels {n_labels} accepts them"
+        )

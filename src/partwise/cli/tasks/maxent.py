@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import numpy as np
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import Flags, Parameters, flag
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
-from partwise.cli.tasks.labelcounts import check_rare_labels, max_labels_flag
-from partwise.cli.tasks.labels import class_weight_flag, class_weight_of, evaluate_labels
-from partwise.io import parse_items, parse_svmlight, read_items, read_svmlight
+from partwise.cli.summary import Fields
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, Task
+from partwise.cli.tasks.labels import check_rare_labels, class_weight_flag, class_weight_of, max_labels_flag
+from partwise.cli.tasks.scores import evaluate_labels
+from partwise.cli.tasks.structured import check_request, unseen_labels
 from partwise.io.blocks import after_lines, text_blocks
-from partwise.io.svmlight import MAX_FEATURES, SPREAD, in_proportion
-from partwise.metrics import calibration
+from partwise.io.items import parse_items, read_items
+from partwise.io.svmlight import MAX_FEATURES, SPREAD, in_proportion, parse_svmlight, read_svmlight
+from partwise.metrics import Calibration, calibration
+from partwise.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.estimators import MaxentClassifier
 
 
 class MaxentTask(Task):
@@ -36,13 +43,12 @@ class MaxentTask(Task):
     formats: ClassVar[tuple[str, ...]] = ("svmlight", "items")
     label_costs: ClassVar[bool] = True
 
-    def cost_label(self, text: str) -> Any:
-        """Labels of svmlight files are numbers; others are those of items."""
+    def cost_label(self, text: str) -> Hashable:
+        """Return a number for a label of an svmlight file; other labels are those of items."""
         try:
-            value = float(text)
+            return _number(text)
         except ValueError:
             return text
-        return int(value) if value.is_integer() else value
 
     @property
     def estimator(self) -> type[Any]:
@@ -52,23 +58,21 @@ class MaxentTask(Task):
 
     def flags(self) -> list[click.Parameter]:
         return [
-            click.Option(["--format"], type=click.Choice(self.formats), default="svmlight", show_default=True),
-            click.Option(
-                ["--zero-based"],
-                is_flag=True,
-                help="Indices are counted from 0, as scikit-learn writes them, not from 1.",
-            ),
-            click.Option(
-                ["--max-columns"],
-                type=click.IntRange(1),
+            flag("--format", "Read DATA in this format.", self.formats, "svmlight"),
+            flag("--zero-based", "Count indices from 0, as scikit-learn writes them, and not from 1.", bool),
+            flag(
+                "--max-columns",
+                "Accept this many columns although few of them occur; each has weights.",
+                click.IntRange(1),
                 metavar="N",
-                help="Accept this many columns although few of them occur; each has weights.",
             ),
             max_labels_flag(),
-            class_weight_flag("Weight of the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same."),
+            class_weight_flag("Weigh the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same."),
         ]
 
-    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+    # reader
+
+    def read(self, path: str, settings: Flags, labelled: bool) -> Data:
         if settings.get("format") == "items":
             return _items(*read_items(path), path)
         X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")), max_features=None)  # `make` looks
@@ -76,73 +80,77 @@ class MaxentTask(Task):
             raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
-        if settings.get("format") == "items":
-            yield from _item_blocks(path, size)
-            return
+    def blocks(self, path: str, settings: Flags, size: int, labelled: bool = False) -> Iterator[Data]:
+        items, zero_based = settings.get("format") == "items", bool(settings.get("zero_based"))
         first, seen = 0, _Seen()
         for block in text_blocks(path, after_lines, size):
-            X, y = parse_svmlight(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
-            if X.shape[0]:
+            if items:
+                rows, labels = parse_items(block.data, path, line=block.line)
+                if not rows:
+                    continue
+                found = _items(rows, labels, path, first)
+            else:
+                X, y = parse_svmlight(block.data, path, zero_based=zero_based, line=block.line)
+                if not X.shape[0]:
+                    continue
                 if labelled:
                     seen.add(X, y)
-                yield Data(X, y if labelled else None, X.shape[0], X.shape[0], first=first)
-                first += X.shape[0]
+                found = Data(X, y if labelled else None, X.shape[0], X.shape[0], first=first)
+            yield found
+            first += found.n_examples
         if not first:
             raise NoExamples("there are no rows", path)
-        if labelled:
+        if labelled and not items:
             seen.check(settings)
 
-    def rules(self, model: Any, path: str) -> Rules:
+    def rules(self, model: MaxentClassifier, path: str) -> Rules:
         raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
 
-    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    def remember(self, settings: Flags, data: Data) -> Fields:
         if settings["format"] == "items":
             return {"format": "items"}
         return {"zero_based": 1} if settings["zero_based"] else {}
 
-    def recall(self, model: Any) -> dict[str, Any]:
-        return {"format": "items"} if _reads_items(model) else super().recall(model)
+    def recall(self, model: MaxentClassifier) -> Fields:
+        return {"format": "items"} if model.takes_items_ else super().recall(model)
 
     def align(self, data: Data, training: Data) -> Data:
-        if isinstance(data.X, list):
-            return data
-        return replace(data, X=_with_columns(data.X, training.X.shape[1]))
+        return data if isinstance(data.X, list) else replace(data, X=_with_columns(data.X, training.X.shape[1]))
 
-    # training
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        rows = np.asarray(indices)
+        X = [data.X[i] for i in indices] if isinstance(data.X, list) else data.X[rows]
+        return Data(X, data.y[rows], len(rows), len(rows))
 
-    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
-        if isinstance(data.X, list):
-            if not any(data.X):
-                raise UserError("no row of the data has an attribute")
-            check_rare_labels(settings, data)
-            weights = class_weight_of(settings["class_weights"], str)
-            return self.estimator(class_weight=weights, **training)
-        n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
-        if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
-            raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
+    # estimator
+
+    def make(self, settings: Flags, data: Data, training: Parameters) -> Any:
+        items = isinstance(data.X, list)
+        if items and not any(data.X):
+            raise UserError("no row of the data has an attribute")
+        if not items:
+            n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
+            if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
+                raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
         check_rare_labels(settings, data)
-        return self.estimator(class_weight=class_weight_of(settings["class_weights"], _number, "numbers"), **training)
+        values = (str, "a number") if items else (_number, "numbers")
+        return self.estimator(class_weight=class_weight_of(settings["class_weights"], *values), **training)
 
-    # scores
+    # scorer
 
-    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+    def evaluate(self, model: MaxentClassifier, data: Data, guess: Any = None) -> Evaluation:
         guess = model.predict(_known_columns(model, data.X)) if guess is None else guess
-        found = evaluate_labels(data.y.tolist(), guess.tolist())
+        gold = data.y.tolist()
         unknown, total = self.unknown(model, data)
-        details: dict[str, Any] = {"unknown_rate": unknown / total if total else 0.0}
-        unseen = sorted(set(data.y.tolist()) - set(model.classes_.tolist()))
-        if unseen:
-            details["unseen_labels"] = unseen
-        return replace(found, details=details)
+        details = {"unknown_rate": unknown / total if total else 0.0, **unseen_labels(gold, model.classes_.tolist())}
+        return replace(evaluate_labels(gold, guess.tolist()), details=details)
 
-    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+    def unknown(self, model: MaxentClassifier, data: Data) -> tuple[int, int]:
         if isinstance(data.X, list):
-            counts: tuple[int, int] = model.unknown_counts_
-            return counts
+            return model.unknown_counts_
         return int(np.count_nonzero(data.X.indices >= model.n_features_in_)), data.X.nnz
 
-    def calibration(self, model: Any, data: Data) -> Any:
+    def calibration(self, model: MaxentClassifier, data: Data) -> Calibration | None:
         if not hasattr(model, "predict_proba"):
             return None
         return calibration([data.y.tolist()], [model.predict_proba(_known_columns(model, data.X))], model.classes_)
@@ -154,29 +162,24 @@ class MaxentTask(Task):
         common = Counter(train.y.tolist()).most_common(1)[0][0]
         return "the most frequent label", float(np.mean(data.y == common))
 
-    def take(self, data: Data, indices: Sequence[int]) -> Data:
-        rows = np.asarray(indices)
-        X = [data.X[i] for i in indices] if isinstance(data.X, list) else data.X[rows]
-        return Data(X, data.y[rows], len(rows), len(rows))
+    # drawer
 
-    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
+    def strongest(self, model: MaxentClassifier, n: int, data: Data | None = None) -> Strongest:
         names = [str(label) for label in model.classes_.tolist()]
-        rows = dict(
-            zip(names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"], model.coef_, strict=True)
-        )
+        headings = names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"]
         found, name = {}, self._namer(model, "column ")
-        for label, weights in rows.items():
+        for label, weights in zip(headings, model.coef_, strict=True):
             there = np.flatnonzero(weights)
             best = there[np.argsort(-np.abs(weights[there]), kind="stable")[:n]]
             found[label] = [(name(k), float(weights[k])) for k in best.tolist()]
         return found
 
-    def _namer(self, model: Any, what: str) -> Callable[[int], str]:
-        """What a column is called: its name if it has one, else its number in the file after `what`."""
+    def _namer(self, model: MaxentClassifier, what: str) -> Callable[[int], str]:
+        """Return a function that names a column: by its name, or else by its number in the file after `what`."""
         names, first = model.attributes_, 0 if self.recall(model).get("zero_based") else 1
         return (lambda k: f"{what}{k + first}") if names is None else names.__getitem__
 
-    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+    def weights(self, model: MaxentClassifier) -> Iterable[tuple[str, ...]]:
         labels = model.classes_.tolist() if len(model.coef_) > 1 else model.classes_.tolist()[1:]
         kind, name = "column" if model.attributes_ is None else "attribute", self._namer(model, "")
         for label, row, intercept in zip(labels, model.coef_, model.intercept_.tolist(), strict=True):
@@ -185,21 +188,17 @@ class MaxentTask(Task):
             if model.fit_intercept:
                 yield "intercept", "", str(label), repr(intercept)
 
-    def size(self, model: Any) -> int:
+    def size(self, model: MaxentClassifier) -> int:
         return int(model.coef_.size + (model.intercept_.size if model.fit_intercept else 0))
 
-    def n_nonzero(self, model: Any) -> int:
+    def n_nonzero(self, model: MaxentClassifier) -> int:
         return int(np.count_nonzero(model.coef_) + np.count_nonzero(model.intercept_))
 
     # predictions
 
-    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+    def predict(self, model: MaxentClassifier, data: Data, request: Request) -> Iterable[str]:
         X = _known_columns(model, data.X)
-        if request.k_best and request.marginals:
-            raise UserError("--k-best cannot be combined with --marginals")
-        likely = hasattr(model, "predict_proba")
-        if request.marginals and not likely:
-            raise UserError(f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)")
+        what = check_request(model, request, "predict_proba")
         labels = model.classes_.tolist()
         if not (request.marginals or request.k_best):
             for label in model.predict(X).tolist():
@@ -207,7 +206,6 @@ class MaxentTask(Task):
             return
         from partwise.models.classes.model import MOST_SCORES
 
-        what = "probability" if likely else "score"
         some = max(1, MOST_SCORES // len(labels))
         for row in chain.from_iterable(_score_rows(model, X[k : k + some]) for k in range(0, data.n_examples, some)):
             best = np.argsort(-row, kind="stable")[: request.k_best]
@@ -230,22 +228,23 @@ def _out_of_proportion(n_columns: int, n_values: int, n_labels: int) -> UserErro
     )
 
 
+@dataclass
 class _Seen:
-    """What `make` looks at, over blocks: are there many columns of which few occur?"""
+    """Columns and labels of all blocks, for the check of proportions that `make` does for a whole file."""
 
-    def __init__(self) -> None:
-        self.columns: Any = np.empty(0, dtype=np.int64)
-        self.labels: set[Any] = set()
-        self.n_columns = self.n_values = 0
+    columns: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    labels: set[Hashable] = field(default_factory=set)
+    n_columns: int = 0
+    n_values: int = 0
 
-    def add(self, X: Any, y: Any) -> None:
-        """Look at a block."""
+    def add(self, X: Any, y: Ints | Floats) -> None:
+        """Count a block."""
         self.columns = np.union1d(self.columns, X.indices)
         self.labels.update(np.unique(y).tolist())
         self.n_columns, self.n_values = max(self.n_columns, X.shape[1]), self.n_values + X.nnz
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """UserError if so."""
+    def check(self, settings: Flags) -> None:
+        """Raise UserError for many columns of which few occur."""
         n_labels, most = len(self.labels), settings.get("max_columns")
         small = self.n_columns * max(1, n_labels // 2) <= MAX_FEATURES
         few = self.n_columns <= most if most else small or self.n_columns <= SPREAD * len(self.columns)
@@ -253,36 +252,20 @@ class _Seen:
             raise _out_of_proportion(self.n_columns, self.n_values, n_labels)
 
 
-def _score_rows(model: Any, X: Any) -> Any:
-    """Probabilities of labels, or scores where there are none, one row per example."""
+def _score_rows(model: MaxentClassifier, X: Any) -> Floats:
+    """Return probabilities of labels, or scores where there are none, one row per example."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba(X)
     scores = model.decision_function(X)
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 
-def _items(X: list[Any], y: list[Any], path: str, first: int = 0) -> Data:
-    """Rows of a file of items: its sequences do not matter."""
+def _items(X: Sequence[Sequence[object]], y: Sequence[Sequence[str]], path: str, first: int = 0) -> Data:
+    """Return the rows of a file of items; sequences make no difference."""
     rows = list(chain.from_iterable(X))
     if not rows:
         raise NoExamples("there are no rows", path)
     return Data(rows, np.array(list(chain.from_iterable(y)), dtype=object), len(rows), len(rows), first=first)
-
-
-def _item_blocks(path: str, size: int) -> Iterator[Data]:
-    first = 0
-    for block in text_blocks(path, after_lines, size):
-        X, y = parse_items(block.data, path, line=block.line)
-        if X:
-            yield _items(X, y, path, first)
-            first += sum(map(len, X))
-    if not first:
-        raise NoExamples("there are no rows", path)
-
-
-def _reads_items(model: Any) -> bool:
-    found: bool = model.takes_items_
-    return found
 
 
 def _number(text: str) -> float:
@@ -290,15 +273,13 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def _known_columns(model: Any, X: Any) -> Any:
-    """Rows with as many columns as the model has; items as they are."""
-    if isinstance(X, list):
-        return X
-    return _with_columns(X, int(model.n_features_in_))
+def _known_columns(model: MaxentClassifier, X: Any) -> Any:
+    """Return rows with as many columns as the model has; items as they are."""
+    return X if isinstance(X, list) else _with_columns(X, int(model.n_features_in_))
 
 
 def _with_columns(X: Any, n: int) -> Any:
-    """Rows with n columns: the others are left out, missing ones are empty."""
+    """Return rows with n columns: others are left out, missing ones are empty."""
     from scipy import sparse
 
     rows = sparse.csr_array(X)

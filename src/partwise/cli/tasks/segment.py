@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
+from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Request
-from partwise.cli.tasks.labelcounts import check_pairs
-from partwise.cli.tasks.labels import are_chunks, class_weight_of
-from partwise.cli.tasks.tag import TagTask, drawable, spread
-from partwise.cli.tasks.tagfeatures import choose_features
+from partwise.cli.tasks import Data, Request, Strongest
+from partwise.cli.tasks.labels import are_chunks, check_pairs, class_weight_of
+from partwise.cli.tasks.structured import choose_examples
+from partwise.cli.tasks.tag import TagTask, drawable
+from partwise.cli.tasks.tag_features import choose_features
+from partwise.cli.tasks.tagged_files import TaggedData
 from partwise.metrics import chunk_spans
+
+if TYPE_CHECKING:
+    from partwise.estimators import SegmentTagger
 
 
 class SegmentTask(TagTask):
@@ -27,13 +31,8 @@ class SegmentTask(TagTask):
 
     name: ClassVar[str] = "segment"
     parameters: ClassVar[tuple[str, ...]] = (
-        "max_length",
-        "borders",
-        "min_count",
-        "transitions",
-        "segment_cost",
-        "scheme",
-    )
+        "max_length", "borders", "min_count", "transitions", "segment_cost", "scheme",
+    )  # fmt: skip
     partitioned: ClassVar[tuple[str, ...]] = tuple(name for name in parameters if name != "scheme")
 
     @property
@@ -45,23 +44,21 @@ class SegmentTask(TagTask):
     def flags(self) -> list[click.Parameter]:
         return [
             *super().flags(),
-            click.Option(
-                ["--segment-features"],
-                type=click.Choice(["auto", "none", "text", "shape"]),
-                default="auto",
-                show_default=True,
-                help="Features of whole segments: their text and shape, one of these, or none.",
+            flag(
+                "--segment-features",
+                "Make features of whole segments: of their text and shape, of one of these, or none.",
+                ("auto", "none", "text", "shape"),
+                "auto",
             ),
-            click.Option(
-                ["--list", "lists"],
-                type=File(),
-                metavar="FILE",
+            flag(
+                "--list lists",
+                "Read a list of phrases, one per line; whether a segment is in the list is a feature.",
+                FILE,
                 multiple=True,
-                help="A list of phrases, one per line: whether a segment is in it.",
             ),
         ]
 
-    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+    def make(self, settings: Flags, data: TaggedData, training: Parameters) -> Any:
         if data.y is not None and not are_chunks(data.y.distinct()):
             wrong = next(label for label in data.y.distinct() if not are_chunks([label, "B-x"]))
             raise UserError(f"label {wrong!r} is not that of a chunk (O, B-TYPE, I-TYPE): use `partwise train tag`")
@@ -69,49 +66,46 @@ class SegmentTask(TagTask):
         chosen = settings.get("segment_features") or "auto"
         template = choose_features(settings, data).template
         features = {"auto": "auto", "none": ()}.get(chosen, (chosen,))
-        lists = list(settings.get("lists") or ()) or None
+        lists = settings.get("lists")
         if template is None and (lists or features not in ("auto", ())):
             raise UserError("items have no words: --list and --segment-features are for columns")
-        states = settings.get("states", "observed")
         return self.estimator(
             template=template,
-            features=states,
+            features=settings.get("states", "observed"),
             segment_features=features,
-            lists=_read(lists),
+            lists=_phrases(lists) if lists else None,
             class_weight=class_weight_of(settings.get("class_weights") or ()),
             **training,
         )
 
-    def unstructured(
-        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
-    ) -> tuple[str, float]:
-        """Score of the same word features by a classifier of tokens."""
+    def unstructured(self, settings: Flags, train: TaggedData, data: Data, training: Parameters) -> tuple[str, float]:
+        """Return the score of the same word features by a classifier of tokens."""
         rest = {name: value for name, value in training.items() if name not in self.parameters}
         rest |= {"min_count": training.get("min_count", 1)}
         return TagTask().unstructured(settings, train, data, rest)
 
-    def _lines(
-        self, model: Any, best: list[list[Any]], marginals: list[Any] | None, data: Data, request: Request
-    ) -> Iterable[str]:
-        if not request.as_json or marginals is not None or request.rules is not None:
-            yield from super()._lines(model, best, marginals, data, request)
+    def best_lines(
+        self, model: SegmentTagger, data: Data, best: Sequence[Any], rows: Sequence[Any], request: Request
+    ) -> Iterator[str]:
+        if not request.as_json or request.marginals or request.rules is not None:
+            yield from super().best_lines(model, data, best, rows, request)
             return
         words = data.source.first_column()
         for i, (labels, spans) in enumerate(zip(best, model.predict_spans(data.X), strict=True)):
-            rows = [
+            found = [
                 {"label": s.label, "begin": s.begin, "end": s.end, "text": " ".join(words[i][s.begin : s.end])}
                 | ({} if s.probability is None else {"probability": s.probability})
                 for s in spans
             ]
-            yield json_line({"labels": labels, "spans": rows})
+            yield json_line({"labels": labels, "spans": found})
 
-    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
+    def strongest(self, model: SegmentTagger, n: int, data: Data | None = None) -> Strongest:
         found = model.top_features(n)
         groups = {str(label): [(str(name), weight) for name, weight in rows] for label, rows in found.labels.items()}
         pairs = [(" ".join(map(str, pair)), rows[0][1]) for pair, rows in found.transitions.items()]
         return {**groups, "one type after another": pairs[:n]}
 
-    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+    def weights(self, model: SegmentTagger) -> Iterable[tuple[str, ...]]:
         for (table, attribute, label), weight in model.state_features_.items():
             if weight:
                 yield table, str(attribute), str(label), repr(weight)
@@ -121,28 +115,24 @@ class SegmentTask(TagTask):
         for names, weight in model.transition_features_.items():
             yield "transition", *map(str, names), repr(weight)
 
-    def size(self, model: Any) -> int:
+    def size(self, model: SegmentTagger) -> int:
         return len(model.state_features_) + len(model.length_features_) + len(model.transition_features_)
 
-    def examples(self, model: Any, data: Data, n: int) -> list[Any]:
+    def examples(self, model: SegmentTagger, data: Data, n: int) -> list[str]:
         from partwise.report import draw_spans
 
         some = self.take(data, drawable(data))
         spans = model.predict_spans(some.X)
         gold = [chunk_spans(labels) for labels in some.y]
-        # Half of the examples have a mistake, if there are enough; none is without any segment, if that can be.
         wrong = [i for i, own in enumerate(gold) if [(s.label, s.begin, s.end) for s in spans[i]] != own]
+        # sentences without any segment would show nothing
         right = [i for i, own in enumerate(gold) if own and i not in set(wrong)]
-        few = min(len(wrong), max(n // 2, n - len(right)))
-        chosen = sorted([*spread(wrong, few), *spread(right, n - few)])
         words = some.source.first_column()
-        return [draw_spans(words[i], spans[i], gold=gold[i]) for i in chosen]
+        return [draw_spans(words[i], spans[i], gold=gold[i]) for i in choose_examples(wrong, right, n)]
 
 
-def _read(lists: list[str] | None) -> Any:
-    """Lists by name, as a model file can hold them: phrases, and not files."""
-    if lists is None:
-        return None
+def _phrases(lists: Sequence[str]) -> dict[str, list[str]]:
+    """Return lists by name, as a model file can hold them: phrases instead of files."""
     from partwise.features.presets import read_gazetteers
 
-    return {name: list(each.phrases) for name, each in read_gazetteers(lists).items()}
+    return {name: list(each.phrases) for name, each in read_gazetteers(list(lists)).items()}

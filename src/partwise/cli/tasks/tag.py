@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from heapq import nlargest
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
-from partwise.cli.output import json_line, rank_text
-from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
-from partwise.cli.tasks.labelcounts import check_pairs, max_labels_flag
+from partwise.cli.flags import FILE, Flags, Parameters, flag
+from partwise.cli.summary import Fields
+from partwise.cli.tasks import Data, Evaluation, Request, Rules, Strongest
 from partwise.cli.tasks.labels import (
     are_chunks,
+    check_pairs,
     class_weight_flag,
     class_weight_of,
-    evaluate_sequences,
+    max_labels_flag,
     most_frequent,
 )
-from partwise.cli.tasks.morphology import evaluate_feats, evaluate_lemmas, lemma_accuracy
-from partwise.cli.tasks.tagfeatures import choose_features, described
-from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, conllu_data, read_tagged, tagged_blocks
+from partwise.cli.tasks.scores import evaluate_feats, evaluate_lemmas, evaluate_sequences, lemma_accuracy
+from partwise.cli.tasks.structured import StructuredTask, choose_examples, spread, unseen_labels
+from partwise.cli.tasks.tag_features import choose_features, feature_fields
+from partwise.cli.tasks.tagged_files import FORMATS, SEPARATORS, TaggedData, conllu_data, read_tagged, tagged_blocks
 from partwise.conllu import ConlluPipeline
 from partwise.conllu.columns import LEMMA_RULE
 from partwise.features.presets import PRESETS
-from partwise.io import CodedSequences
-from partwise.metrics import calibration, chunk_f1
+from partwise.io.coded import CodedSequences
+from partwise.io.conllu import ConlluSentence
+from partwise.metrics import Calibration, calibration, chunk_f1
+
+if TYPE_CHECKING:
+    from partwise.estimators import SequenceTagger
 
 #: What stands before the first tag in a file of weights (model="maxent").
 BEGIN = "^"
-
-
-#: So many attributes, all unknown, are those of another kind of input.
+#: So many attributes, all unknown, mean that the input is of another kind.
 MANY_UNKNOWN = 20
 
 
-class TagTask(Task):
+class TagTask(StructuredTask):
     """DATA has one token per line and a blank line after each sentence; its last column is the label.
 
     Of a CoNLL-U file --inputs names the columns that are read (form, lemma, upos, xpos, feats, deprel, misc, feats.KEY,
@@ -46,21 +50,15 @@ class TagTask(Task):
     LEMMA-rule (what to do with a form to get its lemma), FEATS.KEY or MISC.KEY.
 
     Without --template or --features the features are chosen from the data: "ner" for labels such as B-PER, with the
-    columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
+    columns of tags in the data; "chunk" for two columns or more before the label, if the second one tells most of
     the labels (B-NP by parts of speech) or the labels are of another kind; "pos" otherwise. For CoNLL-U: "morph", with
     all inputs, unless parts of speech are learnt from words alone.
     """
 
     name: ClassVar[str] = "tag"
     parameters: ClassVar[tuple[str, ...]] = (
-        "model",
-        "order",
-        "min_count",
-        "transitions",
-        "ends",
-        "history",
-        "beam_width",
-    )
+        "model", "order", "min_count", "transitions", "ends", "history", "beam_width",
+    )  # fmt: skip
     partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
     label_costs: ClassVar[bool] = True
@@ -72,91 +70,72 @@ class TagTask(Task):
         return SequenceTagger
 
     def flags(self) -> list[click.Parameter]:
+        targets = "UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY, MISC.KEY"
         return [
-            click.Option(["--format"], type=click.Choice(self.formats), default="auto", show_default=True),
-            click.Option(["--template"], type=File(), metavar="FILE", help="Features by a CRF++ template."),
-            click.Option(["--features"], type=click.Choice(PRESETS), help="Features by name."),
-            click.Option(
-                ["--states"],
-                type=click.Choice(["observed", "all"]),
-                default="observed",
-                show_default=True,
-                help="Weights for the pairs of an attribute and a label that occur, or for all.",
+            flag("--format", "Read DATA in this format; auto: as its name says.", self.formats, "auto"),
+            flag("--template", "Make features by the CRF++ template in this file.", FILE),
+            flag("--features", "Make these features.", PRESETS),
+            flag(
+                "--states",
+                "Give weights to the pairs of an attribute and a label that occur, or to all.",
+                ("observed", "all"),
+                "observed",
             ),
             class_weight_flag(
-                "A sentence weighs the mean of its labels' weights (1 if not named); balanced: by rarity."
+                "Weigh sentences by the mean of their labels' weights, 1 if not named; balanced: by rarity."
             ),
-            click.Option(
-                ["--legal"],
-                type=click.Choice(["auto", "yes", "no"]),
-                default="auto",
-                show_default=True,
-                help="Answer with chunk labels that keep to IOB2 or IOBES; auto: if the training data do.",
+            flag(
+                "--legal",
+                "Answer with chunk labels that keep to IOB2 or IOBES; auto: if the training data do.",
+                ("auto", "yes", "no"),
+                "auto",
             ),
-            click.Option(
-                ["--clusters"],
-                type=File(),
-                metavar="FILE",
-                help="ner, and templates with %cluster: Brown clusters, lines of bits, tab, word.",
-            ),
-            click.Option(
-                ["--gazetteer", "gazetteers"],
-                type=File(),
-                metavar="FILE",
+            flag("--clusters", "Read Brown clusters (bits, tab, word) for ner and templates with %cluster.", FILE),
+            flag(
+                "--gazetteer gazetteers",
+                "Read a list of names, one per line, for ner and templates with %gazetteer.",
+                FILE,
                 multiple=True,
-                help="ner, and templates with %gazetteer: a list of names, one per line.",
             ),
-            click.Option(
-                ["--columns"],
+            flag("--columns", "Read these columns, as in 1,2,4; the last is the label [default: all].", metavar="LIST"),
+            flag(
+                "--inputs",
+                "CoNLL-U: read these columns, as in form,upos,feats.Case [default: form].",
                 metavar="LIST",
-                help="The columns that are read, as in 1,2,4; the last is the label [default: all].",
             ),
-            click.Option(
-                ["--inputs"],
-                metavar="LIST",
-                help="CoNLL-U: the columns that are read, as in form,upos,feats.Case [default: form].",
-            ),
-            click.Option(
-                ["--target"],
-                metavar="NAME",
-                help="CoNLL-U: what is learnt: UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY, MISC.KEY [default: UPOS].",
-            ),
-            click.Option(
-                ["--separator"],
-                type=click.Choice(list(SEPARATORS)),
-                default="any",
-                show_default=True,
-                help="What separates columns; any: runs of tabs and spaces.",
-            ),
+            flag("--target", f"CoNLL-U: learn this column: {targets} [default: UPOS].", metavar="NAME"),
+            flag("--separator", "Split columns at this; any: runs of tabs and spaces.", list(SEPARATORS), "any"),
             max_labels_flag(),
         ]
 
-    # files
+    # reader
 
-    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+    def read(self, path: str, settings: Flags, labelled: bool) -> TaggedData:
         return read_tagged(path, settings, labelled)
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+    def blocks(self, path: str, settings: Flags, size: int, labelled: bool = False) -> Iterator[Data]:
         return tagged_blocks(path, settings, size, labelled)
 
-    def words_only(self, model: Any) -> bool:
+    def words_only(self, model: SequenceTagger) -> bool:
         template = model.template_
         return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
-    def why_not_text(self, model: Any, name: str) -> str | None:
+    def why_not_text(self, model: SequenceTagger, name: str) -> str | None:
         if self.recall(model).get("format") != "conllu":
             return None
         return ConlluPipeline([(name, model)]).why_not_text()
 
-    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+    def of_conllu(
+        self, model: SequenceTagger, given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], path: str
+    ) -> TaggedData:
         return conllu_data(given, gold, self.recall(model), path)
 
-    def rules(self, model: Any, path: str) -> Rules:
-        from partwise.cli.tasks.constraints import read_constraints
+    def rules(self, model: SequenceTagger, path: str) -> Rules:
+        from partwise.cli.tasks.rules import read_constraints
 
         return read_constraints(path, model.classes_.tolist())
 
-    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    def remember(self, settings: Flags, data: TaggedData) -> Fields:
         kept = {name: settings.get(name) for name in ("columns", "separator")}
         if data.source.table is not None:
             kept["n_columns"] = data.X.n_columns
@@ -165,10 +144,7 @@ class TagTask(Task):
         kept |= choose_features(settings, data).remembered()
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
 
-    def features_of(self, remembered: Mapping[str, Any]) -> dict[str, Any]:
-        return described(remembered)
-
-    def recall(self, model: Any) -> dict[str, Any]:
+    def recall(self, model: SequenceTagger) -> Fields:
         if hasattr(model, "input_settings_"):
             return dict(model.input_settings_)
         if model.template_ is None:
@@ -177,33 +153,34 @@ class TagTask(Task):
             return {"format": "items"}
         return {"n_columns": model.template_.n_columns}
 
-    # training
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        X = data.X.take(np.asarray(indices)) if hasattr(data.X, "take") else [data.X[i] for i in indices]
+        y = data.y.take(np.asarray(indices))
+        return TaggedData(X, y, len(indices), len(y.codes), data.source.take(indices))
 
-    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+    # estimator
+
+    def make(self, settings: Flags, data: TaggedData, training: Parameters) -> Any:
         check_pairs(settings, data, int(training.get("order", 1)))
-        template = choose_features(settings, data).template
-        legal = {"auto": "auto", "yes": True, "no": False}[settings.get("legal", "auto")]
         return self.estimator(
-            template=template,
+            template=choose_features(settings, data).template,
             features=settings.get("states", "observed"),
             class_weight=class_weight_of(settings.get("class_weights") or ()),
-            **{"legal": legal, **training},
+            **{"legal": {"yes": True, "no": False}.get(settings.get("legal", "auto"), "auto"), **training},
         )
 
-    def unstructured(
-        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
-    ) -> tuple[str, float]:
-        """Score of the same features without transitions."""
-        model = self.make(settings, train, {**training, "model": "maxent", "solver": "auto", "solver_options": None})
-        model.fit(train.X, train.y)
-        return "maxent, one tag after another", self.main_score(self._score(model, data))[1]
+    # scorer
 
-    # scores
+    def evaluate(self, model: SequenceTagger, data: Data, guess: Any = None) -> Evaluation:
+        found = self._score(model, data, guess)
+        rate = getattr(model, "unknown_rate_", None)
+        details = {**found.details, **({} if rate is None else {"unknown_rate": float(rate)})}
+        return replace(found, details=details | unseen_labels(data.y.distinct(), model.classes_.tolist()))
 
-    def _score(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+    def _score(self, model: SequenceTagger, data: Data, guess: Any = None) -> Evaluation:
         if guess is None:
             guess = model.predict(data.X)
-            self._check_known(model, data)
+            self.check_answers(model, data, guess)
         if data.source.target == "feats":
             return evaluate_feats(data.y, guess, model.classes_.tolist())
         if data.source.target == LEMMA_RULE:
@@ -211,29 +188,11 @@ class TagTask(Task):
         chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
-    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
-        found = self._score(model, data, guess)
-        rate = getattr(model, "unknown_rate_", None)
-        details: dict[str, Any] = {**found.details, **({} if rate is None else {"unknown_rate": float(rate)})}
-        unseen = sorted(set(data.y.distinct()) - set(model.classes_.tolist()))
-        if unseen:
-            details["unseen_labels"] = unseen
-        return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
-
-    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
-        counts: tuple[int, int] = model.unknown_counts_
-        return counts
-
-    def calibration(self, model: Any, data: Data) -> Any:
-        if not hasattr(model, "predict_marginals"):
-            return None
-        return calibration(data.y, model.predict_marginals(data.X, output="array"), model.classes_)
-
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         name = "f1" if "f1" in evaluation.scores else "accuracy"
         return name, evaluation.scores[name]
 
-    def metric(self, data: Data) -> Any:
+    def metric(self, data: Data) -> str | Callable[[Any, Any], float] | None:
         if data.source.target == LEMMA_RULE:
             return lambda gold, guess: lemma_accuracy(data.source.conllu, data.source.values(guess))
         return "f1" if are_chunks(data.y.distinct()) else None
@@ -253,41 +212,33 @@ class TagTask(Task):
             value = int(np.count_nonzero(data.y.numbers_in(labels.names) == guess)) / data.n_tokens
         return "each word's most frequent label", value
 
-    def take(self, data: Data, indices: Sequence[int]) -> Data:
-        X = data.X.take(np.asarray(indices)) if hasattr(data.X, "take") else [data.X[i] for i in indices]
-        y = data.y.take(np.asarray(indices))
-        return Data(X, y, len(indices), len(y.codes), data.source.take(indices))
+    def unstructured(self, settings: Flags, train: TaggedData, data: Data, training: Parameters) -> tuple[str, float]:
+        """Return the score of the same features without transitions."""
+        model = self.make(settings, train, {**training, "model": "maxent", "solver": "auto", "solver_options": None})
+        model.fit(train.X, train.y)
+        return "maxent, one tag after another", self.main_score(self._score(model, data))[1]
+
+    def calibration(self, model: SequenceTagger, data: Data) -> Calibration | None:
+        if not hasattr(model, "predict_marginals"):
+            return None
+        return calibration(data.y, model.predict_marginals(data.X, output="array"), model.classes_)
+
+    def unknown(self, model: SequenceTagger, data: Data) -> tuple[int, int]:
+        return model.unknown_counts_
 
     # predictions
 
-    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+    def constraints(self, model: SequenceTagger, data: Data, request: Request) -> Parameters:
         if data.source.conllu is not None and data.first == 0:
             ConlluPipeline([("the model", model)]).check_filled(data.source.conllu)
-        options: dict[str, Any] = {}
-        if request.rules is not None:
-            follow = request.rules.follow
-            options["allowed"] = request.rules.allowed(data.source.first_column(), data.first)
-            options["allowed_transitions"] = None if follow.all() else follow
-        if request.k_best:
-            if request.marginals:
-                raise UserError("--k-best cannot be combined with --marginals")
-            likely = hasattr(model, "predict_marginals")
-            found = model.predict_k_best(data.X, request.k_best, probabilities=likely, **options)
-            self._check_known(model, data)
-            return self._k_best_lines(found, "probability" if likely else "score", data, request)
-        best = model.predict(data.X, **options)
-        self._check_known(model, data)
-        rows = None
-        if request.marginals:
-            if not hasattr(model, "predict_marginals"):
-                raise UserError(
-                    f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)"
-                )
-            rows = model.predict_marginals(data.X, output="array", **options)
-        return self._lines(model, best, rows, data, request)
+        if request.rules is None:
+            return {}
+        follow = request.rules.follow
+        allowed = request.rules.allowed(data.source.first_column(), data.first)
+        return {"allowed": allowed, "allowed_transitions": None if follow.all() else follow}
 
-    def _check_known(self, model: Any, data: Data) -> None:
-        """UserError for items without an attribute that the model knows, such as columns read as items."""
+    def check_answers(self, model: SequenceTagger, data: Data, best: Sequence[Any]) -> None:
+        """Raise UserError for items without an attribute that the model knows, such as columns read as items."""
         if data.source.format != "items" or data.first:
             return
         unknown, n = model.unknown_counts_
@@ -298,39 +249,39 @@ class TagTask(Task):
                 "is the input in columns? Make the items of the model's training from them"
             )
 
-    def _lines(
-        self, model: Any, best: list[list[Any]], marginals: list[Any] | None, data: Data, request: Request
-    ) -> Iterable[str]:
+    def marginals(self, model: SequenceTagger, data: Data, options: Parameters) -> Sequence[Any]:
+        rows: Sequence[Any] = model.predict_marginals(data.X, output="array", **options)
+        return rows
+
+    def answer_fields(self, data: Data, i: int, answer: Sequence[Any]) -> Fields:
+        return {"labels": data.source.answer(i, answer)}
+
+    def marginal_fields(self, model: SequenceTagger, row: Any) -> object:
         names = [str(label) for label in model.classes_.tolist()]
-        for i, labels in enumerate(best):
-            rows = None if marginals is None else marginals[i].tolist()
-            if request.as_json:
-                found: dict[str, Any] = {"labels": data.source.answer(i, labels)}
-                if rows is not None:
-                    found["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
-                yield json_line(found)
-                continue
-            ends = [str(label) for label in labels]
-            if rows is not None:
-                texts = ("\t".join(f"{a}/{p:.6f}" for a, p in zip(names, row, strict=True)) for row in rows)
-                ends = [f"{label}\t{text}" for label, text in zip(ends, texts, strict=True)]
-            yield from data.source.lines(i, ends)
+        return [dict(zip(names, each, strict=True)) for each in row.tolist()]
 
-    def _k_best_lines(
-        self, found: list[list[tuple[list[Any], float]]], what: str, data: Data, request: Request
+    def answer_lines(self, model: SequenceTagger, data: Data, i: int, answer: Sequence[Any], row: Any) -> Iterable[str]:
+        ends = [str(label) for label in answer]
+        if row is not None:
+            names = [str(label) for label in model.classes_.tolist()]
+            texts = ("\t".join(f"{a}/{p:.6f}" for a, p in zip(names, each, strict=True)) for each in row.tolist())
+            ends = [f"{label}\t{text}" for label, text in zip(ends, texts, strict=True)]
+        lines: Iterable[str] = data.source.lines(i, ends)
+        return lines
+
+    def ranked_lines(
+        self, data: Data, i: int, answer: Sequence[Any], comment: str, first: bool, last: bool
     ) -> Iterable[str]:
-        for i, answers in enumerate(found):
-            if request.as_json:
-                ranked = [{"labels": data.source.answer(i, labels), what: value} for labels, value in answers]
-                yield json_line({"best": ranked})
-                continue
-            for rank, (labels, value) in enumerate(answers):
-                ends = [str(label) for label in labels]
-                first, last = rank == 0, rank == len(answers) - 1
-                yield from data.source.version(i, ends, rank_text(rank, what, value), first, last)
+        lines: Iterable[str] = data.source.version(i, [str(label) for label in answer], comment, first, last)
+        return lines
 
-    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
-        found: dict[str, list[tuple[str, float]]] = {}
+    # drawer
+
+    def features_of(self, remembered: Flags) -> Fields:
+        return feature_fields(remembered)
+
+    def strongest(self, model: SequenceTagger, n: int, data: Data | None = None) -> Strongest:
+        found: Strongest = {}
         if model.kernel is None:
             attributes, labels, weights = model.state_weights_
             names = model.attributes_
@@ -343,7 +294,7 @@ class TagTask(Task):
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
 
-    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+    def weights(self, model: SequenceTagger) -> Iterable[tuple[str, ...]]:
         if model.kernel is not None:
             raise UserError("--dump: with a kernel there are no weights of attributes")
         for (attribute, label), weight in model.state_features_.items():
@@ -353,21 +304,19 @@ class TagTask(Task):
         for (end, label), weight in model.boundary_features_.items():
             yield end, "", str(label), repr(weight)
 
-    def size(self, model: Any) -> int:
+    def size(self, model: SequenceTagger) -> int:
         states = 0 if model.kernel is not None else len(model.state_weights_[2])
         return states + len(_transitions(model)) + len(model.boundary_features_)
 
-    def examples(self, model: Any, data: Data, n: int) -> list[Any]:
+    def examples(self, model: SequenceTagger, data: Data, n: int) -> list[str]:
         from partwise.report import draw_tags
 
         some = self.take(data, drawable(data))
         guess = model.predict(some.X)
-        # Half of the examples have a mistake, if there are enough: they are more informative.
         wrong = [i for i, labels in enumerate(some.y) if guess[i] != labels]
         right = [i for i, labels in enumerate(some.y) if guess[i] == labels]
-        few = min(len(wrong), max(n // 2, n - len(right)))
-        chosen = sorted([*spread(wrong, few), *spread(right, n - few)])
-        probabilities: dict[int, Any] = {}
+        chosen = choose_examples(wrong, right, n)
+        probabilities: dict[int, list[float]] = {}
         if hasattr(model, "predict_marginals"):
             rows = model.predict_marginals(self.take(some, chosen).X, output="array")
             probabilities = {i: row.max(axis=1).tolist() for i, row in zip(chosen, rows, strict=True)}
@@ -375,18 +324,13 @@ class TagTask(Task):
         return [draw_tags(words[i], guess[i], gold=some.y[i], probabilities=probabilities.get(i)) for i in chosen]
 
 
-def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
-    """Weights of transitions by name: none where a kernel compares them."""
+def _transitions(model: SequenceTagger) -> dict[tuple[Any, ...], float]:
+    """Return the weights of transitions by name: none where a kernel compares them."""
     return getattr(model, "transition_features_", {})
 
 
-def drawable(data: Data, most: int = 500) -> list[int]:
-    """Sentences of a length that can be drawn, spread over the data."""
+def drawable(data: Data, most: int = 500) -> Sequence[int]:
+    """Return sentences of a length that can be drawn, spread over the data."""
     lengths = data.y.lengths
     fitting = np.flatnonzero((lengths >= 4) & (lengths <= 25)).tolist() or list(range(len(lengths)))
     return spread(fitting, most)
-
-
-def spread(items: list[int], n: int) -> list[int]:
-    """n of these, evenly chosen."""
-    return [items[k * len(items) // n] for k in range(n)] if n < len(items) else items

@@ -1,4 +1,4 @@
-"""Answers while a model trains: the score on development data for the progress line, those for training data."""
+"""Predictions while a model trains: the score on development data for the progress line, those for training data."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from partwise.cli.tasks import Data, Task
 from partwise.problem.result import Result
 from partwise.solvers import Progress
 
-#: What a score may take of the time spent so far.
+#: The share of the time spent so far that scores may take.
 SHARE = 0.1
-#: Seconds that they may take for a report.
+#: Seconds that scores may take for a report.
 FOR_REPORT = 2.0
 
 
 class DevScore(TrainingCallback):
-    """Scores a model on the way, after every step by which scoring takes less than a tenth of the time spent so far.
+    """Scores a model after every step by which scoring takes less than a tenth of the time spent so far.
 
-    What is shown has no influence on what is learnt, so it may depend on the clock. `seen`: (passes, score) of each.
-    `free`: seconds that scores may take in any case, so that there is a curve of a short run, too.
+    The scores have no influence on what is learnt, so they may depend on the clock. `seen` has (passes, score) of each;
+    `free` are seconds that scores may take in any case, so that short runs have a curve, too.
     """
 
     def __init__(self, task: Task, data: Data, free: float = 0.0) -> None:
@@ -36,20 +36,19 @@ class DevScore(TrainingCallback):
         self.cost = self.spent = 0.0
         self.seen: list[tuple[float, float]] = []
 
-    def __call__(self, progress: Progress) -> Any:
+    def __call__(self, progress: Progress) -> None:
         if self.cost > SHARE * progress.seconds and self.spent > self.free:
-            return None
+            return
         begin = time.perf_counter()
         model = self.session.preview(progress.weights().copy())
         progress.scores["dev"] = self.task.main_score(self.task.evaluate(model, self.data))[1]
         self.seen.append((progress.passes, progress.scores["dev"]))
         self.cost = time.perf_counter() - begin
         self.spent += self.cost
-        return None
 
 
 class TrainingAnswers(TrainingCallback):
-    """What the trained model answers for some of the training examples, which it does not read again.
+    """Keeps the trained model's predictions for some training examples, which need not be read again.
 
     `found` is None before the end, and for a model that has to read them.
     """

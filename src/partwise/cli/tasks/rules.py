@@ -1,6 +1,6 @@
-"""Files of constraints for ``partwise predict --constraints``: labels a token may have, labels that may follow others.
+"""Files of rules for ``partwise predict --constraints``: about labels, heads of words, spans.
 
-One rule per line; ``#`` begins a comment; blank lines are nothing.
+Rules about labels, one per line; ``#`` begins a comment, and blank lines are skipped:
 
     scheme iob2              labels follow each other as the scheme wants it (iob1, iob2, iobes)
     forbid B-NP I-VP         I-VP may not follow B-NP; * is any label, ^ the sentence's beginning, $ its end
@@ -19,22 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.cli.errors import UserError
-from partwise.io import FormatError, read_text
 from partwise.io.conllu import is_number
+from partwise.io.errors import FormatError
+from partwise.io.files import read_text
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences.constraints import SCHEMES, LabelRule
 from partwise.support.lazy import cached_property
 
 Bools = NDArray[np.bool_]
+#: Words of a line, each with its column in the file.
+Words = list[tuple[str, int]]
 
 BEGIN, END, ANY = "^", "$", "*"
 
 
 @contextmanager
 def counting_from_one(path: str, part: str, first: int) -> Iterator[None]:
-    """Say what constraints leave without an answer as the file of rules counts, from 1; `part` is a token or a word.
+    """Turn errors about sentences without an allowed answer into messages that count from 1, as the rules do.
 
-    `first` sentences come before those that are being labelled.
+    part: "token" or "word"; first: the number of sentences before those that are being labelled
     """
     try:
         yield
@@ -55,11 +58,11 @@ class Constraints:
     last: Bools
     words: dict[str, Bools] = field(default_factory=dict)
     tokens: dict[tuple[int, int], Bools] = field(default_factory=dict)
-    #: For each place of `tokens` the errors if there is no such sentence, no such token of it.
+    #: For each place of `tokens` the errors for a missing sentence, and for a missing token of the sentence.
     absent: dict[tuple[int, int], tuple[FormatError, FormatError]] = field(default_factory=dict, repr=False)
 
     def check(self, n_examples: int) -> None:
-        """FormatError if a rule is for a sentence beyond the end of a file of this many."""
+        """Raise FormatError if a rule is for a sentence beyond the end of a file of this many."""
         for (sentence, _), (no_sentence, _) in self.absent.items():
             if sentence >= n_examples:
                 raise no_sentence
@@ -71,17 +74,13 @@ class Constraints:
             found.setdefault(sentence, []).append((token, mask))
         return found
 
-    def allowed(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Any]:
-        """A mask (length, labels) for each sentence that has one, else None; `sentences` are first columns.
+    def allowed(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Bools | None]:
+        """Return a mask (length, labels) for each sentence about which there are rules, else None.
 
-        So many sentences of the file come `before` these.
-
-        Raises
-        ------
-        FormatError
-            If a rule is for a token that does not exist.
+        sentences: words, which are first columns; `before` sentences of the file come before these. FormatError if a
+        rule is for a token that does not exist.
         """
-        found: list[Any] = []
+        found: list[Bools | None] = []
         ends = not (self.first.all() and self.last.all())
         for number, words in enumerate(sentences, before):
             named = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
@@ -101,14 +100,8 @@ class Constraints:
         return found
 
 
-def read_constraints(path: str, labels: Sequence[Any]) -> Constraints:
-    """Read a file of rules.
-
-    Raises
-    ------
-    FormatError
-        With the place of the word that is not understood.
-    """
+def read_constraints(path: str, labels: Sequence[object]) -> Constraints:
+    """Read a file of rules about labels; raise FormatError with the place of a word that is not understood."""
     names = [str(label) for label in labels]
     n = len(names)
     rules = Constraints(names, np.ones((n, n), dtype=bool), np.ones(n, dtype=bool), np.ones(n, dtype=bool))
@@ -119,30 +112,36 @@ def read_constraints(path: str, labels: Sequence[Any]) -> Constraints:
 
 
 @dataclass(frozen=True)
-class ArcRules:
-    """Rules about heads, by sentence: (line in the file of rules, rule, word, heads); all numbers from 1."""
+class SentenceRules:
+    """Rules about single sentences, by the sentence's number from 1; each with its line in the file of rules."""
 
     path: str
-    by_sentence: dict[int, list[tuple[int, str, int, list[int]]]]
+    by_sentence: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)
+
+    def add(self, line: int, sentence: int, rule: tuple[object, ...]) -> None:
+        """Add a rule of this line."""
+        self.by_sentence.setdefault(sentence, []).append((line, rule))
 
     def check(self, n_examples: int) -> None:
-        """FormatError if a rule is for a sentence beyond the end of a file of this many."""
-        wrong = [
-            (rules[0][0], sentence) for sentence, rules in self.by_sentence.items() if not 1 <= sentence <= n_examples
-        ]
+        """Raise FormatError if a rule is for a sentence beyond the end of a file of this many."""
+        wrong = [(rules[0][0], k) for k, rules in self.by_sentence.items() if not 1 <= k <= n_examples]
         if wrong:
             line, sentence = min(wrong)
             raise FormatError(f"there is no sentence {sentence}: there are {n_examples}", self.path, line)
 
-    def allowed(self, lengths: Sequence[int], before: int = 0) -> list[Any]:
-        """For each sentence None or {word: heads that it may have}; `before`: sentences of the file before these.
+
+class ArcRules(SentenceRules):
+    """Rules (rule, word, heads) about the heads of words."""
+
+    def allowed(self, lengths: Sequence[int], before: int = 0) -> list[dict[int, list[int]] | None]:
+        """Return for each sentence None or {word: heads that it may have}; `before` sentences of the file come first.
 
         FormatError if a rule is for a word that does not exist.
         """
-        allowed: list[Any] = []
+        allowed = []
         for sentence, n in enumerate(lengths, before + 1):
             found: dict[int, list[int]] = {}
-            for line, rule, word, heads in self.by_sentence.get(sentence, ()):
+            for line, (rule, word, heads) in self.by_sentence.get(sentence, ()):
                 if not 1 <= word <= n or any(head > n for head in heads):
                     raise FormatError(f"sentence {sentence} has {n} words only", self.path, line)
                 choices = set(found.get(word, range(n + 1)))
@@ -152,11 +151,11 @@ class ArcRules:
 
 
 def read_arc_rules(path: str) -> ArcRules:
-    """Rules about heads, one per line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
+    """Read rules about heads, one per line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
 
-    Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
+    Sentences and words are counted from 1, the head 0 is the root, and ``#`` begins a comment.
     """
-    rules: dict[int, list[tuple[int, str, int, list[int]]]] = {}
+    rules = ArcRules(path)
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         rule, *rest = line.partition("#")[0].split() or [""]
         if not rule:
@@ -166,8 +165,56 @@ def read_arc_rules(path: str) -> ArcRules:
         if len(rest) < 3 or not all(map(is_number, rest)):
             raise FormatError(f"{rule} takes the numbers of a sentence, of a word and of heads", path, number)
         sentence, word, *heads = map(int, rest)
-        rules.setdefault(sentence, []).append((number, rule, word, heads))
-    return ArcRules(path, rules)
+        rules.add(number, sentence, (rule, word, heads))
+    return rules
+
+
+class SpanRules(SentenceRules):
+    """Rules (rule, label or None, first word, last word) about spans."""
+
+    def spans(self, lengths: Sequence[int], before: int = 0) -> dict[str, list[Any]]:
+        """Return `required` and `forbidden` as `ConstituencyParser` takes them; `before` sentences come first.
+
+        FormatError if a rule is for words that do not exist.
+        """
+        found: dict[str, list[Any]] = {"required": [], "forbidden": []}
+        for sentence, n in enumerate(lengths, before + 1):
+            own: dict[str, list[object]] = {"require": [], "forbid": []}
+            for line, (rule, label, begin, end) in self.by_sentence.get(sentence, ()):
+                if not 1 <= begin <= end <= n:
+                    message = f"there are no words {begin} to {end} in sentence {sentence}: it has {n}"
+                    raise FormatError(message, self.path, line)
+                own[rule].append((begin - 1, end) if label is None else (label, begin - 1, end))
+            found["required"].append(own["require"] or None)
+            found["forbidden"].append(own["forbid"] or None)
+        return found
+
+
+def read_span_rules(path: str, labels: Sequence[str]) -> SpanRules:
+    """Read rules about spans, one per line: ``require SENTENCE FIRST LAST [LABEL]`` and ``forbid ...``.
+
+    Sentences and words are counted from 1, the last word belongs to the span, and ``#`` begins a comment where a line
+    or a word begins.
+    """
+    rules = SpanRules(path)
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        words = line.split()
+        # A tag may begin with the character, too.
+        comments = (k for k, word in enumerate(words) if word.startswith("#") and not (k == 4 and word in labels))
+        rule, *rest = words[: next(comments, None)] or [""]
+        if not rule:
+            continue
+        if rule not in ("require", "forbid"):
+            raise FormatError(f"unknown rule {rule!r}: there are require and forbid", path, number)
+        if not 3 <= len(rest) <= 4 or not all(map(is_number, rest[:3])):
+            message = f"{rule} takes the numbers of a sentence, of a first and of a last word, and perhaps a label"
+            raise FormatError(message, path, number)
+        label = rest[3] if len(rest) > 3 else None
+        if label is not None and label not in labels:
+            raise FormatError(f"the model has no label {label!r}", path, number)
+        sentence, first, last = map(int, rest[:3])
+        rules.add(number, sentence, (rule, label, first, last))
+    return rules
 
 
 class _Line:
@@ -175,7 +222,7 @@ class _Line:
 
     def __init__(self, path: str, number: int, text: str) -> None:
         self.path, self.number = path, number
-        self.words: list[tuple[str, int]] = []
+        self.words: Words = []
         at = 0
         for word in text.split():
             at = text.index(word, at)
@@ -196,7 +243,7 @@ class _Line:
             raise self.error(f"{rule!r} takes {least}{' or more' if rule in ('word', 'token') else ''} words", column)
         getattr(self, f"_{rule}")(rules, rest)
 
-    def _scheme(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+    def _scheme(self, rules: Constraints, rest: Words) -> None:
         name, column = rest[0]
         if name not in SCHEMES:
             raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
@@ -205,7 +252,7 @@ class _Line:
         rules.first &= scheme.first
         rules.last &= scheme.last
 
-    def _forbid(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+    def _forbid(self, rules: Constraints, rest: Words) -> None:
         (before, _), (after, _) = rest
         if before == BEGIN:
             rules.first &= ~self._mask(rules, rest[1:], star=True)
@@ -215,12 +262,12 @@ class _Line:
             pairs = np.outer(self._mask(rules, rest[:1], star=True), self._mask(rules, rest[1:], star=True))
             rules.follow &= ~pairs
 
-    def _word(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+    def _word(self, rules: Constraints, rest: Words) -> None:
         word = rest[0][0]
         mask = self._mask(rules, rest[1:])
         rules.words[word] = rules.words[word] & mask if word in rules.words else mask
 
-    def _token(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+    def _token(self, rules: Constraints, rest: Words) -> None:
         for text, column in rest[:2]:
             if not (text.isascii() and text.isdigit() and int(text) > 0):
                 raise self.error(f"expected a number from 1, got {text!r}", column)
@@ -232,7 +279,7 @@ class _Line:
         )
         rules.tokens[place] = rules.tokens[place] & mask if place in rules.tokens else mask
 
-    def _mask(self, rules: Constraints, words: list[tuple[str, int]], star: bool = False) -> Bools:
+    def _mask(self, rules: Constraints, words: Words, star: bool = False) -> Bools:
         mask = np.zeros(len(rules.labels), dtype=bool)
         for word, column in words:
             if star and word == ANY:

@@ -1,24 +1,24 @@
 """``partwise train --from MODEL``: training that starts from a model.
 
-What the model is (features, structure, loss, penalty) is taken from it; how it is trained (solver, tolerance, limits,
-threads) from the flags. The loss and the penalty may be other ones, the features not: their weights are the start.
+Features, structure, loss and penalty are taken from the model; solver, tolerance, limits and threads from the flags.
+Flags may also change the loss and the penalty, but not the features: the model's weights of these are the start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import RENAMED
-from partwise.cli.loading import load_one
+from partwise.cli.flags import RENAMED, Flags, Parameters, flag_name, loss_settings, was_given
+from partwise.cli.models import load_one
+from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Task, task_of
 
 if TYPE_CHECKING:
+    from partwise.cli.tasks import Estimator
     from partwise.estimators.warm_start import FormerModel
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.
@@ -34,17 +34,17 @@ class Start:
     """A model to start from, with its weights as they were."""
 
     path: str
-    estimator: Any
+    estimator: Estimator
     former: FormerModel
-    labels: list[Any]
+    labels: list[object]
 
-    def reading(self, task: Task, flags: Mapping[str, Any]) -> dict[str, Any]:
-        """The flags, with what the model remembers of its own training data."""
-        kept = {name: value for name, value in task.recall(self.estimator).items() if not _given(name)}
+    def reading(self, task: Task, flags: Flags) -> Flags:
+        """Return the flags, with what the model remembers of its own training data."""
+        kept = {name: value for name, value in task.recall(self.estimator).items() if not was_given(name)}
         return {**flags, **kept}
 
-    def fields(self, task: Task, fitted: Any) -> dict[str, Any]:
-        """How much of the fitted model is new, and how much of the old one is not used any more."""
+    def fields(self, task: Task, fitted: Estimator) -> Fields:
+        """Return how much of the fitted model is new, and how much of the old one is unused."""
         from partwise.estimators.warm_start import FormerModel
 
         now = FormerModel.of(fitted)
@@ -59,9 +59,22 @@ class Start:
             "n_labels": len(labels),
         }
 
+    def widened(self, task: Task, data: Data) -> Data:
+        """Return training data with at least the model's columns, where examples are rows."""
+        n = getattr(self.estimator, "n_features_in_", None)
+        if n is None or not hasattr(data.X, "shape") or data.X.shape[1] >= n:
+            return data
+        return task.align(data, replace(data, X=_Rows((0, n))))
 
-def start_text(fields: dict[str, Any]) -> str:
-    """The same in words."""
+
+class _Rows(NamedTuple):
+    """Stands for rows of this shape."""
+
+    shape: tuple[int, int]
+
+
+def start_text(fields: Fields) -> str:
+    """Return the fields of `Start.fields` in words."""
     labels = f"{fields['n_new_labels']} of {fields['n_labels']} labels and " if fields["n_labels"] else ""
     unused = (
         f"; {fields['n_unused_features']} of its features are not in the data" if fields["n_unused_features"] else ""
@@ -69,33 +82,30 @@ def start_text(fields: dict[str, Any]) -> str:
     return f"{fields['model']}: {labels}{fields['n_new_features']} of {fields['n_features']} features are new{unused}"
 
 
-def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str, Any]) -> Start:
-    """The model, with parameters for the run to come; settings: those that the flags give alone.
+def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Start:
+    """Load the model and give it the parameters of the run to come; settings: those that the flags give.
 
-    UserError for a model of another task, for one whose weights cannot start anything, and for flags that would make
+    UserError for a model of another task, for a model whose weights cannot start a run, and for flags that would make
     other features of the data.
     """
     from partwise.estimators.warm_start import FormerModel
     from partwise.problem.losses import get_loss
 
-    for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
+    for given, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
         if value:
-            raise UserError(f"{flag} cannot be combined with --from")
+            raise UserError(f"{given} cannot be combined with --from")
     found = load_one(path, f"--from {path}")
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
     former = FormerModel.of(found)
     if not former.can_start:
-        raise UserError(f"--from {path}: a model of this kind cannot be gone on from")
+        raise UserError(f"--from {path}: a model of this kind cannot start a run")
     _refuse_features(task, path, found, former.late)
     changed = {name: settings[name] for name in TRAINED}
-    if any(map(_given, LOSS)):
-        from partwise.cli.objective import loss_settings
-
-        named = flags if _given("loss") else {**flags, "loss": get_loss(found.loss).name}
-        changed |= loss_settings(task, named)
-    if any(map(_given, PENALTY)):
+    if any(map(was_given, LOSS)):
+        changed |= loss_settings(task, flags if was_given("loss") else {**flags, "loss": get_loss(found.loss).name})
+    if any(map(was_given, PENALTY)):
         changed |= {name: settings[name] for name in ("penalty", "l1_ratio", "C") if name in settings}
     start = Start(path, found.set_params(**changed, warm_start=True), former, task.labels(found))
     found.check_parameters()
@@ -107,35 +117,13 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     return start
 
 
-def _refuse_features(task: Task, path: str, found: Any, late: tuple[str, ...]) -> None:
+def _refuse_features(task: Task, path: str, found: Estimator, late: tuple[str, ...]) -> None:
     for option in task.flags():
-        if option.name not in READING and _given(str(option.name)):
+        if option.name not in READING and was_given(str(option.name)):
             raise UserError(f"{option.opts[0]}: with --from it is as in {path}; leave it out")
     for name in task.parameters:
         value = click.get_current_context().params[name]
-        if _given(name) and name not in (*late, "memory_limit") and value != getattr(found, name):
-            flag = f"--{name.replace('_', '-')} {value}"
-            raise UserError(f"{flag}: {path} has {getattr(found, name)}; leave it out, or train without --from")
-
-
-def _given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def widened(task: Task, data: Data, start: Start) -> Data:
-    """Training data with at least the model's columns, where examples are rows."""
-    n = getattr(start.estimator, "n_features_in_", None)
-    if n is None or not hasattr(data.X, "shape") or data.X.shape[1] >= n:
-        return data
-    return task.align(data, replace(data, X=_Wide(n)))
-
-
-@dataclass(frozen=True)
-class _Wide:
-    """Stands for rows of so many columns."""
-
-    n: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return 0, self.n
+        if was_given(name) and name not in (*late, "memory_limit") and value != getattr(found, name):
+            raise UserError(
+                f"{flag_name(name)} {value}: {path} has {getattr(found, name)}; leave it out, or train without --from"
+            )

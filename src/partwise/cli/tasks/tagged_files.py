@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import Flags
 from partwise.cli.tasks import Data, NoExamples
+from partwise.cli.tasks.inputs import TextGuess, blocks_or_text, text_sentences
 from partwise.cli.tasks.labels import are_chunks
-from partwise.cli.tasks.tagtext import TextGuess, text_sentences
 from partwise.conllu import ConlluColumns
 from partwise.features.presets import FEW_TAGS
-from partwise.io import (
-    CodedSequences,
-    ConlluSentence,
-    FormatError,
-    Sentences,
-    make_sentence,
-    parse_columns,
-    parse_conllu,
-    parse_items,
-    read_columns,
-    read_conllu,
-    read_items,
-)
-from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
-from partwise.io.conllu import MISC
+from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
+from partwise.io.coded import CodedSequences, Sentences
+from partwise.io.columns import parse_columns, read_columns
+from partwise.io.conllu import MISC, ConlluSentence, make_sentence, parse_conllu, read_conllu
+from partwise.io.errors import FormatError
+from partwise.io.items import Item, parse_items, read_items
 from partwise.models.labels import FEW_LABELS
+
+if TYPE_CHECKING:
+    from partwise.cli.tasks.tag_features import Choice
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -41,14 +35,14 @@ SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 
 @dataclass(frozen=True)
 class Source:
-    """What was read, for writing it again with labels: the input's columns, or just the labels for items.
+    """Sentences as they were read, which are written again with labels: the input's columns, or only labels for items.
 
     CoNLL-U is written as it was read, with the labels in the column of their target.
     """
 
     format: str
     table: Sentences | None = None
-    items: Sequence[Any] | None = None
+    items: Sequence[Sequence[Item]] = ()
     conllu: Sequence[ConlluSentence] | None = None
     columns: ConlluColumns | None = None
 
@@ -58,41 +52,38 @@ class Source:
         return None if self.columns is None else self.columns.target.name
 
     def values(self, labels: Iterable[Sequence[str]]) -> list[list[str]]:
-        """Labels of all sentences as the output has them: lemmas for rules of lemmas."""
+        """Return labels of all sentences as the output has them: lemmas for rules of lemmas."""
         if self.columns is None or self.conllu is None:
             return [list(map(str, each)) for each in labels]
         return [self.columns.target.values(*pair) for pair in zip(self.conllu, labels, strict=True)]
 
     def answer(self, i: int, labels: Sequence[Any]) -> list[Any]:
-        """The same of one sentence, for JSON output."""
+        """Return labels of one sentence for JSON output."""
         if self.columns is None or self.conllu is None:
             return list(labels)
         return self.columns.target.values(self.conllu[i], labels)
 
     def first_column(self) -> CodedSequences:
-        """The word of each token; for items its first attribute."""
+        """Return the word of each token; for items its first attribute."""
         if self.table is not None:
             return CodedSequences.of(self.table, 0)
-        assert self.items is not None
         return CodedSequences.from_lists([[str(next(iter(item), "")) for item in each] for each in self.items])
 
     def take(self, indices: Sequence[int]) -> Source:
-        import numpy as np
-
-        if self.table is not None:
-            conllu = None if self.conllu is None else [self.conllu[i] for i in indices]
-            return Source(self.format, self.table.take(np.asarray(indices)), conllu=conllu, columns=self.columns)
-        assert self.items is not None
-        return Source(self.format, None, [self.items[i] for i in indices])
+        """Return some of the sentences."""
+        if self.table is None:
+            return replace(self, items=[self.items[i] for i in indices])
+        conllu = None if self.conllu is None else [self.conllu[i] for i in indices]
+        return replace(self, table=self.table.take(np.asarray(indices)), conllu=conllu)
 
     def version(self, i: int, ends: list[str], comment: str, first: bool, last: bool) -> Iterable[str]:
-        """The same under a comment, as one of several labellings of the sentence."""
+        """Return sentence i with labels, under a comment, as one of several labellings of the sentence."""
         if self.conllu is not None:
             return self._with_labels(i, ends).lines_under(comment, first, last)
         return [f"# {comment}\n", *self.lines(i, ends)]
 
     def lines(self, i: int, ends: list[str]) -> Iterable[str]:
-        """Sentence i, with a text after each token."""
+        """Return sentence i, with a text after each token."""
         if self.conllu is not None:
             return self._with_labels(i, ends).lines
         if self.table is None:
@@ -100,7 +91,7 @@ class Source:
         return [self.table.lines(i, ends)]
 
     def _with_labels(self, i: int, ends: Sequence[str]) -> ConlluSentence:
-        """A sentence with other labels; what follows a label (TAG/probability, ...) goes to the last column, by key."""
+        """Return a sentence with other labels; texts after a label (TAG/probability, ...) go to MISC, by key."""
         assert self.conllu is not None
         assert self.columns is not None
         parts = [end.split("\t") for end in ends]
@@ -115,13 +106,22 @@ class Source:
         )
 
 
-def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+@dataclass
+class TaggedData(Data):
+    """Sentences for taggers; `chosen`: the features that were chosen by looking at them, so that they are read once."""
+
+    y: CodedSequences
+    source: Source
+    chosen: Choice | None = None
+
+
+def read_tagged(path: str, settings: Flags, labelled: bool) -> TaggedData:
     """Read sentences for the tagger, in the format that the settings name or the file's name tells."""
     kind = _kind(path, settings)
     if kind == "items":
         found = _items(*read_items(path), labelled)
     elif kind == "conllu":
-        # a model knows how many columns it reads; what is yet to be learnt does not
+        # a model knows how many columns it reads; training does not
         sentences = read_conllu(path)
         learn = not settings.get("n_columns")
         if labelled and sentences:
@@ -135,20 +135,13 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     return found
 
 
-def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
-    """Read sentences as `read_tagged` does, in blocks of about `size` bytes.
-
-    `settings["text"]`: whether they are plain text; None: look (see `tagtext`).
-    """
+def tagged_blocks(path: str, settings: Flags, size: int, labelled: bool = False) -> Iterator[TaggedData]:
+    """Read sentences as `read_tagged` does, in blocks of about `size` bytes, or plain text (see `blocks_or_text`)."""
     kind = _kind(path, settings)
     first, n_columns = 0, 0
     guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False), path)
-    for block in text_blocks(path, guess.cut, size):
-        if guess.look(block.data):
-            if settings.get("why_not_text"):
-                raise UserError(f"{path}: is plain text: {settings['why_not_text']}")
-            if first == 0 and settings.get("text") is None:
-                click.echo(f"{path}: read as plain text, one sentence per line", err=True)
+    for block, is_text in blocks_or_text(path, guess, size, settings):
+        if is_text:
             found = _text(text_sentences(block, path), kind, settings)
         elif kind == "items":
             found = _items(*parse_items(block.data, path, line=block.line), labelled)
@@ -166,8 +159,8 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: b
         raise NoExamples("there are no sentences", path)
 
 
-def _kind(path: str, settings: Mapping[str, Any]) -> str:
-    """The file's format; the settings, which may be a model file's, are checked."""
+def _kind(path: str, settings: Flags) -> str:
+    """Return the file's format, after checks of the settings, which may be a model file's."""
     kind = settings.get("format") or "auto"
     width, separator = settings.get("n_columns"), settings.get("separator") or "any"
     if kind not in FORMATS or separator not in SEPARATORS or (width is not None and not 0 < int(width) < 10**6):
@@ -180,15 +173,15 @@ def _kind(path: str, settings: Mapping[str, Any]) -> str:
 
 
 def detect(path: str) -> str:
-    """A format by a file's name; columns unless it says otherwise."""
+    """Return a format by a file's name; columns unless the name says otherwise."""
     name = path.removesuffix(".gz").lower()
     if name.endswith((".conllu", ".conllx", ".conll-u")):
         return "conllu"
     return "items" if name.endswith((".crfsuite", ".items")) else "columns"
 
 
-def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str) -> list[int] | None:
-    """Numbers from 0 of the columns that --columns names, or None for all."""
+def chosen_columns(settings: Flags) -> list[int] | None:
+    """Return the numbers from 0 of the columns that --columns names, or None for all."""
     text = settings.get("columns")
     if not text:
         return None
@@ -201,37 +194,37 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
     return numbers
 
 
-def file_columns(settings: Mapping[str, Any], data: Data) -> list[int]:
-    """The numbers from 1 that the columns of `data.X` have in their file."""
-    if data.source.format == "conllu":
+def file_columns(settings: Flags, data: TaggedData) -> list[int]:
+    """Return the numbers from 1 that the columns of `data.X` have in their file."""
+    if data.source.columns is not None:
         return [column.number + 1 for column in data.source.columns.inputs]
-    numbers = chosen_columns(settings, None, "")
+    numbers = chosen_columns(settings)
     return [k + 1 for k in (range(data.X.n_columns) if numbers is None else numbers[:-1])]
 
 
-def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
-    """Features and labels of a table of columns."""
-    numbers = chosen_columns(settings, table.n_columns, path)
+def _table(table: Sentences, path: str, settings: Flags, labelled: bool) -> TaggedData | None:
+    """Return features and labels of a table of columns; None for an empty table."""
+    if not len(table):
+        return None
+    numbers = chosen_columns(settings)
     n_features = settings.get("n_columns")  # what a model remembers
     if numbers is None:
-        width = table.n_columns if n_features is None else int(n_features) + 1
-        numbers = list(range(width))
+        numbers = list(range(table.n_columns if n_features is None else int(n_features) + 1))
     *features, label = numbers
     if not features:
         raise FormatError("one column is not enough: expected features and, in the last one, the label", path, 1)
     if max(features) >= table.n_columns:
         raise FormatError(f"expected at least {max(features) + 1} columns, found {table.n_columns}", path, 1)
-    there = label < table.n_columns
-    if labelled and not there:
+    if labelled and label >= table.n_columns:
         raise FormatError(f"expected labels in column {label + 1}, found {table.n_columns} columns", path, 1)
     y = CodedSequences.of(table, label) if labelled else None
     if y is not None and settings.get("columns") is None and n_features is None:
         _warn_of_first_column(CodedSequences.of(table, 0), y, path)
-    return Data(table.select(features), y, len(table), int(table.n_tokens))
+    return _data(table.select(features), y, Source("columns", table))
 
 
 def _warn_of_first_column(first: CodedSequences, last: CodedSequences, path: str) -> None:
-    """Warn where the first column looks like labels, and the last one, which is learnt, does not."""
+    """Warn if the first column looks like labels, and the last one, which is learnt, does not."""
     chunks = are_chunks(first.names) and not are_chunks(last.names)
     rare = 2 * int((np.bincount(last.codes) == 1).sum()) > len(last.names) > FEW_LABELS
     if chunks or (rare and 1 < len(first.names) <= FEW_TAGS):
@@ -243,56 +236,50 @@ def _warn_of_first_column(first: CodedSequences, last: CodedSequences, path: str
         )
 
 
-def _items(X: list[Any], y: list[list[str]], labelled: bool) -> Data | None:
-    labels = CodedSequences.from_lists(y) if labelled else None
-    return Data(X, labels, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
+def _data(X: Sentences, y: CodedSequences | None, source: Source) -> TaggedData:
+    return TaggedData(X, y, len(X), int(X.n_tokens), source)  # type: ignore[arg-type]  # y is there when it is used
 
 
-def _text(words: list[list[str]], kind: str, settings: Mapping[str, Any]) -> Data | None:
-    """Words without labels, for output in the format of the training data."""
+def _items(X: list[list[Item]], y: list[list[str]], labelled: bool) -> TaggedData | None:
+    labels: Any = CodedSequences.from_lists(y) if labelled else None
+    return TaggedData(X, labels, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
+
+
+def _text(words: list[list[str]], kind: str, settings: Flags) -> TaggedData | None:
+    """Return words without labels, for output in the format of the training data."""
     if not words:
         return None
     if kind == "conllu":
         return _conllu(list(map(make_sentence, words)), settings, labelled=False)
     table = Sentences.from_lists(words)
-    return Data(table, None, len(table), int(table.n_tokens), Source(kind, table))
-
-
-def _table(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data | None:
-    """A table with what it was read from; None if it is empty."""
-    if not len(table):
-        return None
-    data = _split(table, path, settings, labelled)
-    data.source = Source("columns", table)
-    return data
+    return _data(table, None, Source(kind, table))
 
 
 def _conllu(
-    sentences: Sequence[ConlluSentence], settings: Mapping[str, Any], labelled: bool, learn: bool = False
-) -> Data | None:
-    """Sentences with the columns that are read; labels to `learn` are fewer (see `ConlluColumns.training_labels`)."""
+    sentences: Sequence[ConlluSentence], settings: Flags, labelled: bool, learn: bool = False
+) -> TaggedData | None:
+    """Return the columns that are read; learn: labels to train on (see `ConlluColumns.training_labels`)."""
     if not sentences:
         return None
     columns = conllu_columns(settings)
     table, y = columns.table(sentences), None
     if labelled:
         y = columns.training_labels(sentences) if learn else columns.labels(sentences)
-    source = Source("conllu", table, conllu=sentences, columns=columns)
-    return Data(table, y, len(table), int(table.n_tokens), source)
+    return _data(table, y, Source("conllu", table, conllu=sentences, columns=columns))
 
 
 def conllu_data(
-    given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], settings: Mapping[str, Any], path: str
-) -> Data:
-    """Columns of sentences that may have predictions in them, with the labels of other versions of them."""
+    given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], settings: Flags, path: str
+) -> TaggedData:
+    """Return columns of sentences that may have predictions in them, with the labels of `gold`."""
     columns = conllu_columns(settings)
     columns.target.check(gold, path)
-    table, y = columns.table(given), columns.labels(gold)
-    return Data(table, y, len(table), int(table.n_tokens), Source("conllu", table, conllu=gold, columns=columns))
+    table = columns.table(given)
+    return _data(table, columns.labels(gold), Source("conllu", table, conllu=gold, columns=columns))
 
 
-def conllu_columns(settings: Mapping[str, Any]) -> ConlluColumns:
-    """The columns that flags name, or a model remembers."""
+def conllu_columns(settings: Flags) -> ConlluColumns:
+    """Return the columns that flags name, or a model remembers."""
     if settings.get("columns"):
         raise UserError("--columns: those of CoNLL-U have names: use --inputs and --target")
     try:
@@ -302,6 +289,6 @@ def conllu_columns(settings: Mapping[str, Any]) -> ConlluColumns:
 
 
 def _as_pair(text: str) -> str:
-    """A tag with its probability as an entry of the last column, where | and = part entries and keys."""
+    """Return a tag with its probability as an entry of MISC, in which | and = separate entries and keys."""
     tag, _, value = text.rpartition("/")
     return f"Probability[{tag.replace('|', '%7C').replace('=', '%3D')}]={value}"

@@ -1,0 +1,364 @@
+"""``partwise demo``: every kind of model, on data that comes with the library, and a report.
+
+A run is a function that returns a `Row`; a new estimator joins with a function of its own and a line in `RUNS`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.cli.flags import FILE, Parameters, json_flag, threads_flag
+from partwise.cli.output import check_outputs, print_json, table
+from partwise.cli.summary import Fields, result_fields
+from partwise.datasets import Treebank, digit_strings, make_treebank
+from partwise.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.cli.tasks import Estimator
+    from partwise.datasets.files import Dataset
+    from partwise.estimators import RegularizationPathCV
+    from partwise.problem.result import Result
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the demo, and the data made from them."""
+
+    strings: int
+    sentences: int
+    tol: float
+    jobs: int
+    seed: int
+
+    def common(self, **more: object) -> Parameters:
+        """Return the parameters of every estimator."""
+        return {"tol": self.tol, "n_jobs": self.jobs, "random_state": self.seed, **more}
+
+    def digits(self, most: int | None = None) -> Dataset[list[Floats], list[NDArray[np.int64]]]:
+        """Return strings of handwritten digits."""
+        return digit_strings(self.strings if most is None else min(self.strings, most), self.seed)
+
+    def treebank(self) -> tuple[Treebank, Treebank]:
+        """Return training and test sentences."""
+        bank = make_treebank(self.sentences + self.sentences // 2, self.seed)
+        return bank[: self.sentences], bank[self.sentences :]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the demo's table: tokens and whole answers that are right, as fractions of 1.
+
+    examples, confusion, top: drawings, a confusion matrix and the strongest features for the report
+    kind: the section of the report
+    """
+
+    name: str
+    data: str
+    tokens: float
+    wholes: float
+    seconds: float
+    model: Estimator | RegularizationPathCV = field(repr=False)
+    examples: Sequence[Any] = field(default=(), repr=False)
+    confusion: Any = field(default=None, repr=False)
+    top: Any = field(default=None, repr=False)
+    kind: str = ""
+
+    @property
+    def result(self) -> Result:
+        best: Any = getattr(self.model, "best_estimator_", self.model)
+        found: Result = best.result_
+        return found
+
+
+def compare(predicted: Sequence[Any], gold: Sequence[Any]) -> tuple[float, float]:
+    """Return the shares of tokens and of whole answers that are right."""
+    right = [np.asarray(a) == np.asarray(b) for a, b in zip(predicted, gold, strict=True)]
+    return float(np.concatenate(right).mean()), float(np.mean([all(row) for row in right]))
+
+
+def _fit(estimator: Estimator | RegularizationPathCV, X: object, y: object) -> float:
+    """Fit an estimator; return its seconds."""
+    begin = time.perf_counter()
+    estimator.fit(X, y)
+    return time.perf_counter() - begin
+
+
+def _informative(predicted: Sequence[Any], gold: Sequence[Any]) -> list[int]:
+    """Return all sentences, those with a mistake and of a length that can be drawn first."""
+    return sorted(range(len(gold)), key=lambda i: (list(predicted[i]) == list(gold[i]), abs(len(gold[i]) - 9), i))
+
+
+# strings of handwritten digits
+
+
+def digit_by_digit(options: Options) -> Row:
+    """Train a classifier that reads each digit by itself."""
+    from partwise.estimators import MaxentClassifier
+
+    data, model = options.digits(), MaxentClassifier(**options.common(C=0.1))
+    seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
+    scores = compare([model.predict(x) for x in data.X_test], data.y_test)
+    return Row("maxent classifier", "digit strings", *scores, seconds, model)
+
+
+def best_of_path(options: Options) -> Row:
+    """Train the same classifier with C chosen by cross-validation."""
+    from partwise.estimators import MaxentClassifier, RegularizationPathCV
+
+    data = options.digits()
+    model = RegularizationPathCV(MaxentClassifier(**options.common()), Cs=[0.01, 0.1, 1.0], cv=3)
+    seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
+    scores = compare([model.predict(x) for x in data.X_test], data.y_test)
+    return Row(f"same, C = {model.C_:g} chosen", "digit strings", *scores, seconds, model)
+
+
+def _digit_chain(name: str, data: Dataset[list[Floats], list[NDArray[np.int64]]], parameters: Parameters) -> Row:
+    from partwise.estimators import SequenceTagger
+
+    model = SequenceTagger(**parameters)
+    seconds = _fit(model, data.X_train, data.y_train)
+    return Row(name, "digit strings", *compare(model.predict(data.X_test), data.y_test), seconds, model)
+
+
+def digit_crf(options: Options) -> Row:
+    """Train a conditional random field."""
+    return _digit_chain("CRF chain", options.digits(), options.common(loss="log", C=0.1))
+
+
+def digit_margin(options: Options) -> Row:
+    """Train a max-margin chain."""
+    return _digit_chain("max-margin chain", options.digits(), options.common(loss="hinge", C=0.1))
+
+
+def digit_kernel(options: Options) -> Row:
+    """Train a chain that compares pictures by a kernel."""
+    data = options.digits(most=100)
+    name = f"RBF kernel CRF, {len(data.X_train)} strings"
+    return _digit_chain(name, data, options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
+
+
+def label_graphs(options: Options) -> Row:
+    """Train a model of digits that are joined with the next two."""
+    from partwise.estimators import GraphLabeler
+
+    data, model = options.digits(), GraphLabeler(**options.common(C=0.1))
+    X, X_test = ([_graph(x) for x in part] for part in (data.X_train, data.X_test))
+    seconds = _fit(model, X, data.y_train)
+    scores = compare(model.predict(X_test), data.y_test)
+    return Row("graph CRF, two neighbours", "digit strings", *scores, seconds, model)
+
+
+def _graph(x: Floats) -> tuple[Floats, Ints, None, list[str]]:
+    """Return (pictures, edges, no features of edges, types of edges)."""
+    n = len(x)
+    edges = [(t, t + step) for step in (1, 2) for t in range(n - step)]
+    return x, np.array(edges, dtype=np.int64).reshape(-1, 2), None, [f"{b - a} apart" for a, b in edges]
+
+
+# sentences of a small grammar
+
+
+def _tagger(name: str, options: Options, **parameters: object) -> Row:
+    from partwise.cli.tasks.scores import evaluate_sequences
+    from partwise.cli.tasks.tag import TagTask
+    from partwise.estimators import SequenceTagger
+    from partwise.report import draw_tags
+
+    train, test = options.treebank()
+    model = SequenceTagger(template="pos", **options.common(**parameters))
+    seconds = _fit(model, train.words, train.tags)
+    predicted = model.predict(test.words)
+    order = _informative(predicted, test.tags)[:3]
+    return Row(
+        name,
+        "treebank, tags",
+        *compare(predicted, test.tags),
+        seconds,
+        model,
+        [draw_tags(test.words[i], predicted[i], gold=test.tags[i]) for i in order],
+        evaluate_sequences(test.tags, predicted, chunks=False).confusion,
+        TagTask().strongest(model, 8),
+    )
+
+
+def tag_maxent(options: Options) -> Row:
+    """Train a tagger of parts of speech, one after another."""
+    return _tagger("maxent tagger", options, loss="log", model="maxent")
+
+
+def tag_crf(options: Options) -> Row:
+    """Train a tagger of parts of speech by a conditional random field."""
+    return _tagger("CRF tagger", options, loss="log")
+
+
+def find_phrases(options: Options) -> Row:
+    """Train a model of phrases as segments."""
+    from partwise.estimators import SegmentTagger
+    from partwise.metrics import chunk_spans
+    from partwise.report import draw_spans
+
+    train, test = options.treebank()
+    model = SegmentTagger(template="pos", **options.common())
+    seconds = _fit(model, train.words, train.chunks)
+    predicted = model.predict(test.words)
+    order = _informative(predicted, test.chunks)[:3]
+    spans = zip(order, model.predict_spans([test.words[i] for i in order]), strict=True)
+    examples = [draw_spans(test.words[i], own, gold=chunk_spans(test.chunks[i])) for i, own in spans]
+    scores = compare(predicted, test.chunks)
+    return Row("segment tagger", "treebank, chunks", *scores, seconds, model, examples)
+
+
+def parse_dependencies(options: Options) -> Row:
+    """Train a parser of dependency trees."""
+    from partwise.estimators import DependencyParser
+    from partwise.report import draw_arcs
+
+    train, test = options.treebank()
+    words = [
+        [list(zip(*rows, strict=True)) for rows in zip(part.words, part.tags, strict=True)] for part in (train, test)
+    ]
+    trees = [list(zip(*rows, strict=True)) for rows in zip(train.heads, train.labels, strict=True)]
+    model = DependencyParser(**options.common())
+    seconds = _fit(model, words[0], trees)
+    found = [list(zip(*tree, strict=True)) for tree in model.predict(words[1])]
+    heads = [list(tree[0]) for tree in found]
+    examples = [
+        draw_arcs(test.words[i], heads[i], labels=list(found[i][1]), gold_heads=test.heads[i])
+        for i in _informative(heads, test.heads)[:3]
+    ]
+    scores = compare(heads, test.heads)
+    return Row("dependency parser", "treebank, heads", *scores, seconds, model, examples)
+
+
+def parse_constituents(options: Options) -> Row:
+    """Train a parser of constituent trees."""
+    from partwise.estimators import ConstituencyParser
+    from partwise.metrics import parseval
+    from partwise.report import draw_tree
+
+    train, test = options.treebank()
+    model = ConstituencyParser(**options.common())
+    seconds = _fit(model, train.words, train.trees)
+    found = model.predict(test.words)
+    scores, order = parseval(test.trees, found), _informative(found, test.trees)
+    short = [i for i in order if len(test.words[i]) <= 10] or order
+    examples = [draw_tree(found[i], test.trees[i]) for i in short[:2]]
+    rates = scores.f1, scores.exact
+    return Row("constituency parser", "treebank, phrases (F1)", *rates, seconds, model, examples)
+
+
+#: The runs in their order, by the kind of model, which is a section of the report.
+RUNS: list[tuple[str, Callable[[Options], Row]]] = [
+    ("Classifiers", digit_by_digit),
+    ("Classifiers", best_of_path),
+    ("Chains", digit_crf),
+    ("Chains", digit_margin),
+    ("Kernel chains", digit_kernel),
+    ("Taggers", tag_maxent),
+    ("Taggers", tag_crf),
+    ("Segments", find_phrases),
+    ("Dependency trees", parse_dependencies),
+    ("Constituent trees", parse_constituents),
+    ("Graphs", label_graphs),
+]
+
+
+@click.command("demo")
+@click.option("--strings", default=300, show_default=True, help="Train on N strings.", type=click.IntRange(min=10))
+@click.option("--sentences", default=600, show_default=True, help="Train on N sentences.", type=click.IntRange(min=10))
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed the data and the solvers.")
+@click.option("--tol", default=1e-3, show_default=True, help="Stop at a duality gap of this share of the objective.")
+@threads_flag
+@click.option(
+    "--report",
+    default="partwise-demo.html",
+    show_default=True,
+    type=FILE,
+    metavar="FILE.html",
+    help="Write the report to this file.",
+)
+@json_flag
+def command(strings: int, sentences: int, seed: int, tol: float, threads: int, report: str, as_json: bool) -> None:
+    """Train every kind of model on built-in data, show their certificates and write a report.
+
+    The strings are scikit-learn's handwritten digits, blurred with noise, in an order that a chain can learn and a
+    digit-by-digit classifier cannot; the sentences are those of a small grammar. Test data differ from training data.
+    """
+    check_outputs(report)
+    options = Options(strings, sentences, tol, threads, seed)
+    rows = run(options, None if as_json else lambda name: click.echo(f"training: {name} ...", err=True))
+    _report(report, rows, options)
+    if as_json:
+        found = [
+            {
+                "kind": row.kind,
+                "name": row.name,
+                "data": row.data,
+                "tokens_right": row.tokens,
+                "wholes_right": row.wholes,
+                **result_fields(row.result),
+            }
+            for row in rows
+        ]
+        print_json({"runs": found, "report": report})
+        return
+    click.echo(_table(rows))
+    click.echo("\nright: single digits or words, and whole strings or sentences, of the test data.")
+    click.echo("A certificate bounds how far training is from its optimum, which lies between dual and primal.")
+    click.echo(f"The report is in {report}.")
+
+
+def run(options: Options, say: Callable[[str], object] | None = None) -> list[Row]:
+    """Return the rows of all runs; `say` is told what is trained."""
+    rows = []
+    for kind, each in RUNS:
+        if say is not None:
+            say((each.__doc__ or "").removeprefix("Train ").rstrip("."))
+        rows.append(replace(each(options), kind=kind))
+    return rows
+
+
+def _table(rows: Sequence[Row]) -> str:
+    cells = [["model", "data", "right", "whole", "primal", "dual", "gap/primal", "passes", "s"]]
+    for row in rows:
+        result = row.result
+        certificate = [f"{result.primal:.2f}", f"{result.dual:.2f}", f"{result.relative_gap:.0e}"]
+        ends = [f"{result.passes:.0f}", f"{row.seconds:.2f}"]
+        cells.append([row.name, row.data, f"{row.tokens:.1%}", f"{row.wholes:.1%}", *certificate, *ends])
+    return table(cells, left=2)
+
+
+def _report(path: str, rows: Sequence[Row], options: Options) -> None:
+    """Write the report: sections by kind, and the certificate, curves and weights of one run."""
+    from partwise.report import write_report
+
+    shown = [row for row in rows if row.confusion is not None][-1]
+    sections: dict[str, tuple[Fields, list[Any]]] = {}
+    for row in rows:
+        scores, drawings = sections.setdefault(row.kind, ({}, []))
+        scores[f"{row.name}, {row.data}"] = {
+            "right": f"{row.tokens:.1%}",
+            "whole": f"{row.wholes:.1%}",
+            "primal": row.result.primal,
+            "dual": row.result.dual,
+            "relative gap": f"{row.result.relative_gap:.0e}",
+            "passes": f"{row.result.passes:.4g}",
+        }
+        drawings.extend(row.examples)
+    write_report(
+        path,
+        shown.result,
+        title="partwise demo",
+        subtitle=f"Certificate, curves, confusion and weights are those of one run: {shown.name}, {shown.data}.",
+        confusion=shown.confusion,
+        top_features=shown.top,
+        sections=[(kind, *section) for kind, section in sections.items()],
+        settings={"strings": options.strings, "sentences": options.sentences, "tol": options.tol, "seed": options.seed},
+    )
