@@ -52,7 +52,7 @@ StructureT = TypeVar("StructureT", bound=Structure)
 
 
 class Ability(Enum):
-    """What a model may be able to do; the value is the method that does it."""
+    """An optional feature of models; the value is the method that a model writes for it."""
 
     MARGINALS = "marginals"
     ENCODING = "encode"
@@ -96,7 +96,7 @@ class Training:
         return ElasticNet(self.l1, self.l2, self.free) if self.l1 else L2(self.l2, self.free)
 
     def penalty_of(self, C: float) -> Penalty:
-        """The penalty of another C, with the same shares of |w|_1 and |w|^2."""
+        """Return the penalty of another C, with the same shares of |w|_1 and |w|^2."""
         ratio = 1.0 / (C * (self.l1 + self.l2))
         return ElasticNet(ratio * self.l1, ratio * self.l2) if self.l1 else L2(1.0 / C)
 
@@ -112,7 +112,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What `Model.learn` gives in addition to what the model keeps.
+    """What `Model.learn` returns, besides what the model keeps.
 
     Parameters
     ----------
@@ -172,14 +172,14 @@ class EncodedData(ABC):
 
 
 class AsideSizes(NamedTuple):
-    """Of `Model.aside`: labels of each row, and weights."""
+    """Sizes of the problem `Model.aside`: labels of each row, and weights."""
 
     n_labels: int
     n_weights: int
 
 
 class Labellings(NamedTuple):
-    """Labellings end to end: the k-th uses slots[indptr[k]:indptr[k + 1]], each `counts` times."""
+    """Labellings, concatenated: the k-th uses slots[indptr[k]:indptr[k + 1]], each `counts` times."""
 
     indptr: Ints
     slots: Ints
@@ -187,7 +187,7 @@ class Labellings(NamedTuple):
 
     @classmethod
     def of(cls, found: Sequence[tuple[Ints, Floats]]) -> Labellings:
-        """From (slots, counts) of each."""
+        """Make labellings from (slots, counts) of each."""
         slots = [each[0] for each in found]
         indptr = pointers([len(each) for each in slots])
         if not found:
@@ -196,7 +196,7 @@ class Labellings(NamedTuple):
 
     @classmethod
     def of_slots(cls, found: Sequence[ArrayLike]) -> Labellings:
-        """From the slots of each, each of them used once."""
+        """Make labellings from the slots of each, which are used once."""
         slots = [np.asarray(each, dtype=np.int64) for each in found]
         return cls.of([(each, np.ones(len(each))) for each in slots])
 
@@ -256,7 +256,7 @@ class Reading(Generic[SourceT]):
         return np.arange(self.n_examples) if self.kept is None else self.kept
 
     def once_each(self, which: Ints) -> bool:
-        """Whether these are all examples of the batch, in their order."""
+        """Return whether these are all examples of the batch, in their order."""
         n = self.batch.n_examples
         return len(which) == n and bool((which == np.arange(n)).all())
 

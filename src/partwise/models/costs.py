@@ -1,4 +1,4 @@
-"""Costs of one's own: how bad it is to answer one label where another is right (c of docs/math.md).
+"""Costs that a user gives: how bad it is to answer one label where another is right (c of docs/math.md).
 
 Costs are finite, at least 0, and 0 where the answer is right; all of that is checked before any work, as far as it can
 be said without the labels, and the rest once they are known.
@@ -32,7 +32,7 @@ class LabelCost:
 
     @classmethod
     def of(cls, given: Any) -> LabelCost | None:
-        """None stays None; ValueError for what is wrong whatever the labels are."""
+        """Return the user's costs, checked as far as that is possible without the labels; None stays None."""
         if given is None:
             return None
         if isinstance(given, Mapping):
@@ -51,7 +51,7 @@ class LabelCost:
         return callable(self.given)
 
     def table(self, labels: Sequence[Any]) -> Floats:
-        """Costs of these labels: a row per gold label. ValueError if they are none, or for other labels."""
+        """Return the costs of these labels, a row per gold label; ValueError for invalid costs or other labels."""
         n = len(labels)
         if isinstance(self.given, np.ndarray):
             if len(self.given) != n:
@@ -78,7 +78,7 @@ class CostTable:
     values: Floats
 
     def as_mapping(self) -> dict[Any, dict[Any, float]]:
-        """By gold label and label, as `LabelCost` takes them; what costs nothing because it is right is left out."""
+        """Return the costs of wrong labels by gold label and label, as `LabelCost` takes them."""
         return {
             gold: {label: row[j] for j, label in enumerate(self.labels) if j != k}
             for k, (gold, row) in enumerate(zip(self.labels, self.values.tolist(), strict=True))
@@ -88,7 +88,7 @@ class CostTable:
 def row_costs(
     offsets: Ints, lengths: Ints, width: int, labels: Ints, table: Floats, others: Floats | None = None
 ) -> Floats:
-    """Costs of slots, where those of an example begin with a row of labels (padded to `width`) per position.
+    """Return costs of slots, where those of an example begin with a row of labels (padded to `width`) per position.
 
     offsets: of the examples' slots. labels: gold, all positions end to end. others: costs of all slots, of which those
     of rows are replaced; None: other slots cost nothing.
@@ -101,7 +101,7 @@ def row_costs(
 
 
 def head_costs(lengths: Ints, heads: Ints, cost: LabelCost) -> Floats:
-    """Costs of arcs: n words have n rows of n + 1 heads (0: the root), the one of a word by itself is no arc."""
+    """Return costs of arcs: n words have n rows of n + 1 heads (0: the root); a word as its own head costs nothing."""
     longest = int(lengths.max(initial=0))
     table = cost.table(range(longest + 1))
     found, begin = [], 0
@@ -142,7 +142,7 @@ def _as_table(given: Any) -> Floats:
 
 
 def _check(value: Any, gold: Any, label: Any, what: str = "") -> float:
-    """A cost as a number; ValueError unless it is finite, at least 0, and 0 where the answer is right."""
+    """Return a cost as a number; ValueError unless it is finite, at least 0, and 0 where the answer is right."""
     names = f"{what}{label!r} where {what}{gold!r} is right"
     try:
         number = float(value)

@@ -19,7 +19,7 @@ SPARSE_DENSITY = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The positions of all sequences end to end: sparse attributes, or a dense array of one column per attribute."""
+    """The positions of all sequences, concatenated: sparse attributes, or a dense array with a column per attribute."""
 
     lengths: Ints
     n_attributes: int
@@ -37,7 +37,7 @@ class Rows:
         return len(self.table.attributes) if isinstance(self.table, Attributes) else self.table.size
 
     def attributes(self) -> Attributes:
-        """The rows as sparse attributes: the nonzeros where they are dense."""
+        """Return the rows as sparse attributes: the nonzeros if they are dense."""
         if isinstance(self.table, Attributes):
             return self.table
         flat, width = self.table.ravel(), self.n_attributes
@@ -48,7 +48,7 @@ class Rows:
         return Attributes(row_ptr, columns, width, flat[places].astype(np.float64, copy=False))
 
     def with_ones(self) -> Rows:
-        """The same rows with one more attribute, of value 1 everywhere."""
+        """Return the same rows with one more attribute, of value 1 everywhere."""
         n_rows, size = self.n_rows, self.n_attributes + 1
         if not isinstance(self.table, Attributes):
             array = np.empty((n_rows, size), dtype=self.table.dtype)
@@ -68,14 +68,14 @@ class Rows:
         return Rows(self.lengths, size, Attributes(row_ptr, attributes, size, values))
 
     def compact(self) -> Rows:
-        """The same rows in the storage that trains faster."""
+        """Return the same rows in the storage that trains faster."""
         density = Density()
         density.add(self)
         return density.compact(self)
 
 
 class Density:
-    """How full dense rows are, over blocks of them: they are stored in one way."""
+    """The share of nonzeros of dense rows over all blocks, which decides how all of them are stored."""
 
     def __init__(self) -> None:
         self.nonzero = self.size = 0
@@ -90,7 +90,7 @@ class Density:
             self.size += rows.table.size
 
     def compact(self, rows: Rows) -> Rows:
-        """Rows of one of the blocks, in the storage that trains faster on all of them."""
+        """Return rows of one of the blocks, in the storage that trains faster on all of them."""
         dense = not self.sparse and self.nonzero > SPARSE_DENSITY * self.size
         if dense or isinstance(rows.table, Attributes):
             return rows
@@ -98,7 +98,7 @@ class Density:
 
 
 def csr_attributes(matrix: Any) -> Attributes:
-    """A canonical CSR matrix as attributes; without values when all are 1."""
+    """Return a canonical CSR matrix as attributes; without values if all are 1."""
     data = np.ascontiguousarray(matrix.data, dtype=np.float64)
     values = None if (data == 1.0).all() else data
     return Attributes(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), int(matrix.shape[1]), values)
@@ -122,12 +122,12 @@ class PairLayout:
 
     @classmethod
     def every(cls, n_attributes: int, n_columns: int, width: int) -> PairLayout:
-        """Every (attribute, column) pair."""
+        """Return the layout of every (attribute, column) pair."""
         return cls(RowLayout.dense(n_attributes, n_columns, width), all_pairs=True)
 
     @classmethod
     def some(cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: NDArray[Any]) -> PairLayout:
-        """Just these pairs."""
+        """Return the layout of these pairs alone."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 
     @classmethod
@@ -168,7 +168,7 @@ class KeyCounts:
         self._new, self._n_new = [], 0
 
     def frequent(self, min_count: int) -> tuple[NDArray[Any], Ints]:
-        """The keys that occur so often, in order, and how often they do."""
+        """Return the keys that occur so often, in order, and how often they do."""
         self._merge()
         kept = self._counts >= min_count
         return self._keys[kept], self._counts[kept]
@@ -187,19 +187,19 @@ class PairCounts(KeyCounts):
         self.add(*np.unique(keys[rows.attributes >= 0], return_counts=True))
 
     def pairs(self, min_count: int) -> tuple[Ints, Ints]:
-        """(attributes, columns) of the pairs that occur so often, in order."""
+        """Return (attributes, columns) of the pairs that occur so often, in order."""
         attributes, columns = np.divmod(self.frequent(min_count)[0], self.n_columns)
         return attributes, columns
 
 
 def layout_of(n_attributes: int, n_columns: int, width: int, ids: Ints, columns: Ints) -> PairLayout:
-    """The layout of these pairs, which are in order."""
+    """Return the layout of these pairs, which are in order."""
     indptr = pointers(np.bincount(ids, minlength=n_attributes))
     return PairLayout.some(n_attributes, n_columns, width, indptr, np.ascontiguousarray(columns))
 
 
 def expand_pairs(indptr: Ints, columns: Ints) -> tuple[Ints, Ints]:
-    """(row, column) of each entry of a CSR pattern."""
+    """Return (row, column) of each entry of a CSR pattern."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), columns
 
 
@@ -212,7 +212,7 @@ def places_in(known: NDArray[Any], keys: NDArray[Any]) -> Ints:
 
 
 def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -> Floats:
-    """Values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for pairs not in the table."""
+    """Return values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for missing pairs."""
     rows, table_columns, values = table
     if not len(rows):
         return np.zeros(len(attributes))

@@ -1,4 +1,4 @@
-"""What inspection gives back: largest weights, explanations of an answer, outcomes of pruning."""
+"""Results of inspection: the largest weights, explanations of an answer, outcomes of pruning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TopFeatures:
     transitions: dict[tuple[Hashable, ...], Named] = field(default_factory=dict)
 
     def groups(self, n_transitions: int = 12) -> dict[str, Named]:
-        """Lists of (name, weight) by title, for a report; of transitions the largest ones."""
+        """Return lists of (name, weight) by title, for a report; of transitions the largest ones."""
         found: dict[str, Named] = {str(label): list(rows) for label, rows in self.labels.items()}
         flat = [
             (" → ".join(map(str, pair)) + ("" if name is None else f"  {name}"), weight)
@@ -134,7 +134,7 @@ class Pruning:
 def explanation(
     best: Any, second: Any, scores: tuple[float, float], found: list[Contribution], position: int | None = None
 ) -> Explanation:
-    """Contributions of the same feature put together, the largest first."""
+    """Return why one answer is better, with contributions of the same feature added up, the largest first."""
     merged: dict[tuple[Hashable, ...], Contribution] = {}
     for each in found:
         key = (each.kind, each.name, each.position, each.best, each.second)
@@ -146,7 +146,7 @@ def explanation(
 
 
 def choose_kept(weights: Floats, threshold: float | None, keep: float | None) -> NDArray[np.bool_]:
-    """Which weights stay: those above the threshold, or this many (a float: this share) of the largest.
+    """Return which weights stay: those above the threshold, or this many (a float: this share) of the largest.
 
     A weight of exactly 0 is never kept.
     """
@@ -168,19 +168,19 @@ def choose_kept(weights: Floats, threshold: float | None, keep: float | None) ->
 
 
 def counts_of(weights: Floats, kept: NDArray[np.bool_]) -> tuple[int, int, float]:
-    """What pruning does: (weights before, weights after, the largest absolute value dropped)."""
+    """Return what pruning does: (weights before, weights after, the largest absolute value dropped)."""
     return len(weights), int(kept.sum()), float(np.abs(weights[~kept]).max(initial=0.0))
 
 
 def without_certificate(result: Result, weights: Floats, counts: tuple[int, int, float]) -> Result:
-    """The result of a model that was pruned: its objective is no longer known."""
+    """Return the result of a model that was pruned: its objective is no longer known."""
     note = f"pruned to {counts[1]} of {counts[0]} weights, the largest dropped {counts[2]:.3g}"
     unknown: dict[str, Any] = {"primal": math.nan, "gap": math.inf, "status": "no certificate", "dual_point": None}
     return replace(result, weights=weights, **unknown).noted(note)
 
 
 def largest(names: Callable[[int], Hashable], ids: Ints, weights: Floats, n: int) -> Named:
-    """The n weights of the largest absolute values with the names of their ids, the largest first."""
+    """Return the n weights of the largest absolute values with the names of their ids, the largest first."""
     some = np.flatnonzero(weights)
     if len(some) > n:
         some = some[np.argpartition(-np.abs(weights[some]), n - 1)[:n]]

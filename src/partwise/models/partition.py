@@ -1,10 +1,10 @@
 """Learning a model from blocks of training data, two passes over them, in the memory of a block.
 
     partitioner = model.partitioner()
-    for X, y in blocks: partitioner.look(X, y, None)         labels and names are counted
-    partitioner.settle()                                     and chosen: numbers from here on
+    for X, y in blocks: partitioner.scan(X, y, None)         labels and names are counted
+    partitioner.choose_vocabulary()                          and chosen: numbers from here on
     for X, y in blocks: partitioner.encode(X, y, None)       examples as numbers; features are counted
-    partitioner.finish()                                     and chosen: the model is what `learn` would have made it
+    partitioner.choose_features()                            and chosen: the model is what `learn` would have made it
 
 What is held grows with the model, not with the examples.
 """
@@ -27,35 +27,35 @@ class Partitioner(ABC):
     """Learns the model that made it. Blocks come in the same order in both passes."""
 
     @abstractmethod
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
-        """The first pass. A block has examples of positive weight."""
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+        """Count labels and names in a block of the first pass, which has examples of positive weight."""
 
     @abstractmethod
-    def settle(self) -> None:
-        """Labels and vocabulary are known."""
+    def choose_vocabulary(self) -> None:
+        """Choose labels and vocabulary, when the first pass is over."""
 
     @abstractmethod
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables | None:
-        """The second pass: the block's examples of positive weight, if it has any."""
+        """Return a block's examples of positive weight in the second pass, None without any; count their features."""
 
     @abstractmethod
-    def finish(self) -> None:
-        """The model's features are known; it has no weights yet."""
+    def choose_features(self) -> None:
+        """Choose the model's features, when the second pass is over; it has no weights yet."""
 
     @abstractmethod
     def n_slots(self, encoded: Any) -> int:
-        """Slots of all these examples; known once the labels are."""
+        """Return the number of slots of all these examples, when labels are chosen."""
 
 
 class ChangedData(ValueError):
-    """The second pass saw something that the first one did not."""
+    """The second pass met data that the first one did not."""
 
     def __init__(self) -> None:
         super().__init__("the data changed between the first pass and the second: give the same blocks twice")
 
 
 class KeyPairCounts:
-    """The same of pairs (key, column) where keys are any numbers of 64 bits."""
+    """How often each pair (key, column) occurs, where keys are any numbers of 64 bits."""
 
     def __init__(self) -> None:
         none = np.empty(0, dtype=np.int64)
@@ -77,12 +77,12 @@ class KeyPairCounts:
         self._found, self._new, self._n_new = _counted(keys, columns, counts), [], 0
 
     def keys(self) -> Any:
-        """All keys, in order."""
+        """Return all keys, in order."""
         self._merge()
         return np.unique(self._found[0])
 
     def pairs(self, min_count: int) -> tuple[Any, Ints]:
-        """(keys, columns) of the pairs that occur so often, in order."""
+        """Return (keys, columns) of the pairs that occur so often, in order."""
         self._merge()
         kept = self._found[2] >= min_count
         return self._found[0][kept], self._found[1][kept]
@@ -98,7 +98,7 @@ def _counted(keys: Any, columns: Ints, counts: Ints) -> tuple[Any, Ints, Ints]:
 
 
 class AttributeCounts:
-    """The attributes of blocks of sequences: names are counted, numbers are looked at for how many are not 0."""
+    """The attributes of blocks of sequences: how often each name occurs, or the share of numbers that are not 0."""
 
     def __init__(self) -> None:
         self._names = NameCounts()
@@ -106,7 +106,7 @@ class AttributeCounts:
         self._joined = False
         self._density = Density()
 
-    def look(self, reader: Reader, sequences: Any, n_jobs: int = 1) -> None:
+    def add(self, reader: Reader, sequences: Any, n_jobs: int = 1) -> None:
         """Count a block; reader: one that has read nothing yet."""
         if self._reader is not None and type(reader) is not type(self._reader):
             raise ValueError("blocks must be of one form: names, or numbers, in all of them")
@@ -121,8 +121,8 @@ class AttributeCounts:
         self._joined = self._joined or (isinstance(reader, NameReader) and reader.joined)
         self._reader = reader
 
-    def settle(self, min_count: int) -> Reader:
-        """The reader of the attributes that occur so often."""
+    def reader_of(self, min_count: int) -> Reader:
+        """Return the reader of the attributes that occur so often."""
         assert self._reader is not None
         if isinstance(self._reader, VocabularyReader):
             self._reader = self._reader.with_vocabulary(self._names.vocabulary(min_count))
@@ -133,14 +133,14 @@ class AttributeCounts:
 
     @property
     def reader(self) -> Reader | None:
-        """None if no block had any attributes."""
+        """The reader; None if no block had any attributes."""
         return self._reader
 
-    def stored(self, rows: Rows) -> Rows:
-        """Rows of a block as those of all blocks are given: sparse, if some are."""
+    def in_form(self, rows: Rows) -> Rows:
+        """Return rows of a block in the form of all blocks: sparse, if some are."""
         sparse = self._density.sparse or isinstance(self._reader, VocabularyReader)
         return Rows(rows.lengths, rows.n_attributes, rows.attributes()) if sparse else rows
 
     def compact(self, rows: Rows) -> Rows:
-        """Rows of a block in the storage that trains faster on all blocks."""
+        """Return rows of a block in the storage that trains faster on all blocks."""
         return self._density.compact(rows)

@@ -137,7 +137,7 @@ class ClassesModel(Model[ClassRows]):
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _learn_columns(self, X: Any) -> Any:
-        """The training rows as a matrix; of items, the attributes that occur often enough are its columns."""
+        """Return the training rows as a matrix; the columns of items are the attributes that occur often enough."""
         if not isinstance(X, list):
             if self.min_count > 1:
                 raise ValueError(f"min_count={self.min_count} is for rows that are dicts or lists of strings")
@@ -225,7 +225,7 @@ class ClassesModel(Model[ClassRows]):
         return row_costs(structure.slot_offsets(), ones, structure.width, structure.decode(*gold), table)
 
     def use_labels(self, classes: LabelArray) -> None:
-        """Choose among these, which are in order; ValueError if there is no choice."""
+        """Classify by these labels, which are sorted; ValueError for a single one."""
         if classes.dtype.kind == "U":
             classes = string_array(classes.tolist())  # long ones, and predictions, would take as much as the longest
         if len(classes) < 2:
@@ -233,11 +233,11 @@ class ClassesModel(Model[ClassRows]):
         self.classes = classes
 
     def use_columns(self, n: int) -> None:
-        """Weigh so many columns."""
+        """Set the number of columns that have weights."""
         self.n_attributes = n + self.fit_intercept
 
     def check_size(self) -> None:
-        """TooLarge for more weights than can be trained."""
+        """Raise TooLarge for more weights than can be trained."""
         n = len(self.classes)
         width = 1 if n == 2 else padded_width(n)
         check_weights(self.n_attributes * width, f"{self.n_attributes:,} features, {n:,} classes")
@@ -247,11 +247,11 @@ class ClassesModel(Model[ClassRows]):
         return 2.0 if len(self.classes) == 2 else 1.0
 
     def structure(self, n_rows: int) -> Multiclass:
-        """The labellings of so many rows."""
+        """Return the labellings of so many rows."""
         return Multiclass(n_rows, len(self.classes))
 
     def plain_rows(self, X: Any, n_columns: int | None = None) -> Rows:
-        """The feature matrix as rows of examples; n_columns: columns that there are, where X is sparse."""
+        """Return a feature matrix as rows of examples; n_columns: their number, if a sparse X may lack some."""
         table: Any = X
         n = int(X.shape[1])
         if sparse.issparse(X):
@@ -263,7 +263,7 @@ class ClassesModel(Model[ClassRows]):
         return Rows(np.ones(X.shape[0], dtype=np.int64), n, table)
 
     def _rows(self, X: Any) -> Rows:
-        """The feature matrix, with its column of ones, as rows of examples."""
+        """Return the feature matrix, with its column of ones, as rows of examples."""
         return self._with_ones(self.plain_rows(X).compact())
 
     def _with_ones(self, rows: Rows) -> Rows:
@@ -301,7 +301,7 @@ class ClassesModel(Model[ClassRows]):
         return self.with_coef(coef, pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs)))
 
     def with_coef(self, coef: Floats, intercept: Floats) -> ClassesModel:
-        """The model with these weights: one row per label, or one for two."""
+        """Return the model with these weights: one row per label, or one row for two labels."""
         other = copy.copy(self)
         other.coef, other.intercept = coef, intercept
         return other
@@ -319,7 +319,7 @@ class ClassesModel(Model[ClassRows]):
         return weights.ravel()
 
     def carried(self, old: ClassesModel) -> Floats | None:
-        """Weights of the same attributes, or columns, which others may follow, and of the same labels."""
+        """Return the old weights of the same labels and attributes, or columns; new columns may follow the old ones."""
         n_columns, columns = self.n_attributes - self.fit_intercept, self._columns_in(old)
         if columns is None:
             return None
@@ -340,7 +340,7 @@ class ClassesModel(Model[ClassRows]):
         return weights.ravel()
 
     def _columns_in(self, old: ClassesModel) -> tuple[Ints, Ints] | None:
-        """Columns that an older model had, too, and their numbers there; None if the rows are of another form."""
+        """Return the columns that an older model has too, and their numbers there; None for rows of another form."""
         if self.reader is not None and old.reader is not None:
             numbers = self.reader.numbers_in(old.reader)
             assert numbers is not None
@@ -366,7 +366,7 @@ class ClassesModel(Model[ClassRows]):
     # prediction
 
     def rows(self, X: Any) -> ClassRows:
-        """Rows as a matrix of the columns that have weights."""
+        """Return rows as a matrix of the columns that have weights."""
         return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
 
     def read(self, X: Any, n_jobs: int = 1) -> Reading[ClassRows]:
@@ -384,7 +384,7 @@ class ClassesModel(Model[ClassRows]):
         return None if self.reader is None else InputReport(lambda: unknown)
 
     def scores(self, X: Any, n_jobs: int = 1) -> Floats:
-        """X coef' + intercept: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        """Return X coef' + intercept: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         scores = row_products(X, self.coef, n_jobs) + self.intercept
         return scores[:, 0] if len(self.classes) == 2 else scores
 
@@ -434,26 +434,26 @@ class ClassesModel(Model[ClassRows]):
             structure.set_mask(i, mask)
 
     def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
-        """Probabilities of labels: shape (n, n_classes)."""
+        """Return probabilities of labels: shape (n, n_classes)."""
         return counts.reshape(reading.n_examples, padded_width(len(self.classes)))[:, : len(self.classes)].copy()
 
     # inspection
 
     def column_name(self, column: int) -> Hashable:
-        """What a column is called, or its number."""
+        """Return the name of a column, or its number if it has none."""
         if self.reader is not None:
             return self.reader.name(column)
         names = self.names if self.given_names is None else self.given_names
         return int(column) if names is None else names[column]
 
     def column_names(self) -> list[str] | None:
-        """What columns are called, if they are called anything."""
+        """Return the names of columns, if they have any."""
         if self.reader is not None:
             return self.reader.names()
         return self.names if self.given_names is None else self.given_names
 
     def label_weights(self) -> tuple[Floats, Floats]:
-        """Weights and intercepts, one row per label; of two labels each has half of the difference."""
+        """Return weights and intercepts, one row per label; of two labels each has half of the difference."""
         n_classes = len(self.classes)
         return _both_sides(self.coef, n_classes), _both_sides(self.intercept[:, np.newaxis], n_classes)[:, 0]
 
@@ -487,7 +487,7 @@ class ClassesModel(Model[ClassRows]):
         return explanation(best, second, (float(scores[one]), float(scores[two])), found)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
-        """Small weights are zero, intercepts excepted; files hold nonzero weights alone where most are zero."""
+        """Return the model with small weights set to zero, except for intercepts."""
         flat = self.coef.ravel()
         kept = choose_kept(flat, threshold, keep)
         coef = np.where(kept, flat, 0.0).reshape(self.coef.shape)
@@ -542,5 +542,5 @@ class ClassesModel(Model[ClassRows]):
 
 
 def _both_sides(rows: Floats, n_classes: int) -> Floats:
-    """Weights of every label: two labels have one row of differences, of which each has half."""
+    """Return weights of every label: two labels have one row of differences, of which each has half."""
     return rows if n_classes > 2 else np.concatenate([-0.5 * rows, 0.5 * rows])

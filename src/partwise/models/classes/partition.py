@@ -36,7 +36,7 @@ class ClassesPartitioner(Partitioner):
         self._items: bool | None = None  # whether rows are dicts or lists of strings
         self._names = AttributeCounts()
 
-    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+    def scan(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         seen, labels = np.unique(y, return_inverse=True)
         sums = np.bincount(labels, weights=weight, minlength=len(seen)).astype(np.float64)
@@ -52,7 +52,7 @@ class ClassesPartitioner(Partitioner):
             raise ValueError("blocks must be of one form: dicts or lists of strings, or numbers, in all of them")
         self._items = isinstance(X, list)
         if isinstance(X, list):
-            self._names.look(NameReader(), items_of(self._weighed(X, y, weight)), n_jobs)
+            self._names.add(NameReader(), items_of(self._weighed(X, y, weight)), n_jobs)
             return
         if self.model.min_count > 1:
             raise ValueError(f"min_count={self.model.min_count} is for rows that are dicts or lists of strings")
@@ -62,7 +62,7 @@ class ClassesPartitioner(Partitioner):
         self._density.add(self.model.plain_rows(X))
 
     def _weighed(self, items: list[Any], y: Any, weight: Floats | None) -> list[Any]:
-        """Those of positive weight: nothing is learnt from the others."""
+        """Return the items of positive weight: nothing is learnt from the others."""
         given = self.model.class_weight
         factors = {label: value for label, value in given.items() if not value} if isinstance(given, Mapping) else {}
         return [
@@ -71,7 +71,7 @@ class ClassesPartitioner(Partitioner):
             if (weight is None or weight[k] > 0) and label not in factors
         ]
 
-    def settle(self) -> None:
+    def choose_vocabulary(self) -> None:
         assert self._seen is not None
         self._factors = label_factors(self.model.class_weight, self._seen, self._sums)
         self._kept = self._seen[self._factors * self._sums > 0]
@@ -79,7 +79,7 @@ class ClassesPartitioner(Partitioner):
             warn_of_gone(self._seen, self._kept)
         self.model.use_labels(self._kept)
         if self._items:
-            reader = self._names.settle(self.model.min_count)
+            reader = self._names.reader_of(self.model.min_count)
             assert isinstance(reader, NameReader)
             self.model.reader, self._n_features = reader, reader.n_attributes
             if not self._n_features:
@@ -116,5 +116,5 @@ class ClassesPartitioner(Partitioner):
     def n_slots(self, encoded: EncodedRows) -> int:
         return int(self.model.structure(encoded.size.n_examples).slot_offsets()[-1])
 
-    def finish(self) -> None:
-        """All pairs of columns and labels have weights: there is nothing to choose."""
+    def choose_features(self) -> None:
+        """Do nothing: all pairs of columns and labels have weights."""

@@ -36,7 +36,7 @@ class ConstituencyPartitioner(Partitioner):
         self._words = WordCounts()
         self._pairs = {name: KeyPairCounts() for name in TABLES}
 
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         self._labels.update(given_labels(X, y))
         check_distinct(self._labels)
         trees, _ = self.model.given(X, y, sample_weight)
@@ -51,7 +51,7 @@ class ConstituencyPartitioner(Partitioner):
             counts.add(self.model.binary(trees, each))
         self._words.add([words_of(tree) for tree in trees])
 
-    def settle(self) -> None:
+    def choose_vocabulary(self) -> None:
         model = self.model
         model.transform = model.make_transform(self._root)
         model.grammar = ParsingGrammar(self._counts[self._root].grammar(rare=int(model.rare)))
@@ -80,7 +80,7 @@ class ConstituencyPartitioner(Partitioner):
         sentences = self.model.encoded_sentences(encoded)
         return int(self.model.grammar.structure(sentences).slot_offsets()[-1]) + len(sentences) * self.model.n_tuples
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         model = self.model
         found = {}
         for name in TABLES:

@@ -93,7 +93,7 @@ class TreePartitioner(Partitioner):
         self._names: NDArray[Any] | None = None
         model.n_non_projective = model.n_skipped = 0
 
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         words, gold, _, kept, _ = self._read(X, y, sample_weight)
         self.model.n_skipped += int(len(kept) - kept.sum())
         self._used.add(words.take(kept))
@@ -109,7 +109,7 @@ class TreePartitioner(Partitioner):
             self.model.n_non_projective += crossing
         return words, gold, weight, kept, heads
 
-    def settle(self) -> None:
+    def choose_vocabulary(self) -> None:
         model = self.model
         if not self._used.words().columns:
             model.check_trees(np.zeros(1, dtype=bool))
@@ -154,7 +154,7 @@ class TreePartitioner(Partitioner):
     def n_slots(self, encoded: EncodedTables) -> int:
         return int(self.model.make_structure(encoded.lengths["words"]).slot_offsets()[-1])
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         model = self.model
         least = int(model.min_count)
         hashed = model.features == "hashed"

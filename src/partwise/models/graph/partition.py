@@ -27,13 +27,13 @@ class GraphPartitioner(Partitioner):
         self._types: list[Hashable] | None = None
         self._given: tuple[bool, bool] | None = None  # whether edges have features, and types
 
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         graphs, targets, _ = self.model.graphs_of(X).labelled(y, sample_weight)
         self._labels.update(targets.classes().tolist())
         check_distinct(self._labels)
-        self._nodes.look(self.model.reader_for(graphs.nodes), graphs.nodes, n_jobs)
+        self._nodes.add(self.model.reader_for(graphs.nodes), graphs.nodes, n_jobs)
         if graphs.edge_rows is not None:
-            self._edges.look(self.model.reader_for(graphs.edge_rows), graphs.edge_rows, n_jobs)
+            self._edges.add(self.model.reader_for(graphs.edge_rows), graphs.edge_rows, n_jobs)
         if graphs.types is not None:
             self._types = distinct_types([*graphs.types, self._types or []])
         if graphs.edge_counts.any():
@@ -42,10 +42,10 @@ class GraphPartitioner(Partitioner):
                 raise ValueError("X: edges of some blocks have features or types, and those of others have none")
             self._given = own
 
-    def settle(self) -> None:
+    def choose_vocabulary(self) -> None:
         model = self.model
         model.use_labels(sorted_labels(self._labels))
-        model.use_readers(self._nodes.settle(1), None if self._edges.reader is None else self._edges.settle(1))
+        model.use_readers(self._nodes.reader_of(1), None if self._edges.reader is None else self._edges.reader_of(1))
         model.types, model.kinds = self._types, None
         self._kinds: KindLabels | None = model.new_kinds()
 
@@ -62,7 +62,7 @@ class GraphPartitioner(Partitioner):
         columns |= {"nodes/labels": labels, "edges/pairs": graphs.pairs, "edges/types": model.type_numbers(graphs)}
         lengths["edges"] = graphs.edge_counts
         if features is not None:
-            stored = self._edges.stored(features)
+            stored = self._edges.in_form(features)
             more = row_columns("edges", Rows(graphs.edge_counts, stored.n_attributes, stored.table))
             lengths |= more[0]
             columns |= more[1]
@@ -74,7 +74,7 @@ class GraphPartitioner(Partitioner):
     def n_slots(self, encoded: EncodedTables) -> int:
         return self.model.batch_of(self.model.encoded_rows(encoded)).n_slots
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         self.model.kinds = self._kinds
 
 

@@ -40,8 +40,8 @@ class SegmentPartitioner(SequencePartitioner):
         self._whole = WholeCounts(model.whole.families)
         self._longest = 0
 
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
-        super().look(X, y, sample_weight, n_jobs)
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+        super().scan(X, y, sample_weight, n_jobs)
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
         lengths = sequences.lengths()
         types = Types.of(targets.classes().tolist())
@@ -62,7 +62,7 @@ class SegmentPartitioner(SequencePartitioner):
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
         model = self.model
-        sequences, read, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, self._given)
+        sequences, read, labels, weight = self._read_again(X, y, sample_weight, n_jobs, self._given)
         rows = model.with_words(read, sequences)
         gold = model.types.segments_of(labels, self._given.tolist(), rows.lengths)
         longest = model.max_length
@@ -84,7 +84,7 @@ class SegmentPartitioner(SequencePartitioner):
         rows, _ = self.model.encoded_rows(encoded)
         return int(self.model.structure_of(rows, self.model.find(rows)).slot_offsets()[-1])
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         self.model.use_features(self._counts)
 
 

@@ -98,7 +98,7 @@ class KernelChainModel(ChainBase):
         return Batch(structure, features)
 
     def with_weights(self, weights: Floats) -> KernelChainModel:
-        """The model without the training rows whose coefficients are all zero."""
+        """Return the model without the training rows whose coefficients are all zero."""
         other = copy.copy(self)
         other.support, other._weights = self.training.compress(self.structure(np.ones(1, dtype=np.int64)), weights)
         return other
@@ -107,7 +107,7 @@ class KernelChainModel(ChainBase):
         raise NotAvailable(self.lacks[Ability.TOP_FEATURES])
 
     def edge_features(self) -> tuple[Ints, Ints, Floats]:
-        """(zeros, label * width + next label, weights) of tied transitions."""
+        """Return (zeros, label * width + next label, weights) of tied transitions."""
         if self.transition_mask is None:
             raise NotAvailable("with a kernel on edges there are no weights of transitions")
         columns = np.flatnonzero(self.transition_mask).astype(np.int64)
@@ -173,7 +173,7 @@ def _right_ends(table: Attributes | InputRows, lengths: Ints) -> Attributes | In
 
 
 def _like(rows: Rows, support: Attributes | Floats) -> Attributes | InputRows:
-    """The rows, sparse or dense as the training rows are."""
+    """Return the rows, sparse or dense as the training rows are."""
     if isinstance(support, Attributes):
         return rows.attributes()
     if not isinstance(rows.table, Attributes):

@@ -49,12 +49,12 @@ class HistoryScores:
     second: Floats  # (pairs, n_labels)
 
     def of_last(self, last: Ints) -> Floats:
-        """Scores of all labels after these last tags."""
+        """Return scores of all labels after these last tags."""
         found: Floats = self.first[last]
         return found
 
     def of_pairs(self, states: Ints) -> Floats:
-        """Scores that these pairs of tags have of their own."""
+        """Return what these pairs of tags add to the scores of all labels."""
         found = np.zeros((len(states), self.first.shape[1]))
         if len(self.pairs):
             place = np.minimum(np.searchsorted(self.pairs, states), len(self.pairs) - 1)
@@ -109,12 +109,12 @@ class MaxentChainModel(SequenceModel):
         return Learnt(examples, (n_labels, rows.lengths))
 
     def with_history(self, rows: Rows, labels: Ints) -> Attributes:
-        """Positions with the gold tags before them."""
+        """Return the attributes of positions, with those of the gold tags before them."""
         return with_history(rows, labels, self.n_labels, int(self.history))
 
     @property
     def n_history_attributes(self) -> int:
-        """Attributes of positions, and of the tags before them."""
+        """Number of attributes of positions, and of the tags before them."""
         tags = self.n_labels + 1
         return self.n_attributes + tags + (tags * tags if self.history == 2 else 0)
 
@@ -156,13 +156,13 @@ class MaxentChainModel(SequenceModel):
     # weights by name
 
     def _weights_of_pairs(self) -> tuple[Ints, Ints, Floats]:
-        """(attributes, labels, weights) of all features, those of histories too."""
+        """Return (attributes, labels, weights) of all features, also those of histories."""
         attributes, labels = expand_pairs(*self.nodes.core.pairs())
         kept = labels < self.n_labels
         return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
     def history_scores(self) -> HistoryScores:
-        """Weights of labels after each tag, and after each two that have any."""
+        """Return weights of labels after each tag, and after each two tags that have any."""
         tags = self.n_labels + 1
         attributes, labels, values = self._weights_of_pairs()
         kept = attributes >= self.n_attributes
@@ -181,7 +181,7 @@ class MaxentChainModel(SequenceModel):
         return attributes[kept], labels[kept], values[kept]
 
     def transition_features(self) -> dict[tuple[Hashable, ...], float]:
-        """Weights of (tag before, label) and of (tag two before, tag before, label)."""
+        """Return weights of (tag before, label) and of (tag two before, tag before, label)."""
         classes = self.classes.tolist()
         tags = [*classes, None]
         attributes, labels, values = self._weights_of_pairs()
@@ -224,7 +224,7 @@ class MaxentChainModel(SequenceModel):
         return found
 
     def _position_scores(self, reading: SequenceReading) -> Floats:
-        """Scores of labels from the positions' own features: (positions, n_labels)."""
+        """Return scores of labels from the positions' own features: (positions, n_labels)."""
         scores = slot_scores(reading.batch, self.weights)
         return scores.reshape(reading.source.rows.n_rows, -1)[:, : self.n_labels]
 
@@ -261,7 +261,7 @@ class MaxentChainModel(SequenceModel):
 
 
 def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
-    """Tags one and two positions back; `none` before the sequence's beginning."""
+    """Return the tags one and two positions back; `none` before the sequence's beginning."""
     place = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
     one = np.full(len(labels), none, dtype=np.int64)
     two = one.copy()
@@ -271,7 +271,7 @@ def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
 
 
 def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attributes:
-    """Rows with one more attribute for the tag before, and with history = 2 one for the two tags before."""
+    """Return rows with an attribute more for the tag before, and for history = 2 one for the two tags before."""
     found = rows.attributes()
     tags = n_labels + 1
     one, two = tags_before(rows.lengths, labels, n_labels)

@@ -78,7 +78,7 @@ MANY_NAMES = 10_000
 
 
 class SequenceModel(Model[SequenceSource]):
-    """Labels for every position of a sequence.
+    """Labels of every position of a sequence.
 
     template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader`
     makes attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
@@ -137,7 +137,7 @@ class SequenceModel(Model[SequenceSource]):
 
     @property
     def label_table(self) -> int:
-        """Numbers in a table of what labels go with each other."""
+        """How many numbers a table of the labels and their neighbours has."""
         return 0
 
     # training
@@ -162,7 +162,7 @@ class SequenceModel(Model[SequenceSource]):
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
 
     def cost_labels(self) -> LabelSequence:
-        """What costs are given for."""
+        """Return the labels that costs are given for."""
         labels: list[Hashable] = self.classes.tolist()
         return labels
 
@@ -178,7 +178,7 @@ class SequenceModel(Model[SequenceSource]):
     def training_sequences(
         self, X: object, y: object, sample_weight: object, classes: ArrayLike | None = None
     ) -> tuple[Sequences, Targets, Floats | None, int]:
-        """Sequences to learn from, their labels and weights, and how many sequences there are in all.
+        """Return sequences to learn from, their labels and weights, and how many sequences there are in all.
 
         Sequences without positions and those of weight 0 are left out. classes: see `Training`.
         """
@@ -214,14 +214,14 @@ class SequenceModel(Model[SequenceSource]):
         return rows if self.reader.named or self.dense else rows.compact()
 
     def use_labels(self, classes: LabelArray) -> None:
-        """Label positions by these; ValueError if there is no choice among them, or too much of it."""
+        """Label positions by these; ValueError for one label, TooLarge for too many."""
         self.classes = classes
         if len(classes) < 2:
             raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
         check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
 
     def suitable_reader(self, sequences: Sequences) -> Reader:
-        """A reader that matches the form of the input; it has read nothing yet."""
+        """Return a reader that matches the form of the input; it has read nothing yet."""
         if self.template is not None:
             if not self._suited and self.preset is not None and isinstance(sequences, TextSequences):
                 self._suited = True  # by the first block, if there are several
@@ -232,11 +232,11 @@ class SequenceModel(Model[SequenceSource]):
 
     @property
     def rarest(self) -> int:
-        """How often an attribute that has a name must occur to be known."""
+        """How often an attribute with a name must occur to be known."""
         return 1 if self.observed else int(self.min_count)
 
     def check_attributes(self) -> None:
-        """ValueError if sequences of names have none that is known."""
+        """Raise ValueError if no attribute of sequences of names is known."""
         if isinstance(self.reader, NameReader) and not self.reader.n_attributes:
             raise ValueError("X has no attribute" + (f" that occurs {self.rarest} times" if self.rarest > 1 else ""))
 
@@ -268,7 +268,7 @@ class SequenceModel(Model[SequenceSource]):
 
     @abstractmethod
     def batch(self, rows: Rows) -> Batch:
-        """Structure and features of rows for a single look at each; no sequence is without rows."""
+        """Return structure and features of rows, each of which is visited once; no sequence is empty."""
 
     def read(self, X: object, n_jobs: int = 1) -> SequenceReading:
         sequences = self.reader.sequences(X)
@@ -281,12 +281,12 @@ class SequenceModel(Model[SequenceSource]):
         return Reading(batch, len(lengths), kept, SequenceSource(lengths, some, rule))
 
     def kept_rule(self) -> LabelRule | None:
-        """What predictions keep to, by `legal` and the training labels."""
+        """Return the rule that predictions keep to, by `legal` and the training labels."""
         scheme = self.kept_scheme()
         return None if scheme is None else rule_of(scheme, tuple(self.classes.tolist()))
 
     def kept_scheme(self) -> str | None:
-        """The scheme that predictions keep to; ValueError if there is none and `legal` wants it."""
+        """Return the scheme that predictions keep to; ValueError if `legal` asks for one and labels have none."""
         if self.legal is not True:
             return self.label_scheme if self.legal else None
         labels = tuple(self.classes.tolist())
@@ -300,7 +300,7 @@ class SequenceModel(Model[SequenceSource]):
         return structure
 
     def labels_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Ints:
-        """Labels of all positions of these labellings, end to end: slots are rows of labels, then others."""
+        """Return the labels of all positions of these labellings: slots begin with a row of labels per position."""
         if reading.once_each(which):
             return self._structure(reading).decode(*labellings)
         width, lengths = self._structure(reading).width, reading.source.rows.lengths[which]
@@ -331,7 +331,7 @@ class SequenceModel(Model[SequenceSource]):
         return Labellings(*self._structure(reading).encode(known)), possible
 
     def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
-        """`allowed` and `allowed_transitions` of `SequenceTagger`."""
+        """Put the user's constraints on the structure; `SequenceTagger` describes them."""
         n_labels, structure = self.n_labels, self._structure(reading)
         rule = transition_rule(allowed_transitions, self.classes)
         rows = label_masks(allowed, reading.source.lengths, self.classes)
@@ -352,7 +352,7 @@ class SequenceModel(Model[SequenceSource]):
                 raise no_labelling(number, error, self.kept_scheme() is not None) from None
 
     def rows_of_labels(self, reading: SequenceReading, values: Floats) -> list[Floats]:
-        """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
+        """Return the values of labels, (length, n_labels) per sequence, of all examples' slots."""
         structure, n_labels = self._structure(reading), self.n_labels
         width, starts = structure.width, structure.slot_offsets().tolist()
         rows = [
@@ -362,11 +362,11 @@ class SequenceModel(Model[SequenceSource]):
         return reading.spread(rows, lambda: np.empty((0, n_labels)))
 
     def marginals(self, reading: SequenceReading, counts: Floats, output: str = "dict") -> list[Any]:
-        """Dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
+        """Return dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
         return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
-        """Share of positions with the right label; a label that was not in the training data is an error."""
+        """Return the share of positions with the right label; a label that was not in the training data is wrong."""
         found = Targets.of(predicted)
         lengths = found.lengths()
         truth = Targets.of(y).check(lengths).encode(self.classes)
@@ -470,21 +470,21 @@ class SequenceModel(Model[SequenceSource]):
         return {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
 
     def state_features(self) -> dict[tuple[Hashable, Hashable], float]:
-        """Weights of (attribute, label) pairs."""
+        """Return weights of (attribute, label) pairs."""
         names, classes = self.reader.names() or range(self.reader.n_attributes), self.classes.tolist()
         parts = (part.tolist() for part in self.node_features())
         return {(names[a], classes[b]): w for a, b, w in zip(*parts, strict=True)}
 
     @abstractmethod
     def node_features(self) -> tuple[Ints, Ints, Floats]:
-        """(attributes, labels, weights) of the features of positions."""
+        """Return (attributes, labels, weights) of the features of positions."""
 
     @abstractmethod
     def transition_features(self) -> dict[tuple[Hashable, ...], float]:
-        """Weights of pairs of labels by name, and what else a label has of those before it."""
+        """Return weights of labels after other labels: of pairs, and of longer tuples if the model has them."""
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
-        """Weights of ("begin", label) and ("end", label)."""
+        """Return weights of ("begin", label) and ("end", label)."""
         return {}
 
     def attributes(self) -> dict[str, object]:
@@ -543,8 +543,8 @@ class SequenceModel(Model[SequenceSource]):
 
     @abstractmethod
     def _to_parts(self) -> ModelParts:
-        """Features and weights."""
+        """Return features and weights for a model file."""
 
     @abstractmethod
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
-        """The inverse; `n_attributes` are those that the reader knows."""
+        """Read features and weights from a model file; n_attributes: those that the reader knows."""

@@ -35,26 +35,26 @@ class SequencePartitioner(Partitioner):
         self._labels: set[Hashable] = set()
         self._attributes = AttributeCounts()
 
-    def look(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
         self._labels.update(targets.classes().tolist())
         check_distinct(self._labels)
-        self._attributes.look(self.model.suitable_reader(sequences), sequences, n_jobs)
+        self._attributes.add(self.model.suitable_reader(sequences), sequences, n_jobs)
 
-    def settle(self) -> None:
+    def choose_vocabulary(self) -> None:
         model = self.model
         model.use_labels(sorted_labels(self._labels))
         # `encode` drops it if the data do not keep to it
         model.label_scheme = scheme_of(tuple(model.classes.tolist())) if model.ruled else None
         if model.legal is True:
             model.kept_scheme()
-        model.reader = self._attributes.settle(model.rarest)
+        model.reader = self._attributes.reader_of(model.rarest)
         model.check_attributes()
         self.begin()
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
         model = self.model
-        _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
+        _, rows, labels, weight = self._read_again(X, y, sample_weight, n_jobs, model.classes)
         if model.label_scheme is not None:
             # numbers of sequences are those of their block
             model.label_scheme = kept_scheme(
@@ -63,10 +63,10 @@ class SequencePartitioner(Partitioner):
         self.count(rows, labels)
         return EncodedRows(rows, labels, weight)
 
-    def _looked_at(
+    def _read_again(
         self, X: object, y: object, sample_weight: object, n_jobs: int, classes: NDArray[Any]
     ) -> tuple[Sequences, Rows, Ints, Floats | None]:
-        """Sequences of the second pass, their rows, labels by number and weights; ChangedData if they are others."""
+        """Return sequences of the second pass, their rows, labels by number and weights; ChangedData for new names."""
         model = self.model
         sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
         rows = model.reader.read(sequences, n_jobs=n_jobs)
@@ -77,11 +77,11 @@ class SequencePartitioner(Partitioner):
 
     @abstractmethod
     def begin(self) -> None:
-        """Labels and attributes are known."""
+        """Prepare to count features: labels and attributes are known."""
 
     @abstractmethod
     def count(self, rows: Rows, labels: Ints) -> None:
-        """Count what features are chosen by in a block."""
+        """Count the features of a block."""
 
 
 class ChainPartitioner(SequencePartitioner):
@@ -101,7 +101,7 @@ class ChainPartitioner(SequencePartitioner):
     def n_slots(self, encoded: EncodedRows) -> int:
         return int(self.model.structure(encoded.rows.lengths).slot_offsets()[-1])
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         self.model.nodes = self._counts.nodes()
         if self.model.edge_ids is None:
             self.model.transition_mask = self._counts.mask()
@@ -124,8 +124,8 @@ class SecondOrderPartitioner(ChainPartitioner):
         if self.model.observed_transitions:
             self._triples += triple_counts(rows.lengths, labels, self.model.n_labels)
 
-    def finish(self) -> None:
-        super().finish()
+    def choose_features(self) -> None:
+        super().choose_features()
         self.model.triple_mask = self._counts.choice.cells(self._triples, order=2)
 
 
@@ -146,7 +146,7 @@ class MaxentPartitioner(SequencePartitioner):
     def n_slots(self, encoded: EncodedRows) -> int:
         return int(Multiclass(encoded.size.n_rows, self.model.n_labels).slot_offsets()[-1])
 
-    def finish(self) -> None:
+    def choose_features(self) -> None:
         model, n = self.model, self.model.n_labels
         size, width = model.n_history_attributes, padded_width(n)
         if model.observed:

@@ -24,7 +24,7 @@ class TextSequences(Sequences):
 
     @classmethod
     def of(cls, X: object, name: str = "X") -> TextSequences:
-        """All of `X`: `Sentences`, or a list of sentences."""
+        """Return all of `X`: `Sentences`, or a list of sentences."""
         if isinstance(X, Sentences):
             return cls(cast(Any, X), range(len(X)))
         plain = Sequences.of(X, name)
@@ -39,11 +39,11 @@ class TextSequences(Sequences):
         return cast(Sentences, self.items)
 
     def take(self, indices: Ints) -> Self:
-        """Some of them, under their own numbers."""
+        """Return some of them, under their own numbers."""
         return type(self)(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
 
     def lengths(self, name: str = "X") -> Ints:
-        """Number of tokens of each."""
+        """Return the number of tokens of each."""
         return self.table.lengths
 
 
@@ -59,7 +59,7 @@ def _dialect(parts: ModelParts) -> str:
 
 
 def get_template(template: object) -> Template:
-    """A template by name, or itself."""
+    """Return a template by name, or itself."""
     if isinstance(template, Template):
         return template
     if isinstance(template, str):
@@ -112,7 +112,7 @@ class TemplateReader(VocabularyReader):
         return TemplateReader(self.template, vocabulary)
 
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
-        """All tokens end to end; the first call makes the vocabulary of attributes seen `min_count` times."""
+        """Return the rows of all tokens; the first call learns the attributes that are seen `min_count` times."""
         extractor = self.template.extractor(sequences.table)
         if self.vocabulary is None:
             self.vocabulary, (row_ptr, ids, unknown) = extractor.learn(min_count, n_jobs)
@@ -122,7 +122,7 @@ class TemplateReader(VocabularyReader):
         return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size), (unknown, len(ids)))
 
     def edge_attributes(self) -> Booleans | None:
-        """Which attributes are about pairs of labels (boolean), or None if the template has no such lines."""
+        """Return which attributes are about pairs of labels, or None if the template has no such lines."""
         if not self.template.edges:
             return None
         return self.known.starts_with(self.template.edge_prefixes).astype(np.bool_)

@@ -155,13 +155,13 @@ class _Writer:
         partitioner = self.model.partitioner()
         n_blocks = 0
         for block in self.blocks():
-            partitioner.look(*block, self.n_jobs)
+            partitioner.scan(*block, self.n_jobs)
             n_blocks += 1
         if not n_blocks:
             raise ValueError("there are no examples with a weight above 0")
-        partitioner.settle()
+        partitioner.choose_vocabulary()
         self._write_batches(partitioner, n_blocks)
-        partitioner.finish()
+        partitioner.choose_features()
         assert self.first is not None
         n_weights = self.model.labelled(self.first).n_weights
         settings = {
