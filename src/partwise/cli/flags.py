@@ -13,7 +13,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +158,7 @@ def flag(names: str, help: str, kind: Any = None, default: object = None, **more
     Parameters
     ----------
     names : its names and, if it is another one, the parameter's, separated by spaces
-    kind : a type (bool: a flag without a value), or a sequence of choices
+    kind : a type (bool: a flag without a value), or a collection of choices
     default : a value, which help shows
     more : what `click.Option` takes in addition
     """
@@ -168,9 +168,8 @@ def flag(names: str, help: str, kind: Any = None, default: object = None, **more
         more.setdefault("metavar", "FILE")
     if default is not None:
         more |= {"default": default, "show_default": True}
-    return click.Option(
-        names.split(), type=click.Choice(kind) if isinstance(kind, list | tuple) else kind, help=help, **more
-    )
+    values = click.Choice(list(kind)) if isinstance(kind, Collection) else kind
+    return click.Option(names.split(), type=values, help=help, **more)
 
 
 def was_given(name: str) -> bool:

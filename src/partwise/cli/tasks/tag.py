@@ -104,7 +104,7 @@ class TagTask(StructuredTask):
                 metavar="LIST",
             ),
             flag("--target", f"CoNLL-U: learn this column: {targets} [default: UPOS].", metavar="NAME"),
-            flag("--separator", "Split columns at this; any: runs of tabs and spaces.", list(SEPARATORS), "any"),
+            flag("--separator", "Split columns at this; any: runs of tabs and spaces.", SEPARATORS, "any"),
             max_labels_flag(),
         ]
 
