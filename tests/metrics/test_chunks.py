@@ -77,7 +77,7 @@ def test_overall_and_types():
     gold = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "B-PP"]]
     guess = [["B-NP", "I-NP", "O", "B-NP"], ["I-NP", "O"]]
     scores = chunk_scores(gold, guess)
-    assert (scores.n_true, scores.n_predicted, scores.n_correct) == (4, 3, 2)
+    assert (scores.n_gold, scores.n_predicted, scores.n_right) == (4, 3, 2)
     assert scores.precision == pytest.approx(2 / 3)
     assert scores.recall == pytest.approx(1 / 2)
     assert scores.f1 == pytest.approx(4 / 7)
@@ -91,13 +91,13 @@ def test_overall_and_types():
 
 def test_a_longer_chunk_is_wrong_twice_over():
     scores = chunk_scores([["B-NP", "I-NP"]], [["B-NP", "O"]])
-    assert (scores.n_true, scores.n_predicted, scores.n_correct) == (1, 1, 0)
+    assert (scores.n_gold, scores.n_predicted, scores.n_right) == (1, 1, 0)
 
 
 def test_chunks_do_not_cross_sentences():
     one = chunk_scores([["B-NP", "I-NP"]], [["B-NP", "I-NP"]])
     two = chunk_scores([["B-NP"], ["I-NP"]], [["B-NP"], ["I-NP"]])
-    assert (one.n_true, two.n_true) == (1, 2)
+    assert (one.n_gold, two.n_gold) == (1, 2)
 
 
 def test_report_has_conlleval_layout():
@@ -144,13 +144,13 @@ def test_counts_match_the_token_by_token_reader(sentences):
     guess = [[b for _, b in s] for s in sentences]
     scores = chunk_scores(gold, guess)
     assert (
-        scores.n_true,
+        scores.n_gold,
         scores.n_predicted,
-        scores.n_correct,
+        scores.n_right,
         scores.n_tokens,
-        scores.n_correct_tokens,
+        scores.n_right_tokens,
     ) == conlleval_counts(gold, guess)
-    assert sum(row.n_correct for row in scores.by_type.values()) == scores.n_correct
+    assert sum(row.n_right for row in scores.by_type.values()) == scores.n_right
 
 
 def test_fast_enough_for_a_test_set():

@@ -58,7 +58,7 @@ def test_labels_must_be_there_once():
         confusion_matrix(GOLD, GUESS, labels=["a", "b", "a", "c"])
 
 
-# conlleval's rules, counted by hand: (gold, predicted, n_true, n_predicted, n_correct)
+# conlleval's rules, counted by hand: (gold, predicted, n_gold, n_predicted, n_right)
 @pytest.mark.parametrize("scheme", [None, "iob1", "iob2", "iobes"])
 @pytest.mark.parametrize(
     ("gold", "guess", "counts"),
@@ -77,7 +77,7 @@ def test_labels_must_be_there_once():
 )
 def test_iob_by_conlleval(gold, guess, counts, scheme):
     scores = chunk_scores([gold.split()], [guess.split()], scheme=scheme)
-    assert (scores.n_true, scores.n_predicted, scores.n_correct) == counts
+    assert (scores.n_gold, scores.n_predicted, scores.n_right) == counts
     n = counts[0] + counts[1]
     assert chunk_f1([gold.split()], [guess.split()], scheme=scheme) == (2 * counts[2] / n if n else 0)
 
@@ -94,7 +94,7 @@ def test_iob_by_conlleval(gold, guess, counts, scheme):
 )
 def test_iobes(gold, guess, counts):
     scores = chunk_scores([gold.split()], [guess.split()], scheme="iobes")
-    assert (scores.n_true, scores.n_predicted, scores.n_correct) == counts
+    assert (scores.n_gold, scores.n_predicted, scores.n_right) == counts
 
 
 @pytest.mark.parametrize("scheme", ["iob1", "iob2"])

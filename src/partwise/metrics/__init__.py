@@ -1,10 +1,8 @@
 """Scores of predicted labels."""
 
-from partwise.metrics.attachment import AttachmentScores, attachment_scores
-from partwise.metrics.calibration import Calibration, calibration
 from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_scores, chunk_spans
-from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
-from partwise.metrics.morphology import FeatsScores, FeatureCounts, feats_scores
+from partwise.metrics.conllu import AttachmentScores, FeatsScores, FeatureCounts, attachment_scores, feats_scores
+from partwise.metrics.labels import Calibration, ConfusionMatrix, calibration, confusion_matrix, token_accuracy
 from partwise.metrics.parseval import ParsevalScores, parseval
 from partwise.metrics.scorers import (
     chunk_precision,

@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from partwise.metrics.labels import paired
+from partwise.metrics.ratios import Ratios, share
 
 #: Prefixes of each scheme's labels.
 SCHEMES = {"iob1": ("B", "I", "O"), "iob2": ("B", "I", "O"), "iobes": ("B", "I", "O", "E", "S")}
@@ -30,41 +32,29 @@ Labels = Sequence[str] | NDArray[np.str_] | NDArray[np.object_]
 
 
 @dataclass(frozen=True)
-class TypeScores:
-    """Counts of chunks, with the ratios as fractions of 1 (0 where nothing was counted)."""
+class TypeScores(Ratios):
+    """Counts of the chunks of a type: in gold, predicted, and right."""
 
-    n_true: int
+    n_gold: int
     n_predicted: int
-    n_correct: int
-
-    @property
-    def precision(self) -> float:
-        return self.n_correct / self.n_predicted if self.n_predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.n_correct / self.n_true if self.n_true else 0.0
-
-    @property
-    def f1(self) -> float:
-        both = self.n_true + self.n_predicted
-        return 2 * self.n_correct / both if both else 0.0
+    n_right: int
 
 
 @dataclass(frozen=True)
 class ChunkScores(TypeScores):
-    """Scores of all chunks together, of each type, and the share of tokens whose label is right."""
+    """Counts of all chunks together, of each type, and of tokens whose label is right."""
 
     n_tokens: int
-    n_correct_tokens: int
+    n_right_tokens: int
     by_type: dict[str, TypeScores]
 
     @property
     def accuracy(self) -> float:
-        return self.n_correct_tokens / self.n_tokens if self.n_tokens else 0.0
+        """The share of tokens whose label is right."""
+        return share(self.n_right_tokens, self.n_tokens)
 
-    def table(self) -> list[dict[str, Any]]:
-        """A row for each type, then one for all: label, precision, recall, f1, counts true, predicted and correct."""
+    def table(self) -> list[dict[str, object]]:
+        """Return a row for each type, then one for all: label, precision, recall, f1, and counts."""
         rows = [*self.by_type.items(), ("all", self)]
         return [
             {
@@ -72,18 +62,18 @@ class ChunkScores(TypeScores):
                 "precision": row.precision,
                 "recall": row.recall,
                 "f1": row.f1,
-                "true": row.n_true,
+                "true": row.n_gold,
                 "predicted": row.n_predicted,
-                "correct": row.n_correct,
+                "correct": row.n_right,
             }
             for name, row in rows
         ]
 
     def __str__(self) -> str:
-        """The layout of conlleval's report, in per cent."""
+        """Return a text in the layout of conlleval's report, in per cent."""
         head = (
-            f"processed {self.n_tokens} tokens with {self.n_true} phrases; "
-            f"found: {self.n_predicted} phrases; correct: {self.n_correct}."
+            f"processed {self.n_tokens} tokens with {self.n_gold} phrases; "
+            f"found: {self.n_predicted} phrases; correct: {self.n_right}."
         )
         total = f"accuracy: {100 * self.accuracy:6.2f}%; {_percentages(self)}"
         rows = [f"{name:>17}: {_percentages(row)}  {row.n_predicted}" for name, row in self.by_type.items()]
@@ -105,41 +95,34 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: 
     ValueError
         If the numbers of sentences or tokens differ, or a label is not in the scheme.
     """
-    gold, guess = list(y_true), list(y_pred)
-    _check_shapes(gold, guess)
+    pairs = paired(y_true, y_pred)
+    gold, guess = [own for own, _ in pairs], [own for _, own in pairs]
     if scheme is not None:
         _check_scheme(scheme, gold, guess)
     types: dict[str, int] = {"": 0}
     true_table = _Encoded.from_sentences(gold, types)
     pred_table = _Encoded.from_sentences(guess, types)
 
-    at_true, at_pred = true_table.starts, pred_table.starts
-    both = np.intersect1d(at_true, at_pred, assume_unique=True)
-    i, j = np.searchsorted(at_true, both), np.searchsorted(at_pred, both)
+    _, i, j = np.intersect1d(true_table.starts, pred_table.starts, assume_unique=True, return_indices=True)
     # A chunk's end is known by the break that closes it, so equal breaks mean equal last tokens.
     hit = (true_table.stops[i] == pred_table.stops[j]) & (true_table.types[i] == pred_table.types[j])
 
-    n = len(types)
-    true_count = np.bincount(true_table.types, minlength=n).tolist()
-    pred_count = np.bincount(pred_table.types, minlength=n).tolist()
-    correct_count = np.bincount(true_table.types[i][hit], minlength=n).tolist()
-    by_type = {
-        name: TypeScores(true_count[k], pred_count[k], correct_count[k])
-        for name, k in sorted(types.items())
-        if true_count[k] or pred_count[k]
-    }
-    n_tokens = sum(len(labels) for labels in gold)
+    columns = (true_table.types, pred_table.types, true_table.types[i][hit])
+    counts = np.stack([np.bincount(column, minlength=len(types)) for column in columns], axis=1)
+    by_type = {name: TypeScores(*counts[k].tolist()) for name, k in sorted(types.items()) if counts[k].any()}
+    n_tokens = sum(map(len, gold))
     right = sum(a == b for a, b in zip(chain.from_iterable(gold), chain.from_iterable(guess), strict=True))
-    return ChunkScores(sum(true_count), sum(pred_count), sum(correct_count), n_tokens, int(right), by_type)
+    n_gold, n_predicted, n_right = counts.sum(axis=0).tolist()
+    return ChunkScores(n_gold, n_predicted, n_right, n_tokens, right, by_type)
 
 
 def chunk_f1(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: str | None = None) -> float:
-    """F1 over all chunks, between 0 and 1; see `chunk_scores`."""
+    """Return F1 over all chunks, between 0 and 1; see `chunk_scores`."""
     return chunk_scores(y_true, y_pred, scheme=scheme).f1
 
 
 def chunk_spans(labels: Labels) -> list[tuple[str, int, int]]:
-    """Chunks of one sentence as (type, first token, one past the last token)."""
+    """Return the chunks of one sentence as (type, first token, one past the last token)."""
     types: dict[str, int] = {"": 0}
     table = _Encoded.from_sentences([labels], types)
     names = list(types)
@@ -152,7 +135,7 @@ def chunk_spans(labels: Labels) -> list[tuple[str, int, int]]:
 
 @dataclass(frozen=True)
 class _Encoded:
-    """Chunks of sentences laid end to end with one ``O`` before, between and after them."""
+    """Chunks of concatenated sentences, with one ``O`` before, between and after them."""
 
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
@@ -180,7 +163,7 @@ class _Encoded:
 
 
 def chunk_starts(prefixes: NDArray[np.uint8], types: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where chunks start, by the rules above, in labels end to end (prefixes are characters' codes)."""
+    """Return where chunks start, by the rules above, in labels of all sentences (prefixes are characters' codes)."""
     outside = prefixes == ord("O")
     closed = outside | (prefixes == ord("E")) | (prefixes == ord("S"))
     opens: NDArray[np.bool_] = (prefixes == ord("B")) | (prefixes == ord("S"))
@@ -190,7 +173,7 @@ def chunk_starts(prefixes: NDArray[np.uint8], types: NDArray[np.int64]) -> NDArr
 
 
 def split_label(label: str) -> tuple[str, str]:
-    """Prefix and type of a label; the type of O is ""."""
+    """Return prefix and type of a label; the type of O is ""."""
     prefix, _, name = str(label).partition("-")
     if prefix not in ("B", "I", "O", "E", "S"):
         raise ValueError(f"label {label!r} is not O or one of B, I, E, S followed by - and a type")
@@ -204,16 +187,6 @@ def _check_scheme(scheme: str, *sides: Sequence[Labels]) -> None:
         for label in {str(label) for labels in side for label in labels}:
             if label.partition("-")[0] not in SCHEMES[scheme]:
                 raise ValueError(f"label {label!r} is not in the scheme {scheme!r}")
-
-
-def _check_shapes(gold: Sequence[Labels], guess: Sequence[Labels]) -> None:
-    if len(gold) != len(guess):
-        raise ValueError(f"y_true has {len(gold)} sentences, y_pred has {len(guess)}")
-    for i, (a, b) in enumerate(zip(gold, guess, strict=True)):
-        if isinstance(a, str) or isinstance(b, str):
-            raise ValueError(f"sentence {i} is a string: expected a sequence of labels")
-        if len(a) != len(b):
-            raise ValueError(f"sentence {i}: y_true has {len(a)} labels, y_pred has {len(b)}")
 
 
 def _percentages(row: TypeScores) -> str:

@@ -1,7 +1,7 @@
 """Scores of constituent trees: PARSEVAL's labelled brackets, as EVALB counts them with COLLINS.prm.
 
 A bracket is a phrase's label with the words it covers. Words with the tags in `DELETED` (punctuation, empty elements)
-are taken out first, then phrases with such labels and those without words. Labels count up to their function tags
+are removed first, then phrases with such labels and those without words. Labels count up to their function tags
 (NP-SBJ as NP), ADVP and PRT are one. Brackets are matched as multisets: a chain of two equal phrases is two brackets.
 
 EVALB leaves a sentence out of its figures where the two trees disagree about punctuation or there is no parse. Here no
@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from partwise.metrics.ratios import Ratios
+from partwise.metrics.ratios import Ratios, share
 from partwise.models.constituents.treebank.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
 
 #: Labels that do not count: the top node, empty elements, punctuation.
@@ -41,8 +41,8 @@ class ParsevalScores(Ratios):
     n_crossing : predicted brackets that cross a gold bracket
     n_without_crossing, n_few_crossing : parsed sentences with none of those, and with two or fewer
     n_words, n_right_tags : words that are not punctuation, and those with the right tag
-    short : the same for sentences of at most `max_length` words; None inside of itself
-    max_length : what `short` means
+    short : the same for sentences of at most `max_length` words
+    max_length : the length of a short sentence
     labels : for each label its gold, predicted and right brackets
     """
 
@@ -59,7 +59,7 @@ class ParsevalScores(Ratios):
     n_right_tags: int = 0
     max_length: int = 40
     short: ParsevalScores | None = None
-    labels: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    labels: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def exact(self) -> float:
@@ -69,51 +69,61 @@ class ParsevalScores(Ratios):
     @property
     def crossing(self) -> float:
         """Crossing brackets per parsed sentence."""
-        return self._per_parse(self.n_crossing)
+        return share(self.n_crossing, self.n_sentences - self.n_failed)
 
     @property
     def without_crossing(self) -> float:
-        """Share of the parsed sentences."""
-        return self._per_parse(self.n_without_crossing)
+        """The share of parsed sentences without crossing brackets."""
+        return share(self.n_without_crossing, self.n_sentences - self.n_failed)
 
     @property
     def few_crossing(self) -> float:
-        """Share of the parsed sentences."""
-        return self._per_parse(self.n_few_crossing)
+        """The share of parsed sentences with two crossing brackets or fewer."""
+        return share(self.n_few_crossing, self.n_sentences - self.n_failed)
 
     @property
     def tag_accuracy(self) -> float:
         """The share of words whose tag is right."""
-        return self.n_right_tags / self.n_words if self.n_words else 0.0
+        return share(self.n_right_tags, self.n_words)
 
-    def _per_parse(self, n: int) -> float:
-        parsed = self.n_sentences - self.n_failed
-        return n / parsed if parsed else 0.0
+    def add(self, other: ParsevalScores) -> None:
+        """Add the counts of other sentences."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for label, counts in other.labels.items():
+            own = self.labels.get(label, (0, 0, 0))
+            self.labels[label] = tuple(a + b for a, b in zip(own, counts, strict=True))
 
     def __str__(self) -> str:
         parts = [("all sentences", self)]
         if self.short is not None and self.short.n_sentences > 0:
             parts.append((f"up to {self.max_length} words", self.short))
         lines = [f"{'':28}" + "".join(f" {name:>16}" for name, _ in parts)]
-        for name, value in _ROWS:
-            lines.append(f"{name:28}" + "".join(f" {value(each):>16}" for _, each in parts))
+        for title, name in _ROWS.items():
+            values = [getattr(each, name) for _, each in parts]
+            percent = 1 if name == "crossing" else 100
+            texts = [str(value) if isinstance(value, int) else f"{percent * value:.2f}" for value in values]
+            lines.append(f"{title:28}" + "".join(f" {text:>16}" for text in texts))
         return "\n".join(lines)
 
 
-_ROWS: list[tuple[str, Any]] = [
-    ("sentences", lambda each: each.n_sentences),
-    ("without a parse", lambda each: each.n_failed),
-    ("gold brackets", lambda each: each.n_gold),
-    ("predicted brackets", lambda each: each.n_predicted),
-    ("labelled precision", lambda each: f"{100 * each.precision:.2f}"),
-    ("labelled recall", lambda each: f"{100 * each.recall:.2f}"),
-    ("labelled F1", lambda each: f"{100 * each.f1:.2f}"),
-    ("exact match", lambda each: f"{100 * each.exact:.2f}"),
-    ("crossing brackets", lambda each: f"{each.crossing:.2f}"),
-    ("no crossing", lambda each: f"{100 * each.without_crossing:.2f}"),
-    ("two or fewer crossing", lambda each: f"{100 * each.few_crossing:.2f}"),
-    ("tagging accuracy", lambda each: f"{100 * each.tag_accuracy:.2f}"),
-]
+#: What `ParsevalScores.add` adds up.
+_COUNTS = [item.name for item in fields(ParsevalScores) if item.name.startswith("n_")]
+#: Rows of the table of scores: titles and attributes of `ParsevalScores`, in per cent but for counts.
+_ROWS = {
+    "sentences": "n_sentences",
+    "without a parse": "n_failed",
+    "gold brackets": "n_gold",
+    "predicted brackets": "n_predicted",
+    "labelled precision": "precision",
+    "labelled recall": "recall",
+    "labelled F1": "f1",
+    "exact match": "exact",
+    "crossing brackets": "crossing",
+    "no crossing": "without_crossing",
+    "two or fewer crossing": "few_crossing",
+    "tagging accuracy": "tag_accuracy",
+}
 
 
 def parseval(
@@ -131,7 +141,7 @@ def parseval(
     gold, predicted : iterables of trees
         Nested tuples. No parse: None, or a tree whose attribute `parsed` is False.
     max_length : sentences of at most so many words (empty elements not counted) are scored once more, as `short`
-    deleted : tags of words that are taken out, and labels of phrases that do not count
+    deleted : tags of words that are removed, and labels of phrases that do not count
     equal : labels that count as other ones; by default PRT as ADVP
 
     Raises
@@ -145,35 +155,29 @@ def parseval(
     if not truths:
         raise ValueError("there are no trees to score")
     rules = _Rules(frozenset(deleted), EQUAL if equal is None else equal)
-    every, short = _Sums(), _Sums()
+    every, short = ParsevalScores(max_length=max_length), ParsevalScores(max_length=max_length)
     for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
         check_tree(truth, f"gold tree {i}")
         if guess is not None:
             check_tree(guess, f"predicted tree {i}")
         length, one = rules.compare(truth, guess, i)
-        every.add(one)
-        if length <= max_length:
-            short.add(one)
-    return every.scores(max_length, short.scores(max_length))
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    gold: Counter[Bracket]
-    predicted: Counter[Bracket]
-    failed: bool
-    crossing: int
-    n_words: int
-    n_right_tags: int
+        for scores in (every, short) if length <= max_length else (every,):
+            scores.add(one)
+    for scores in (every, short):
+        scores.labels = dict(sorted(scores.labels.items()))
+    every.short = short
+    return every
 
 
 class _Rules:
+    """Rules of which brackets and words count."""
+
     def __init__(self, deleted: frozenset[str], equal: dict[str, str]) -> None:
         self.deleted = deleted
         self.equal = equal
 
-    def compare(self, truth: Tree, guess: Tree | None, i: int) -> tuple[int, _Comparison]:
-        """The sentence's length and what is to be counted of it."""
+    def compare(self, truth: Tree, guess: Tree | None, i: int) -> tuple[int, ParsevalScores]:
+        """Return a sentence's length and scores."""
         words = [(tag, word) for tag, word in leaves(truth) if tag != EMPTY]
         keep = [tag not in self.deleted for tag, _ in words]
         right = self.brackets(truth, keep, [tag != EMPTY for tag, _ in leaves(truth)])
@@ -194,7 +198,19 @@ class _Rules:
                 found = self.brackets(guess, keep, present)
                 pairs = zip(keep, words, others, strict=True)
                 tags = sum(kept and self.same_tag(one[0], other[0]) for kept, one, other in pairs)
-        return len(words), _Comparison(right, found, failed, _crossing(right, found), sum(keep), tags)
+        common = right & found
+        n_gold, n_found, n_common = right.total(), found.total(), common.total()
+        scores = ParsevalScores(1, failed, n_gold, n_found, n_common, n_words=sum(keep), n_right_tags=tags)
+        if not failed:
+            scores.n_exact = n_gold == n_found == n_common
+            scores.n_crossing = _crossing(right, found)
+            scores.n_without_crossing, scores.n_few_crossing = scores.n_crossing == 0, scores.n_crossing <= 2
+        by_label = [Counter[str](), Counter[str](), Counter[str]()]
+        for own, brackets in zip(by_label, (right, found, common), strict=True):
+            for (label, _, _), n in brackets.items():
+                own[label] += n
+        scores.labels = {label: tuple(own[label] for own in by_label) for label in {**by_label[0], **by_label[1]}}
+        return len(words), scores
 
     def same_tag(self, tag: str | None, other: str | None) -> bool:
         return tag == other or (tag is not None and other is not None and self.name(tag) == self.name(other))
@@ -203,12 +219,12 @@ class _Rules:
         return self.equal.get(label, label)
 
     def brackets(self, tree: Tree, keep: list[bool], present: list[bool]) -> Counter[Bracket]:
-        """The brackets that count, over the words that are kept; `present`: which leaves are no empty elements."""
+        """Return the brackets that count, over the words that are kept; present: leaves that are not empty elements."""
         found: Counter[Bracket] = Counter()
         there = iter(present)
         at = 0  # the next word's number, empty elements not counted
         kept = 0  # how many of the words before it are kept
-        waiting: list[Any] = [tree]
+        waiting: list[Tree | str | list[Any]] = [tree]
         while waiting:
             node = waiting.pop()
             if isinstance(node, list):  # a phrase whose words are all seen: its label, and where it began
@@ -226,7 +242,7 @@ class _Rules:
 
 
 def _crossing(gold: Counter[Bracket], predicted: Counter[Bracket]) -> int:
-    """How many predicted brackets overlap a gold one with neither inside the other."""
+    """Return how many predicted brackets overlap a gold bracket with neither inside the other."""
     spans = {(begin, end) for _, begin, end in gold}
     return sum(
         n
@@ -241,36 +257,3 @@ def _check_words(gold: list[str], predicted: list[str], i: int) -> None:
     for k, (word, other) in enumerate(zip(gold, predicted, strict=True), 1):
         if word != other:
             raise ValueError(f"sentence {i}: word {k} is {word!r} in gold, {other!r} in the prediction")
-
-
-class _Sums:
-    def __init__(self) -> None:
-        self.scores_so_far = ParsevalScores()
-        self.by_label: dict[str, list[int]] = {}
-
-    def add(self, one: _Comparison) -> None:
-        sums = self.scores_so_far
-        common = one.gold & one.predicted
-        n_gold, n_predicted, n_right = one.gold.total(), one.predicted.total(), common.total()
-        sums.n_sentences += 1
-        sums.n_gold += n_gold
-        sums.n_predicted += n_predicted
-        sums.n_right += n_right
-        sums.n_words += one.n_words
-        sums.n_right_tags += one.n_right_tags
-        for column, brackets in enumerate((one.gold, one.predicted, common)):
-            for (label, _, _), n in brackets.items():
-                self.by_label.setdefault(label, [0, 0, 0])[column] += n
-        if one.failed:
-            sums.n_failed += 1
-            return
-        sums.n_exact += n_gold == n_predicted == n_right
-        sums.n_crossing += one.crossing
-        sums.n_without_crossing += one.crossing == 0
-        sums.n_few_crossing += one.crossing <= 2
-
-    def scores(self, max_length: int, short: ParsevalScores | None = None) -> ParsevalScores:
-        found = self.scores_so_far
-        found.max_length, found.short = max_length, short
-        found.labels = {label: (a, b, c) for label, (a, b, c) in sorted(self.by_label.items())}
-        return found

@@ -1,8 +1,13 @@
-"""Precision, recall and F1 of counts."""
+"""Shares of counts: precision, recall, F1."""
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole, 0 where nothing was counted."""
+    return part / whole if whole else 0.0
 
 
 class Ratios:
-    """For classes with these counts; fractions of 1, 0 where nothing was counted."""
+    """Precision, recall and F1, as fractions of 1, for classes with these counts."""
 
     n_gold: int
     n_predicted: int
@@ -11,15 +16,14 @@ class Ratios:
     @property
     def precision(self) -> float:
         """The share of what was predicted that is right."""
-        return self.n_right / self.n_predicted if self.n_predicted else 0.0
+        return share(self.n_right, self.n_predicted)
 
     @property
     def recall(self) -> float:
-        """The share of what is there that was predicted."""
-        return self.n_right / self.n_gold if self.n_gold else 0.0
+        """The share of what is in gold that was predicted."""
+        return share(self.n_right, self.n_gold)
 
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        both = self.n_gold + self.n_predicted
-        return 2.0 * self.n_right / both if both else 0.0
+        return share(2.0 * self.n_right, self.n_gold + self.n_predicted)

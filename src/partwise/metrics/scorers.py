@@ -2,7 +2,7 @@
 
 scikit-learn has no public way to add a name. It looks names up in one private table, and functions and classes that
 take `scoring` have a copy of its names from when they were imported, to check their arguments by. `register_scorers`
-adds to both, and does nothing at all where they are not what they were in the versions that are known.
+adds to both, and does nothing where they are not as in the versions that are known.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from types import FunctionType
 from typing import Any
 
 from partwise.metrics.chunks import chunk_f1, chunk_scores
-from partwise.metrics.labels import token_accuracy
+from partwise.metrics.labels import Sentences, token_accuracy
+from partwise.metrics.ratios import share
 
 Measure = Callable[[Any, Any], float]
 
 
-def chunk_precision(y_true: Any, y_pred: Any) -> float:
-    """The share of the chunks found that are right; see `chunk_scores`."""
+def chunk_precision(y_true: Sentences, y_pred: Sentences) -> float:
+    """Return the share of the chunks found that are right; see `chunk_scores`."""
     return float(chunk_scores(y_true, y_pred).precision)
 
 
-def chunk_recall(y_true: Any, y_pred: Any) -> float:
-    """The share of the chunks that are found; see `chunk_scores`."""
+def chunk_recall(y_true: Sentences, y_pred: Sentences) -> float:
+    """Return the share of the chunks that are found; see `chunk_scores`."""
     return float(chunk_scores(y_true, y_pred).recall)
 
 
-def sequence_accuracy(y_true: Any, y_pred: Any) -> float:
-    """The share of sequences that are right as a whole."""
+def sequence_accuracy(y_true: Sentences, y_pred: Sentences) -> float:
+    """Return the share of sequences that are right as a whole."""
     pairs = [list(a) == list(b) for a, b in zip(y_true, y_pred, strict=True)]
-    return sum(pairs) / len(pairs) if pairs else 0.0
+    return share(sum(pairs), len(pairs))
 
 
-#: Functions of right and predicted answers, larger is better.
+#: Functions of gold and predicted answers, by name; larger is better.
 MEASURES: dict[str, Measure] = {
     "chunk_f1": chunk_f1,
     "chunk_precision": chunk_precision,
@@ -45,14 +46,14 @@ MEASURES: dict[str, Measure] = {
 
 
 def get_measure(name: str) -> Measure:
-    """The function of this name; ValueError with those that there are."""
+    """Return the function of this name; ValueError with the names there are."""
     if name not in MEASURES:
         raise ValueError(f"unknown measure {name!r}; there are {', '.join(MEASURES)}")
     return MEASURES[name]
 
 
 def get_scorer(scoring: Any) -> Any:
-    """A scorer ``scorer(estimator, X, y)``: of a name here or in scikit-learn; others are given back as they are."""
+    """Return a scorer ``scorer(estimator, X, y)``: of a name here or in scikit-learn, or a scorer itself."""
     from sklearn.metrics import get_scorer, make_scorer
 
     if isinstance(scoring, str) and scoring in MEASURES:
@@ -61,7 +62,7 @@ def get_scorer(scoring: Any) -> Any:
 
 
 def register_scorers() -> bool:
-    """Make these names known to scikit-learn; whether that was possible.
+    """Make these names known to scikit-learn; return whether that was possible.
 
     It is done when an estimator is made, if scikit-learn's metrics are imported by then (this does not import them:
     that takes a tenth of a second). Where it is not possible, `get_scorer` gives what to use in place of the string.
@@ -84,7 +85,7 @@ def register_scorers() -> bool:
 
 
 def _known_names(kind: type[Any]) -> Iterator[set[str]]:
-    """The names that functions and classes of scikit-learn check `scoring` by."""
+    """Yield the names that functions and classes of scikit-learn check `scoring` by."""
     for module in [module for name, module in sys.modules.items() if name.startswith("sklearn.")]:
         for value in list(getattr(module, "__dict__", {}).values()):
             if not isinstance(value, (FunctionType, type)):

@@ -13,8 +13,7 @@ from partwise.cli.output import table
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Evaluation
 from partwise.io import ConlluSentence
-from partwise.metrics import chunk_scores
-from partwise.metrics.morphology import feats_scores
+from partwise.metrics import chunk_scores, feats_scores
 
 Label = TypeVar("Label", bound=Hashable)
 Confusion = tuple[list[str], list[list[int]]]
@@ -54,7 +53,7 @@ def evaluate_sequences(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[s
             "precision": row.precision,
             "recall": row.recall,
             "f1": row.f1,
-            "gold": row.n_true,
+            "gold": row.n_gold,
             "found": row.n_predicted,
         }
         for name, row in found.by_type.items()
