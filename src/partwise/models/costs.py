@@ -1,14 +1,14 @@
 """Costs that a user gives: how bad it is to answer one label where another is right (c of docs/math.md).
 
-Costs are finite, at least 0, and 0 where the answer is right; all of that is checked before any work, as far as it can
-be said without the labels, and the rest once they are known.
+Costs are finite, at least 0, and 0 where the answer is right. All of that is checked before any work, as far as it can
+be said without the labels, and the rest once the labels are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from partwise.io.costs import FileCosts
 from partwise.io.errors import FormatError
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import MOST_WEIGHT
+
+CostFunction: TypeAlias = Callable[[Any, Any], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class LabelCost:
         function of the two.
     """
 
-    given: Any
+    given: Floats | Mapping[Any, Any] | CostFunction
 
     @classmethod
     def of(cls, given: Any) -> LabelCost | None:
@@ -39,45 +41,43 @@ class LabelCost:
             for gold, label, value in _pairs(given):
                 _check(value, gold, label)
         elif not callable(given):
-            table = _as_table(given)
-            for k, row in enumerate(table.tolist()):
+            given = _as_table(given)
+            for k, row in enumerate(given.tolist()):
                 for j, value in enumerate(row):
                     _check(value, k, j, "number ")
-            return cls(table)
         return cls(given)
 
-    @property
-    def is_function(self) -> bool:
-        return callable(self.given)
-
-    def table(self, labels: Sequence[Any]) -> Floats:
+    def table(self, labels: Sequence[Hashable]) -> Floats:
         """Return the costs of these labels, a row per gold label; ValueError for invalid costs or other labels."""
-        n = len(labels)
-        if isinstance(self.given, np.ndarray):
-            if len(self.given) != n:
-                raise ValueError(f"cost is of {len(self.given)} labels, there are {n}")
-            return self.given
-        if self.is_function:
-            values = [_check(self.given(gold, label), gold, label) for gold in labels for label in labels]
+        n, given = len(labels), self.given
+        if isinstance(given, np.ndarray):
+            if len(given) != n:
+                raise ValueError(f"cost is of {len(given)} labels, there are {n}")
+            return given
+        if not isinstance(given, Mapping):
+            values = [_check(given(gold, label), gold, label) for gold in labels for label in labels]
             return np.array(values).reshape(n, n)
         table = 1.0 - np.eye(n)
         number = {label: k for k, label in enumerate(labels)}
-        for gold, label, value in _pairs(self.given):
+        for gold, label, value in _pairs(given):
             for each in (gold, label):
                 if each not in number:
-                    raise _unknown(self.given, (gold, label), each)
+                    text = f"label {each!r} was not in the training data"
+                    if isinstance(given, FileCosts):
+                        raise FormatError(text, given.path, given.lines.get((gold, label)))
+                    raise ValueError(f"cost: {text}")
             table[number[gold], number[label]] = value
         return table
 
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """Costs that a model was trained with."""
+    """Costs that a model was trained with, a row per gold label."""
 
-    labels: Sequence[Any]
+    labels: Sequence[Hashable]
     values: Floats
 
-    def as_mapping(self) -> dict[Any, dict[Any, float]]:
+    def as_mapping(self) -> dict[Hashable, dict[Hashable, float]]:
         """Return the costs of wrong labels by gold label and label, as `LabelCost` takes them."""
         return {
             gold: {label: row[j] for j, label in enumerate(self.labels) if j != k}
@@ -90,8 +90,8 @@ def row_costs(
 ) -> Floats:
     """Return costs of slots, where those of an example begin with a row of labels (padded to `width`) per position.
 
-    offsets: of the examples' slots. labels: gold, all positions end to end. others: costs of all slots, of which those
-    of rows are replaced; None: other slots cost nothing.
+    offsets: of the examples' slots. labels: gold labels of all positions. others: costs of all slots, of which those of
+    rows are replaced; None: other slots cost nothing.
     """
     cost = np.zeros(int(offsets[-1])) if others is None else others.copy()
     within = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
@@ -102,8 +102,7 @@ def row_costs(
 
 def head_costs(lengths: Ints, heads: Ints, cost: LabelCost) -> Floats:
     """Return costs of arcs: n words have n rows of n + 1 heads (0: the root); a word as its own head costs nothing."""
-    longest = int(lengths.max(initial=0))
-    table = cost.table(range(longest + 1))
+    table = cost.table(range(int(lengths.max(initial=0)) + 1))
     found, begin = [], 0
     for n in lengths.tolist():
         rows = table[heads[begin : begin + n], : n + 1]  # a copy
@@ -113,20 +112,16 @@ def head_costs(lengths: Ints, heads: Ints, cost: LabelCost) -> Floats:
     return np.concatenate(found)
 
 
-def _unknown(given: Mapping[Any, Any], pair: tuple[Any, Any], label: Any) -> ValueError:
-    text = f"label {label!r} was not in the training data"
-    if isinstance(given, FileCosts):
-        return FormatError(text, given.path, given.lines.get(pair))
-    return ValueError(f"cost: {text}")
-
-
-def _pairs(given: Mapping[Any, Any]) -> list[tuple[Any, Any, Any]]:
-    if given and all(isinstance(value, Mapping) for value in given.values()):
-        return [(gold, label, value) for gold, row in given.items() for label, value in row.items()]
-    for key in given:
-        if not isinstance(key, tuple) or len(key) != 2:
+def _pairs(given: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (gold label, label, cost)."""
+    nested = bool(given) and all(isinstance(value, Mapping) for value in given.values())
+    for key, value in given.items():
+        if nested:
+            yield from ((key, label, cost) for label, cost in value.items())
+        elif isinstance(key, tuple) and len(key) == 2:
+            yield *key, value
+        else:
             raise ValueError(f"cost: keys are pairs (gold label, label), got {key!r}")
-    return [(*key, value) for key, value in given.items()]
 
 
 def _as_table(given: Any) -> Floats:
@@ -141,11 +136,11 @@ def _as_table(given: Any) -> Floats:
     return table
 
 
-def _check(value: Any, gold: Any, label: Any, what: str = "") -> float:
+def _check(value: object, gold: object, label: object, what: str = "") -> float:
     """Return a cost as a number; ValueError unless it is finite, at least 0, and 0 where the answer is right."""
     names = f"{what}{label!r} where {what}{gold!r} is right"
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ValueError(f"cost of label {names} must be a number, got {value!r}") from None
     if not (np.isfinite(number) and number >= 0):

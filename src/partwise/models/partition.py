@@ -12,14 +12,15 @@ What is held grows with the model, not with the examples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise.features import NameCounts
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import Density, Rows
-from partwise.models.readers import ColumnReader, NameReader, Reader, VocabularyReader
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, VocabularyReader
 from partwise.support.arrays import Ints
 
 
@@ -54,16 +55,20 @@ class ChangedData(ValueError):
         super().__init__("the data changed between the first pass and the second: give the same blocks twice")
 
 
+#: Numbers of 64 bits, with a sign or without.
+Keys: TypeAlias = NDArray[Any]
+
+
 class KeyPairCounts:
     """How often each pair (key, column) occurs, where keys are any numbers of 64 bits."""
 
     def __init__(self) -> None:
         none = np.empty(0, dtype=np.int64)
-        self._found: tuple[Any, Ints, Ints] = (none, none, none)
-        self._new: list[tuple[Any, Ints, Ints]] = []
+        self._found: tuple[Keys, Ints, Ints] = (none, none, none)
+        self._new: list[tuple[Keys, Ints, Ints]] = []
         self._n_new = 0
 
-    def add(self, keys: Any, columns: Ints) -> None:
+    def add(self, keys: Keys, columns: Ints) -> None:
         """Count pairs of a block."""
         self._new.append(_counted(keys, columns, np.ones(len(columns), dtype=np.int64)))
         self._n_new += len(columns)
@@ -76,19 +81,19 @@ class KeyPairCounts:
         keys, columns, counts = (np.concatenate(each) for each in zip(self._found, *self._new, strict=True))
         self._found, self._new, self._n_new = _counted(keys, columns, counts), [], 0
 
-    def keys(self) -> Any:
+    def keys(self) -> Keys:
         """Return all keys, in order."""
         self._merge()
         return np.unique(self._found[0])
 
-    def pairs(self, min_count: int) -> tuple[Any, Ints]:
+    def pairs(self, min_count: int) -> tuple[Keys, Ints]:
         """Return (keys, columns) of the pairs that occur so often, in order."""
         self._merge()
         kept = self._found[2] >= min_count
         return self._found[0][kept], self._found[1][kept]
 
 
-def _counted(keys: Any, columns: Ints, counts: Ints) -> tuple[Any, Ints, Ints]:
+def _counted(keys: Keys, columns: Ints, counts: Ints) -> tuple[Keys, Ints, Ints]:
     order = np.lexsort((columns, keys))
     keys, columns, counts = keys[order], columns[order], counts[order]
     new = np.ones(len(keys), dtype=bool)
@@ -106,7 +111,7 @@ class AttributeCounts:
         self._joined = False
         self._density = Density()
 
-    def add(self, reader: Reader, sequences: Any, n_jobs: int = 1) -> None:
+    def add(self, reader: Reader, sequences: Sequences, n_jobs: int = 1) -> None:
         """Count a block; reader: one that has read nothing yet."""
         if self._reader is not None and type(reader) is not type(self._reader):
             raise ValueError("blocks must be of one form: names, or numbers, in all of them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +20,15 @@ FEW_PAIRS = 10_000
 FAR = 10.0
 
 
+#: A matrix of numbers, dense or sparse; or a list of items, which are dicts or lists of strings.
+Matrix: TypeAlias = Any
+Items: TypeAlias = list[object]
+
+
 class ClassRows(NamedTuple):
     """A matrix of features, and (unknown attributes, all attributes) of the rows it was made of."""
 
-    matrix: Any
+    matrix: Matrix
     unknown: tuple[int, int] = (0, 0)
 
 
@@ -37,7 +42,7 @@ class _Items(Sequences):
         return f"row {row}"
 
 
-def as_items(X: Any) -> list[Any] | None:
+def as_items(X: Matrix) -> Items | None:
     """Return the examples of X if they are dicts or collections of strings; None for a matrix or anything else."""
     if isinstance(X, np.ndarray):
         items = X.tolist() if X.ndim == 1 and X.dtype == object else None
@@ -55,7 +60,7 @@ def as_items(X: Any) -> list[Any] | None:
     return None
 
 
-def could_be_items(X: Any) -> list[Any] | None:
+def could_be_items(X: Matrix) -> Items | None:
     """Return the same for a model that reads items: also where no example has an attribute."""
     items = as_items(X)
     if items is None and isinstance(X, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in X):
@@ -63,12 +68,12 @@ def could_be_items(X: Any) -> list[Any] | None:
     return items
 
 
-def items_of(items: list[Any]) -> Sequences:
+def items_of(items: Items) -> Sequences:
     """Return examples as a reader takes them."""
     return _Items([items], [0])
 
 
-def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> ClassRows:
+def item_rows(reader: NameReader, items: Items, min_count: int = 1) -> ClassRows:
     """Return a row per example, a column per attribute that the reader knows; it learns them if it knows none."""
     rows = reader.read(items_of(items), min_count)
     table = rows.attributes()
@@ -78,18 +83,18 @@ def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> Class
     return ClassRows(sparse.csr_array((values[known], places), (table.n_rows, rows.n_attributes)), rows.unknown)
 
 
-def n_rows(X: Any) -> int:
+def n_rows(X: Matrix) -> int:
     """Return how many examples there are: items, or the rows of a matrix."""
     return len(X) if isinstance(X, list) else int(X.shape[0])
 
 
-def take_rows(X: Any, which: Ints) -> Any:
+def take_rows(X: Matrix, which: Ints) -> Matrix:
     """Return some of the examples."""
     return [X[i] for i in which.tolist()] if isinstance(X, list) else X[which]
 
 
 def classifier_map(
-    structure: Multiclass, rows: Any, by_features: bool | None, layout: RowLayout | None = None
+    structure: Multiclass, rows: Matrix | Attributes, by_features: bool | None, layout: RowLayout | None = None
 ) -> FeatureMap:
     """Return the features of rows with a label each.
 

@@ -27,6 +27,7 @@ from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model
 from partwise.models.classes.features import (
     FAR,
     ClassRows,
+    Matrix,
     classifier_map,
     far_columns,
     item_rows,
@@ -97,8 +98,8 @@ class ClassesModel(Model[ClassRows]):
         self,
         *,
         fit_intercept: bool,
-        class_weight: Any,
-        cost: Any = None,
+        class_weight: object,
+        cost: object = None,
         min_count: int = 1,
         penalize_intercept: bool | None = None,
     ) -> None:
@@ -113,7 +114,7 @@ class ClassesModel(Model[ClassRows]):
 
     # training
 
-    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+    def learn(self, X: Matrix, y: Any, sample_weight: object, training: Training) -> Learnt:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         given = None if training.classes is None else all_labels(np.unique(y), np.unique(training.classes))
         weight = with_class_weight(self.class_weight, y, weight, given)
@@ -136,7 +137,7 @@ class ClassesModel(Model[ClassRows]):
         free = self._free_weights(encoded, training)
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
-    def _learn_columns(self, X: Any) -> Any:
+    def _learn_columns(self, X: Matrix) -> Matrix:
         """Return the training rows as a matrix; the columns of items are the attributes that occur often enough."""
         if not isinstance(X, list):
             if self.min_count > 1:
@@ -202,7 +203,7 @@ class ClassesModel(Model[ClassRows]):
         stop = start + (1 if self.one_sided else n_labels)
         return Free(start, stop, at_zero, tuple(by_label.tolist()), *largest_sizes(encoded.rows), loss.link)
 
-    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+    def further(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         unknown = sorted(set(np.unique(y).tolist()) - set(self.classes.tolist()), key=str)
         if unknown:
@@ -250,9 +251,9 @@ class ClassesModel(Model[ClassRows]):
         """Return the labellings of so many rows."""
         return Multiclass(n_rows, len(self.classes))
 
-    def plain_rows(self, X: Any, n_columns: int | None = None) -> Rows:
+    def plain_rows(self, X: Matrix, n_columns: int | None = None) -> Rows:
         """Return a feature matrix as rows of examples; n_columns: their number, if a sparse X may lack some."""
-        table: Any = X
+        table: Matrix = X
         n = int(X.shape[1])
         if sparse.issparse(X):
             matrix = sparse.csr_array(X)
@@ -262,7 +263,7 @@ class ClassesModel(Model[ClassRows]):
             table = csr_attributes(sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), (X.shape[0], n)))
         return Rows(np.ones(X.shape[0], dtype=np.int64), n, table)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: Matrix) -> Rows:
         """Return the feature matrix, with its column of ones, as rows of examples."""
         return self._with_ones(self.plain_rows(X).compact())
 
@@ -365,11 +366,11 @@ class ClassesModel(Model[ClassRows]):
 
     # prediction
 
-    def rows(self, X: Any) -> ClassRows:
+    def rows(self, X: Matrix) -> ClassRows:
         """Return rows as a matrix of the columns that have weights."""
         return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading[ClassRows]:
+    def read(self, X: Matrix, n_jobs: int = 1) -> Reading[ClassRows]:
         rows = self.rows(X)
         matrix, n = rows.matrix, int(rows.matrix.shape[0])
 
@@ -383,7 +384,7 @@ class ClassesModel(Model[ClassRows]):
         unknown: tuple[int, int] = reading.source.unknown
         return None if self.reader is None else InputReport(lambda: unknown)
 
-    def scores(self, X: Any, n_jobs: int = 1) -> Floats:
+    def scores(self, X: Matrix, n_jobs: int = 1) -> Floats:
         """Return X coef' + intercept: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         scores = row_products(X, self.coef, n_jobs) + self.intercept
         return scores[:, 0] if len(self.classes) == 2 else scores
@@ -394,7 +395,7 @@ class ClassesModel(Model[ClassRows]):
         X, n = reading.source.matrix, reading.n_examples
         # Some rows at a time: all scores of many rows and labels would take far more memory than either.
         some = max(1, MOST_SCORES // len(self.classes))
-        parts: Any = [X]
+        parts: Iterable[Matrix] = [X]
         if n > some:
             rows = own_sparse(X)  # slices of it follow indices too
             parts = (rows[k : k + some] for k in range(0, n, some))
@@ -415,7 +416,7 @@ class ClassesModel(Model[ClassRows]):
         structure: Any = reading.batch.structure
         return Labellings(*structure.encode(np.maximum(labels, 0))), labels >= 0
 
-    def constrain(self, reading: Reading[ClassRows], allowed: Any) -> None:
+    def constrain(self, reading: Reading[ClassRows], allowed: object) -> None:
         """Put masks of the labels that each row may have on the structure: `allowed` of `MaxentClassifier`."""
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         structure: Any = reading.batch.structure
@@ -462,7 +463,7 @@ class ClassesModel(Model[ClassRows]):
         rows = zip(self.classes.tolist(), self.label_weights()[0], strict=True)
         return TopFeatures({label: largest(self.column_name, ids, row, n) for label, row in rows})
 
-    def explain(self, reading: Reading[ClassRows], label: Any = None, against: Any = None) -> Explanation:
+    def explain(self, reading: Reading[ClassRows], label: Hashable = None, against: Hashable = None) -> Explanation:
         """Return which features make the best label of a row, or this one, better than the best other, or that one."""
         row = reading.source.matrix
         values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()

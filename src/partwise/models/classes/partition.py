@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise.models.classes.features import item_rows, items_of, n_rows, take_rows
+from partwise.models.classes.features import Items, Matrix, item_rows, items_of, n_rows, take_rows
 from partwise.models.encoded import EncodedRows
 from partwise.models.features import Density
-from partwise.models.labels import label_factors, warn_of_gone
+from partwise.models.labels import LabelArray, label_factors, warn_of_gone
 from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.models.readers import NameReader
 from partwise.support.arrays import Floats
@@ -36,7 +36,7 @@ class ClassesPartitioner(Partitioner):
         self._items: bool | None = None  # whether rows are dicts or lists of strings
         self._names = AttributeCounts()
 
-    def scan(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+    def scan(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> None:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         seen, labels = np.unique(y, return_inverse=True)
         sums = np.bincount(labels, weights=weight, minlength=len(seen)).astype(np.float64)
@@ -61,7 +61,7 @@ class ClassesPartitioner(Partitioner):
         self._n_features = max(self._n_features, int(X.shape[1]))
         self._density.add(self.model.plain_rows(X))
 
-    def _weighed(self, items: list[Any], y: Any, weight: Floats | None) -> list[Any]:
+    def _weighed(self, items: Items, y: LabelArray, weight: Floats | None) -> Items:
         """Return the items of positive weight: nothing is learnt from the others."""
         given = self.model.class_weight
         factors = {label: value for label, value in given.items() if not value} if isinstance(given, Mapping) else {}
@@ -88,7 +88,7 @@ class ClassesPartitioner(Partitioner):
         self.model.use_columns(self._n_features)
         self.model.check_size()
 
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
+    def encode(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> EncodedRows | None:
         assert self._seen is not None
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         labels = np.searchsorted(self._seen, y)
