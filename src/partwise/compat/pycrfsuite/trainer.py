@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,47 +244,43 @@ class BaseTrainer:
         self._before_train()
         trained = [(X, y) for X, y, group in self._sequences if X and (group != holdout or holdout < 0)]
         held = [(X, y) for X, y, group in self._sequences if X and group == holdout >= 0]
-        say = self.message
         if held:
-            say(f"Holdout group: {holdout + 1}\n")
-            say("\n")
+            self._say(f"Holdout group: {holdout + 1}", "")
         begin = time.perf_counter()
-        self._say_features()
+        self._say("Feature generation", "type: CRF1d", *self._shown_parameters(features=True))
         labels = sorted({label for _, y in trained for label in y})
         # With one label, or none, there is nothing to learn.
         chain = self._run(trained, held, begin) if len(labels) > 1 else LinearChain(labels, *names_of([]))
-        say("Storing the model\n")
+        self._say("Storing the model")
         begin = time.perf_counter()
-        for what, number in (
-            ("features", len(chain.state_weights) + len(chain.transition_weights)),
-            ("attributes", chain.n_attributes),
-            ("labels", len(chain.labels)),
-        ):
-            say(f"Number of active {what}: {number} ({number})\n")
+        n_features = len(chain.state_weights) + len(chain.transition_weights)
+        numbers = {"features": n_features, "attributes": chain.n_attributes, "labels": len(chain.labels)}
+        self._say(*(f"Number of active {what}: {number} ({number})" for what, number in numbers.items()))
         if model:
             crfsuite.write(chain, os.fspath(model))
-        say(f"Seconds required: {time.perf_counter() - begin:.3f}\n")
-        say("\n")
+        self._say(f"Seconds required: {time.perf_counter() - begin:.3f}", "")
 
     def _run(self, trained: list[Labelled], held: list[Labelled], begin: float) -> LinearChain:
-        say = self.message
-        each_pass = self.verbose or bool(held)
-        log = _Log(say, held, begin, TITLES[self._algorithm], self._chosen, each_pass)
+        log = _Log(self, held, begin)
         tagger = SequenceTagger(**_estimator_parameters(self._algorithm, self._chosen), callbacks=[log])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             tagger.fit(*zip(*trained, strict=True))
-        say(f"{tagger.result_.message}\n")
-        say(f"Total seconds required for training: {tagger.result_.seconds:.3f}\n")
-        say("\n")
+        self._say(tagger.result_.message, f"Total seconds required for training: {tagger.result_.seconds:.3f}", "")
         return crfsuite.of_tagger(tagger)
 
-    def _say_features(self) -> None:
-        self.message("Feature generation\n")
-        self.message("type: CRF1d\n")
-        for name, value in self._chosen.items():
-            if name.startswith("feature."):
-                self.message(f"{name}: {_shown(value)}\n")
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self.message(f"{line}\n")
+
+    def _shown_parameters(self, features: bool) -> list[str]:
+        """Return the parameters about features, or the others, as CRFsuite prints them."""
+        chosen = {name: value for name, value in self._chosen.items() if name.startswith("feature.") == features}
+        whole = {name: int(value) for name, value in chosen.items() if isinstance(value, bool)}
+        return [
+            f"{name}: {value:.6f}" if isinstance(value, float) else f"{name}: {value}"
+            for name, value in (chosen | whole).items()
+        ]
 
     def _before_train(self) -> None:
         """Prepare for training; called before it begins."""
@@ -315,54 +311,51 @@ class Trainer(BaseTrainer):
 
 @dataclass(eq=False)
 class _Log(TrainingCallback):
-    """Says in CRFsuite's words how a run goes.
+    """Says in CRFsuite's words how a run of a trainer goes."""
 
-    each_pass: whether there is an iteration for each pass; else there is one for each certificate, which costs nothing.
-    """
-
-    say: Callable[[str], None]
+    trainer: BaseTrainer
     held: list[Labelled]
     begun: float
-    title: str
-    chosen: dict[str, Value]
-    each_pass: bool
     number: int = 0
     last: float = 0.0
 
     def begin(self, session: Session) -> None:
         self.session = session
         for percent in range(11):
-            self.say(str(percent))
-            for _ in range(4 if percent < 10 else 0):
-                self.say(".")
-        self.say("\n")
-        self.say(f"Number of features: {session.problem.n_weights}\n")
-        self.say(f"Seconds required: {time.perf_counter() - self.begun:.3f}\n")
-        self.say("\n")
-        self.say(f"{self.title}\n")
-        for name, value in self.chosen.items():
-            if not name.startswith("feature."):
-                self.say(f"{name}: {_shown(value)}\n")
-        self.say("\n")
+            for message in (str(percent), *("." * (4 if percent < 10 else 0))):
+                self.trainer.message(message)
+        self.trainer._say(
+            "",
+            f"Number of features: {session.problem.n_weights}",
+            f"Seconds required: {time.perf_counter() - self.begun:.3f}",
+            "",
+            TITLES[self.trainer._algorithm],
+            *self.trainer._shown_parameters(features=False),
+            "",
+        )
 
     def __call__(self, progress: Progress) -> None:
-        certificate = progress.certificate if progress.fresh or not self.each_pass else progress.record()
-        if certificate is None or not (progress.fresh or self.each_pass):
+        # An iteration is a pass where somebody looks at them; else it is a certificate, which costs nothing then.
+        each_pass = self.trainer.verbose or bool(self.held)
+        certificate = progress.certificate if progress.fresh or not each_pass else progress.record()
+        if certificate is None or not (progress.fresh or each_pass):
             return
         self.number += 1
         weights = progress.weights()
-        self.say(f"***** Iteration #{self.number} *****\n")
-        self.say(f"Loss: {certificate.primal:.6f}\n")
-        self.say(f"Feature norm: {np.linalg.norm(weights):.6f}\n")
-        self.say(f"Duality gap: {certificate.gap:.6f}\n")
-        self.say(f"Active features: {np.count_nonzero(weights)}\n")
-        self.say(f"Seconds required for this iteration: {progress.seconds - self.last:.3f}\n")
+        self.trainer._say(
+            f"***** Iteration #{self.number} *****",
+            f"Loss: {certificate.primal:.6f}",
+            f"Feature norm: {np.linalg.norm(weights):.6f}",
+            f"Duality gap: {certificate.gap:.6f}",
+            f"Active features: {np.count_nonzero(weights)}",
+            f"Seconds required for this iteration: {progress.seconds - self.last:.3f}",
+            *(self._evaluate(weights) if self.held else ()),
+            "",
+        )
         self.last = progress.seconds
-        if self.held:
-            self._evaluate(weights)
-        self.say("\n")
 
-    def _evaluate(self, weights: Floats) -> None:
+    def _evaluate(self, weights: Floats) -> Iterator[str]:
+        """Give the lines about predictions for the sequences that were held out."""
         X, gold = zip(*self.held, strict=True)
         answers = self.session.preview(weights).predict(list(X))
         pairs = [pair for y, guess in zip(gold, answers, strict=True) for pair in zip(y, guess, strict=True)]
@@ -371,24 +364,18 @@ class _Log(TrainingCallback):
             Counter(b for _, b in pairs),
             Counter(a for a, _ in pairs),
         )
-        self.say("Performance by label (#match, #model, #ref) (precision, recall, F1):\n")
+        yield "Performance by label (#match, #model, #ref) (precision, recall, F1):"
         means = []
         for label in sorted(ref | model):
             counts = right[label], model[label], ref[label]
             shares = _ratio(counts[0], counts[1]), _ratio(counts[0], counts[2]), _ratio(2 * counts[0], sum(counts[1:]))
             means.append(shares)
-            text = ", ".join(f"{share:.4f}" for share in shares)
-            self.say(f"    {label}: ({counts[0]}, {counts[1]}, {counts[2]}) ({text})\n")
-        averages = ", ".join(f"{value:.6f}" for value in np.mean(means, axis=0))
-        self.say(f"Macro-average precision, recall, F1: ({averages})\n")
+            yield f"    {label}: {counts} ({', '.join(f'{share:.4f}' for share in shares)})"
+        yield f"Macro-average precision, recall, F1: ({', '.join(f'{mean:.6f}' for mean in np.mean(means, axis=0))})"
         whole = sum(y == guess for y, guess in zip(gold, answers, strict=True))
         for what, good, total in (("Item", sum(right.values()), len(pairs)), ("Instance", whole, len(gold))):
-            self.say(f"{what} accuracy: {good} / {total} ({_ratio(good, total):.4f})\n")
+            yield f"{what} accuracy: {good} / {total} ({_ratio(good, total):.4f})"
 
 
 def _ratio(a: int, b: int) -> float:
     return a / b if b else 0.0
-
-
-def _shown(value: Value) -> str:
-    return f"{value:.6f}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
