@@ -70,14 +70,6 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         The columns of a data frame; predictions refuse others.
-    takes_items_ : bool
-        Whether rows are dicts or lists of strings.
-    attributes_ : list of str or None
-        What features are called: attributes, a data frame's columns, or the names of `set_feature_names`.
-    unknown_rate_ : float
-        Share of the attributes in the last input that are not known; dicts and lists of strings.
-    result_ : Result
-        Objective, dual value, gap, history of the last `fit`.
     """
 
     _: KW_ONLY

@@ -63,10 +63,6 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_weights,)
-        Weights of rules and features.
-    result_ : Result
-        Objective, dual value, gap and history of the run.
     labels_, tags_ : list of str
         Labels of phrases, and tags of words.
     grammar_ : TreebankGrammar

@@ -68,14 +68,8 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     ----------
     classes_ : ndarray of shape (n_labels,)
     edge_types_ : list or None
-    coef_ : ndarray of shape (n_weights,)
-        All weights; `top_features` gives them by name.
     n_features_in_ : int
         Number of columns; arrays only.
-    unknown_rate_ : float
-        Share of the attributes in the last input that are not in the vocabulary.
-    result_ : Result
-        Objective, dual value, gap, history of the last `fit`.
     """
 
     _: KW_ONLY

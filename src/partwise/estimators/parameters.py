@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -96,20 +97,33 @@ SHARED = """
 """
 
 
+RESULT = """result_ : Result
+    Objective, dual value, gap, history of the last `fit`."""
+
+
 def document(cls: type[object]) -> None:
-    """Insert the texts of shared parameters that a class has and does not document itself into its docstring."""
+    """Complete the docstring of an estimator's class: insert what it does not say itself.
+
+    Inserted are the texts of shared parameters that the class has, and its public attributes that are properties.
+    """
     head, title, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n----------\n")
     if not title:
         return
-    own, attributes, tail = rest.partition("\n\nAttributes\n")
+    own, _, attributes = rest.partition("\n\nAttributes\n----------\n")
     training, shared = _entries(inspect.getdoc(TrainingParameters) or ""), _entries(SHARED)
-    written = _entries(own)
-    known = {name for names in written for name in names}
+    written, learnt = _entries(own), _entries(attributes)
+    known = {name for names in (*written, *learnt) for name in names}
     first = [text for names, text in training.items() if names[0] in ("loss", "C") and not known.issuperset(names)]
     annotated = inspect.get_annotations(cls)
     last = [text for names, text in shared.items() if names[0] in annotated and not known.issuperset(names)]
     last += [text for names, text in training.items() if names[0] not in ("loss", "C", *known)]
-    cls.__doc__ = head + title + "\n".join([*first, *written.values(), *last]) + attributes + tail
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            if isinstance(value, property) and name[0] != "_" and name[-1] == "_" and name not in known:
+                known.add(name)
+                learnt[(name,)] = f"{name}\n" + textwrap.indent(inspect.getdoc(value) or "", "    ")
+    parts = [head, title, "\n".join([*first, *written.values(), *last]), "\n\nAttributes\n----------\n"]
+    cls.__doc__ = "".join([*parts, "\n".join([*learnt.values(), *([] if "result_" in known else [RESULT])]), "\n"])
 
 
 def _entries(text: str) -> dict[tuple[str, ...], str]:

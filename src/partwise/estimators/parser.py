@@ -83,8 +83,6 @@ class DependencyParser(TreeParser[TreeModel]):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_weights,)
-        Weights of arc features.
     result_, label_result_ : Result
         Objective, dual value, gap and history of the two runs; `label_result_` is None without names.
     classes_ : ndarray of str
@@ -93,10 +91,6 @@ class DependencyParser(TreeParser[TreeModel]):
         Gold trees with crossing arcs, and how many of them were left out.
     unknown_rate_ : float
         Share of the features of the arcs that were predicted last that the training data did not have.
-    columns_ : list of str
-        Columns of words ("form", "upos", ...) that it looks at.
-    blank_columns_ : list of str
-        Columns ("upos", ...) that were blank in all words of the last input, and not in the training data.
     """
 
     C: float = 0.1

@@ -58,14 +58,6 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Labels in IOB2.
-    types_ : list of str
-        Labels of segments; "O" is that of positions in none.
-    max_length_ : int
-    coef_ : ndarray of shape (n_weights,)
-    attributes_ : list of str or None
-        Attribute names, the most frequent first; None for arrays.
-    result_ : Result
-        Objective, dual value, gap, history of the last `fit`.
     """
 
     _: KW_ONLY
@@ -125,8 +117,6 @@ class SegmentTagger(TokenTagger[SegmentModel]):
                 values[order] = model.segment_probabilities(reading, place[number], begins, ends, labels, temperature)
             found.append(values)
         return found
-
-    # weights by name
 
     @property
     def types_(self) -> list[str]:

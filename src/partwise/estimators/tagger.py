@@ -101,18 +101,8 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     coef_ : ndarray of shape (n_weights,)
         All weights; `state_features_` and `transition_features_` give them by name. With a kernel: coefficients of the
         training positions that have any.
-    attributes_ : list of str or None
-        Attribute names, the most frequent first; None for arrays.
-    template_ : Template or None
-        The template that it reads sentences by; None where the input has its attributes already.
     n_features_in_ : int
         Number of columns; arrays only.
-    scheme_ : {"iob2", "iobes", None}
-        The scheme of chunk labels that predictions keep to; see `legal`.
-    unknown_rate_ : float
-        Share of the attributes in the last input that are not in the vocabulary.
-    result_ : Result
-        Objective, dual value, gap, history of the last `fit`.
     """
 
     _: KW_ONLY
@@ -140,11 +130,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         check_choice("transitions", self.transitions, ("auto", "observed", "all"))
         check_choice("model", self.model, ("crf", "maxent"))
         check_count("min_count", self.min_count)
-        if self.model == "maxent":
-            self._check_maxent()
-        self._check_kernel()
-        self._check_template()
-        self._check_order()
+        self._check_combination()
         shared = self._values("template", "features", "min_count", "legal", "cost", "class_weight")
         if self.model == "maxent":
             from partwise.models.sequences.maxent_chain import MaxentChainModel
@@ -160,47 +146,37 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     def _values(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
 
-    def _check_maxent(self) -> None:
-        loss = get_loss(self.loss)
-        if not loss.probabilistic or loss.cost_scale:
-            raise ValueError(f"model='maxent' has loss='log' only, got {self.loss!r}")
-        for name, value in (("transitions", "auto"), ("transition_features", None), ("ends", False)):
-            if getattr(self, name) != value:
-                raise ValueError(f"{name} is not available with model='maxent', got {getattr(self, name)!r}")
-
-    def _check_kernel(self) -> None:
-        if self.kernel is None:
-            for name in ("gamma", "kernel_options"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
-        elif self.model != "crf":
-            raise ValueError("a kernel is available for model='crf' alone")
-        elif self.penalty != "l2":
+    def _check_combination(self) -> None:
+        """Raise ValueError for parameters that are not available together."""
+        if isinstance(self.order, bool) or self.order not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, got {self.order!r}")
+        if self.model == "maxent":
+            loss = get_loss(self.loss)
+            if not loss.probabilistic or loss.cost_scale:
+                raise ValueError(f"model='maxent' has loss='log' only, got {self.loss!r}")
+            self._refuse("model='maxent'", transitions="auto", transition_features=None, ends=False)
+            if self.kernel is not None:
+                raise ValueError("a kernel is available for model='crf' alone")
+        if self.order == 2:
+            self._refuse("order=2", model="crf", kernel=None, transition_features=None, ends=False)
+        if self.kernel is None and (self.gamma is not None or self.kernel_options is not None):
+            name = "gamma" if self.gamma is not None else "kernel_options"
+            raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
+        if self.kernel is not None and self.penalty != "l2":
             raise ValueError(
                 f"penalty={self.penalty!r} is not available with a kernel, which has no weights to be zero"
             )
-
-    def _check_order(self) -> None:
-        if isinstance(self.order, bool) or self.order not in (1, 2):
-            raise ValueError(f"order must be 1 or 2, got {self.order!r}")
-        if self.order == 1:
-            return
-        for name, value in (("model", "crf"), ("kernel", None), ("transition_features", None), ("ends", False)):
-            if getattr(self, name) != value:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not available with order=2")
-        if self.template is not None and get_template(self.template).edges:
-            raise ValueError("B lines with macros are not available with order=2")
-
-    def _check_template(self) -> None:
-        if self.template is None:
-            return
-        template = get_template(self.template)
-        if (self.kernel is not None or self.model == "maxent") and template.edges:
-            raise ValueError("B lines with macros are available for model='crf' without a kernel")
-        if self.kernel is not None and not template.transitions:
+        template = None if self.template is None else get_template(self.template)
+        if template is not None and template.edges and (self.model, self.order, self.kernel) != ("crf", 1, None):
+            raise ValueError("B lines with macros are available for model='crf' with order=1 and without a kernel")
+        if template is not None and self.kernel is not None and not template.transitions:
             raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
 
-    # answers
+    def _refuse(self, what: str, **others: object) -> None:
+        """Raise ValueError unless these parameters have these values, with which alone `what` is available."""
+        for name, value in others.items():
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} is not available with {what}, got {getattr(self, name)!r}")
 
     @needs_probabilities
     def predict_marginals_single(self, sequence: object, *, output: str = "dict") -> Any:
@@ -216,8 +192,6 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     def scheme_(self) -> str | None:
         """The scheme that predictions keep to: "iob2", "iobes", or None; see `legal`."""
         return self._fitted().kept_scheme()
-
-    # weights by name
 
     @property
     def state_weights_(self) -> tuple[Ints, Ints, Floats]:
