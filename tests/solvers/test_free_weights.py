@@ -10,7 +10,7 @@ import pytest
 from partwise import MaxentClassifier, solve
 from partwise.problem.free_weights import balanced, free_part
 from partwise.solvers import SDCA
-from partwise.solvers.dual import sdca_blocks
+from partwise.solvers.dual import sdca
 
 RNG = np.random.default_rng(3)
 
@@ -56,8 +56,8 @@ def test_a_strong_pull_is_made_weaker(scale, labels):
     problem = problem_of(scale=scale, C=1.0 / scale**2, labels=labels)
     solver = SDCA()
     state = solver.init_state(problem, np.random.default_rng(0), None)
-    sdca_blocks._weaken(problem, state, 1e4 * state.pull)
-    sdca_blocks._settle(problem, state)
+    sdca.weaken(problem, state, 1e4 * state.pull)
+    sdca.settle(problem, state)
     for _ in range(150):
         solver.step(problem, state)
     assert solver.certificate(problem, state).certificate.relative_gap < 1e-3
@@ -101,8 +101,8 @@ def test_rows_without_features():
     solver = SDCA()
     state = solver.init_state(problem, np.random.default_rng(0), None)
     for _ in range(12):
-        sdca_blocks._weaken(problem, state, state.pull / 3.7)
-        sdca_blocks._settle(problem, state)
+        sdca.weaken(problem, state, state.pull / 3.7)
+        sdca.settle(problem, state)
         solver.step(problem, state)
     assert np.isfinite(state.scores).all()
 

@@ -12,7 +12,7 @@ from helpers.small_problems import Small
 from partwise import ConvergenceWarning, Problem, solve
 from partwise.features import multiclass_map
 from partwise.solvers import LBFGS
-from partwise.solvers.primal.lbfgs import ARMIJO, CURVATURE, _Trial, search
+from partwise.solvers.primal.lbfgs import ARMIJO, CURVATURE, LineSearch, Trial
 from partwise.structures import Multiclass
 
 CURVES = {
@@ -28,18 +28,22 @@ CURVES = {
 }
 
 
+def searched(value, slope, first, most):
+    """A line search on a curve that has ended."""
+    search = LineSearch(value(0.0), slope(0.0), first, most)
+    while not search.ended:
+        alpha = search.alpha
+        search.add(Trial(alpha, value(alpha), slope(alpha), np.zeros(1), np.zeros(1)))
+    return search
+
+
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("first", [1e-8, 1.0, 1e6])
 def test_line_search(name, first):
     value, slope = CURVES[name]
-    seen = []
-
-    def evaluate(alpha):
-        seen.append(alpha)
-        return _Trial(alpha, value(alpha), slope(alpha), np.zeros(1), np.zeros(1))
-
-    found, trials = search(evaluate, value(0.0), slope(0.0), first, 40)
-    assert trials == len(seen) <= 40
+    search = searched(value, slope, first, 40)
+    found = search.best
+    assert search.trials <= 40
     assert found is not None
     assert found.primal < value(0.0)
     if name != "kink":  # no point of a kink has a small slope
@@ -48,12 +52,9 @@ def test_line_search(name, first):
 
 
 def test_line_search_gives_up_where_nothing_is_lower():
-    def evaluate(alpha):
-        return _Trial(alpha, 1.0 + alpha, 1.0, np.zeros(1), np.zeros(1))
-
-    found, trials = search(evaluate, 1.0, -1.0, 1.0, 25)
-    assert found is None
-    assert trials == 25
+    search = searched(lambda alpha: 1.0 + alpha, lambda alpha: 1.0 if alpha else -1.0, 1.0, 25)
+    assert search.best is None
+    assert search.trials == 25
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])

@@ -9,8 +9,8 @@ from helpers.small_problems import KINDS, Small
 from partwise import ConvergenceWarning, get_solver, solve
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import OWLQN
+from partwise.solvers.primal.base import PairsState, no_pairs, remember
 from partwise.solvers.primal.owlqn import pseudo_gradient
-from partwise.solvers.primal.pairs import PairsState, no_pairs, remember
 
 NETS = [ElasticNet(0.2, 0.3), ElasticNet(0.3)]
 

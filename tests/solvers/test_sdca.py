@@ -17,8 +17,7 @@ from partwise.features import LinearMap, multiclass_map
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import ElasticNet
 from partwise.solvers import SDCA, suitable_solvers
-from partwise.solvers.dual.sdca_blocks import BlockState
-from partwise.solvers.dual.sdca_cliques import LineState
+from partwise.solvers.dual.sdca import BlockState, LineState
 from partwise.solvers.online.base import drawn_by_gap
 from partwise.structures import Multiclass
 
@@ -158,7 +157,7 @@ def test_elastic_nets(kind, exact, loss):
     dual = state.dual
     for _ in range(8):
         solver.step(problem, state)
-        u, b = problem.dual_terms(state.point())
+        u, b = problem.dual_terms(solver.dual_point(problem, state))
         now = problem.dual_as_it_is(u, b)
         assert state.dual == pytest.approx(now, rel=1e-3)  # lines: to the second order of their last steps
         assert now >= dual - 1e-10 * abs(dual)

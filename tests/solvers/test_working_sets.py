@@ -7,10 +7,8 @@ import pytest
 
 from helpers.small_problems import Small
 from partwise import _core, solve
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW, CPD, DCD, DCDLight
 from partwise.solvers.engine.state import pack, unpack
-from partwise.solvers.working_sets.base import active_set
 
 SOLVERS = [DCD(), DCDLight(), CPD()]
 WITH_SETS = [
@@ -96,7 +94,7 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     state = solver.init_state(small.problem, rng, None)
     for _ in range(3):
         solver.step(small.problem, state)
-    before = DualPoint.of_active_set(active_set(state.sets))
+    before = state.sets.point()
     u, b = small.problem.dual_terms(before)
     report = _core.dcd_epoch(
         _core.DcdState(
@@ -106,7 +104,7 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
         _core.DcdOptions(l2=small.problem.l2, search=True, update=False, delta=1e9, seed=1, max_bytes=0),
     )
     assert report.merged > 0
-    v, c = small.problem.dual_terms(DualPoint.of_active_set(active_set(state.sets)))
+    v, c = small.problem.dual_terms(state.sets.point())
     np.testing.assert_allclose(v, u, atol=1e-10)
     assert c == pytest.approx(b, abs=1e-10)
     assert max(np.diff(state.sets.to_arrays()["example_ptr"])) == 1

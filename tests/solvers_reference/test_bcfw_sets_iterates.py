@@ -8,9 +8,8 @@ import pytest
 from helpers.small_problems import Small
 from oracles import bcfw_sets_reference as reference
 from partwise import _core
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers import BCFW
-from partwise.solvers.working_sets.base import active_set, start_sets
+from partwise.solvers.working_sets.base import start_sets
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 FORMS = [
@@ -70,7 +69,7 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
             np.array([i]),
             _core.BcfwSetOptions(l2=0.3, search=search, pairwise=pairwise, steps=3, now=now, keep=5),
         )
-        point = DualPoint.of_active_set(active_set(sets))
+        point = sets.point()
         u, b = small.problem.dual_terms(point)
         np.testing.assert_allclose(w, u / 0.3, atol=1e-9)
         assert report.bound == pytest.approx(b, abs=1e-9)
@@ -78,7 +77,7 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
         assert dual - last == pytest.approx(report.dual_gain, abs=1e-9)
         assert report.dual_gain >= 0
         last = dual
-        mass = active_set(sets).expected_counts(small.structure.slot_offsets())[1]
+        mass = sets.point().active.expected_counts(small.structure.slot_offsets())[1]
         if loss == "hinge":
             np.testing.assert_allclose(mass, 1.0, atol=1e-12)
         if search:

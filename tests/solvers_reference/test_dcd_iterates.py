@@ -11,9 +11,8 @@ import pytest
 from helpers.small_problems import Small
 from oracles import dcd_reference as reference
 from partwise import _core
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers import CPD, DCD, DCDLight
-from partwise.solvers.working_sets.base import active_set
+from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 
@@ -69,7 +68,7 @@ def test_the_same_iterates_as_the_transcription(kind, solver):
         alpha = np.concatenate([a[w] / expected.c(i) for i, (a, w) in pairs])
         np.testing.assert_allclose(kept["coefficients"], alpha, atol=1e-9)
         # (4) is -D / l2
-        dual = small.problem.dual_value(DualPoint.of_active_set(active_set(state.sets)))
+        dual = small.problem.dual_value(state.sets.point())
         assert -dual / small.dense.l2 == pytest.approx(expected.objective(), abs=1e-9)
     assert np.all(np.diff([0.0, *expected.objectives]) <= 1e-12)
     assert expected.objectives[-1] < -1e-3
@@ -90,7 +89,7 @@ def test_objective_4_never_increases(kind, l2, rng):
             order,
             _core.DcdOptions(l2=l2, search=search, update=update, delta=1e-6, seed=seed),
         )
-        point = DualPoint.of_active_set(active_set(sets))
+        point = KeptLabellings([sets]).point()
         value = -small.problem.dual_value(point) / l2
         assert value <= last + 1e-11 * max(1.0, abs(last))
         assert last - value == pytest.approx(report.dual_gain / l2, abs=1e-8 * max(1.0, abs(last)))

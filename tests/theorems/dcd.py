@@ -9,9 +9,7 @@ import numpy as np
 from helpers.small_problems import Small
 from partwise import _core, solve
 from partwise.methods import dcd_additions
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers import DCD
-from partwise.solvers.working_sets.base import active_set
 
 from .checks import Broken, Named, Theorem, a_small, at_most, contracts, grows_at_most, of
 
@@ -54,7 +52,7 @@ def theorem_2(small: Small, factor: float) -> None:
     # Labellings whose coefficient becomes 0 are forgotten; the set that is left is the fixed one.
     weights, sets, planes = state.weights, state.sets, []
     for seed in range(400):
-        planes.append(problem.dual_terms(DualPoint.of_active_set(active_set(sets))))
+        planes.append(problem.dual_terms(sets.point()))
         for part, _ in sets.limited(1024.0):
             sweep(weights, part, seed)
     best = problem.dual_of_plane(*planes[-1])

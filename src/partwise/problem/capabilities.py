@@ -83,6 +83,10 @@ class Capability(StrEnum):
     BLOCK_FILES = "files for blocks"
 
 
+#: An l2 penalty on all weights, and nothing besides.
+PLAIN_L2 = frozenset({Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH_PENALTY})
+
+
 def capabilities(names: Iterable[str]) -> frozenset[Capability]:
     """The capabilities of these names; ValueError for a name that is none."""
     return frozenset(map(Capability, names))

@@ -1,36 +1,34 @@
-"""What iterative scaling and coordinate descent share: state, passes, certificate, and what to say of hopeless data.
+"""What iterative scaling and coordinate descent share: state, passes, certificate, and complaints about data.
 
-Problem. min P(w) of `problem` for smooth losses with the identity link where every labelling is one slot ("one part")
-and the features can be had one by one ("column access"); l2 = 0 is allowed.
+Problem. min P(w) for smooth losses with the identity link where every labelling is one slot ("one part") and the
+features can be read one by one ("column access"); l2 = 0 is allowed.
 
 Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
 with A_t(0) = 0. The methods are their A_t (Huang et al. 2010, Table 1 and (39), all in core/solvers/scaling.h) and
 
-    sequential   the next weight sees this one's step (Huang et al. 2010, Algorithm 1), in the order of the weights'
-                 numbers (the paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose
-                 last visit gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass
-                 is then as much work as a visit of every weight
+    sequential   the next weight sees this one's step (Algorithm 1), in the order of the weights' numbers (the paper's),
+                 by frequency or permuted (section 4.4), or in the adaptive order: weights whose last visit gained
+                 little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass is then as much
+                 work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19): all columns are needed in
-one place. The parallel update of `gis` goes through the examples instead and keeps no such table (section 4.2): all it
-needs are sums over batches, wherever these lie.
+The sequential update changes S and T, examples x slots, as it goes ((18), (19)): all columns are needed in one place.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
-pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|. Ends as well when no step brings P or the gap down any more. With
 l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
-Source. Huang et al. 2010, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are
-recomputed from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than
-exp(50).
+Source. Huang et al. 2010, sections 2 to 4.
+
+Departures. Temperatures other than 1, costs and sample weights; S and T are recomputed from w every `REFRESH` passes,
+as their products drift; no step multiplies a probability by more than exp(50).
 """
 
 import warnings
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -49,10 +47,6 @@ from partwise.support.arrays import Floats, Ints
 Order = Literal["index", "cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 
-ORDERS = (
-    "order of the weights: index (by their numbers), cyclic (frequent features first), permuted differently in each "
-    "pass, or adaptive (by turns, weights that gain little for their cost less often)"
-)
 #: Passes between two recomputations of S and T.
 REFRESH = 20
 #: Certificates without progress before a run counts as stalled.
@@ -86,9 +80,9 @@ class ScalingState(State):
     GIS's parallel update, which works from the weights alone.
 
     wait, rest: the adaptive order's plan, one number per column. by_index: the columns in the order of their weights'
-    numbers; empty for other orders. largest_sum: f# (GIS). updates: weights moved so far.
-    cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
-    idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
+    numbers; empty for other orders. largest_sum: f# (GIS). updates: weights moved so far. cells: cells read so far.
+    still: passes in a row in which no weight moved. capped: steps cut short in the last pass. idle: certificates
+    without progress in a row. reference: |grad P(0)|, for l2 = 0.
     """
 
     weights: Floats
@@ -112,7 +106,7 @@ class ScalingState(State):
     best_norm: float = float("inf")
     idle: int = 0
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         of_data = ("empirical", "mass", "by_index", "n_columns", "n_cells", "largest_sum", "reference")
         odd = [name for name in of_data if not np.array_equal(getattr(self, name), getattr(fresh, name))]
         if odd:
@@ -122,18 +116,34 @@ class ScalingState(State):
         return super().complaint(fresh)
 
 
+def order_option(default: Order) -> Order:
+    """Declare the option of the order in which weights are visited."""
+    help = (
+        "order of the weights: index (by their numbers), cyclic (frequent features first), permuted differently in "
+        "each pass, or adaptive (by turns, weights that gain little for their cost less often)"
+    )
+    return option(default, help, one_of(*get_args(Order)))
+
+
+def newton_tol_option() -> float:
+    """Declare the option of how exactly the functions of single weights are minimised."""
+    return option(1e-5, "one-variable problems are solved to a derivative of at most this", POSITIVE)
+
+
 @dataclass(frozen=True)
 class ScalingSolver(ScheduledSolver[ScalingState], ABC):
-    """A method: one approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
+    """A method: an approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
 
     function: ClassVar[str]
     #: Whether the function takes f#, the largest sum of an example's features.
-    needs_largest_sum: ClassVar[bool] = False
-    requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Huang et al. 2010, Theorems 2, 3 and 5: O(log 1/eps)"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 2000
+    needs_largest_sum = False
+    requires = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
+    rate = "linear"
+    proof = "Huang et al. 2010, Theorems 2, 3 and 5: O(log 1/eps)"
+    advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes = 2000
+
+    order: Order = order_option("cyclic")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
         missing = OF_TABLES - problem.capabilities()
@@ -158,7 +168,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             mass=constants.mass,
             wait=np.ones(len(columns), dtype=np.int64),
             rest=np.zeros(len(columns), dtype=np.int64),
-            by_index=np.argsort(columns) if self.by_index else np.empty(0, dtype=np.int64),
+            by_index=np.argsort(columns) if self.order == "index" else np.empty(0, dtype=np.int64),
             n_columns=len(columns),
             n_cells=constants.n_cells,
             largest_sum=problem.sums.scaling_largest_sum() if self.needs_largest_sum else 0.0,
@@ -173,33 +183,25 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         """Whether S and T are kept."""
         return True
 
-    @property
-    def by_index(self) -> bool:
-        """Whether weights are visited in the order of their numbers."""
-        return False
-
     def refresh(self, problem: Problem, state: ScalingState) -> None:
-        """S and T anew, from the weights."""
+        """Recompute S and T from the weights."""
         if self.keeps_cells:
             scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether weights are visited by plan."""
-        return False
-
     def columns(self, state: ScalingState) -> Ints:
-        """The columns of one pass, in the order of their visits."""
-        return _first(state.n_columns)
+        """Return the columns of one pass, in the order of their visits."""
+        if self.order == "permuted":
+            return state.rng.permutation(state.n_columns)
+        return state.by_index if self.order == "index" else _first(state.n_columns)
 
+    @abstractmethod
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        """One pass; subclasses add their parameters."""
-        raise NotImplementedError
+        """Make one pass, by `run_epoch` with the method's parameters."""
 
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
             self.refresh(problem, state)
-        if state.still:  # whether it is the end takes a look at all of them
+        if state.still:  # whether it is the end is seen from all of them
             state.rest[:] = 0
         report = self.epoch(problem, state)
         state.epoch += 1
@@ -221,7 +223,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         parallel: bool = False,
         **minimiser: Any,
     ) -> ScalingReport:
-        """The core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
+        """Make the core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
         minimiser = {"max_newton": MOST_NEWTON, **minimiser}
         part = _part(problem)
         cells = _core.ScalingState(
@@ -233,7 +235,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             mass=state.mass,
             largest_sum=state.largest_sum,
         )
-        if self.adaptive:
+        if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
             return _core.scaling_rounds(
                 cells, plan, _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
@@ -254,8 +256,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         return state.weights.copy()
 
     def check_due(self, state: ScalingState, tol: float) -> bool:
-        """At once if no weight moves any more, which is the end."""
-        return state.still > 1 or super().check_due(state, tol)
+        return state.still > 1 or super().check_due(state, tol)  # at once if no weight moves any more
 
     def observe(self, problem: Problem, state: ScalingState, certificate: Certificate) -> None:
         down = certificate.primal < state.best_primal - 4e-16 * abs(state.best_primal)
@@ -287,37 +288,17 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
 
 @dataclass(frozen=True)
-class SequentialSolver(ScalingSolver, ABC):
-    """Algorithm 1."""
-
-    order: Order = option("cyclic", ORDERS, one_of(*get_args(Order)))
-
-    @property
-    def adaptive(self) -> bool:
-        return self.order == "adaptive"
-
-    @property
-    def by_index(self) -> bool:
-        return self.order == "index"
-
-    def columns(self, state: ScalingState) -> Ints:
-        if self.order == "permuted":
-            return state.rng.permutation(state.n_columns)
-        return state.by_index if self.by_index else super().columns(state)
-
-
-@dataclass(frozen=True)
-class ParallelSolver(SequentialSolver, ABC):
+class ParallelSolver(ScalingSolver, ABC):
     """Algorithm 2, or Algorithm 1 with the same function."""
 
     update: UpdateKind = option(
         "parallel", "parallel: all steps at once; sequential: one after the other", one_of(*get_args(UpdateKind))
     )
-    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this", POSITIVE)
+    newton_tol: float = newton_tol_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.update == "parallel" and self.adaptive:
+        if self.update == "parallel" and self.order == "adaptive":
             raise ValueError("order='adaptive' needs update='sequential': in parallel all weights move at once")
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
@@ -325,27 +306,27 @@ class ParallelSolver(SequentialSolver, ABC):
 
 
 def _part(problem: Problem) -> Part:
-    """The one batch that there is."""
+    """Return the one batch that there is."""
     (part,) = problem.sums.in_memory()
     return part
 
 
 @lru_cache(maxsize=1)
 def _first(n: int) -> Ints:
-    """The numbers below n: as many as there are weights, for every pass."""
+    """Return the numbers below n, which are made once for all passes."""
     numbers = np.arange(n, dtype=np.int64)
     numbers.setflags(write=False)
     return numbers
 
 
 def is_plan(wait: Ints, rest: Ints) -> bool:
-    """Whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
+    """Return whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
     good = (wait >= 1) & (wait <= LONGEST) & (rest >= 0) & (rest < LONGEST)
     return bool(good.all())
 
 
 def check_data(problem: Problem) -> None:
-    """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
+    """Warn of features and labels that the data say nothing about; without a penalty, refuse what has no optimum."""
     describe, constants = problem.sums.describe_weight, problem.sums.scaling_constants
     empirical, columns = constants.empirical, constants.weights
     unseen = np.setdiff1d(constants.labels, constants.gold)

@@ -1,8 +1,8 @@
 """Coordinate descent with one Newton step per weight.
 
-Problem. That of `scaling`; features may be negative.
+Problem. That of `base`; features may be negative.
 
-Update. One weight after the other, by default in the adaptive order of `scaling`. With A_t(z) = P(w + z e_t) - P(w),
+Update. One weight after the other, by default in the adaptive order. With A_t(z) = P(w + z e_t) - P(w),
 d = -A_t'(0) / A_t''(0) and z = d, beta d, beta^2 d, ... the first z with
 
     A_t(z) <= gamma z A_t'(0)
@@ -19,25 +19,23 @@ of A_t are tried first: they cost nothing, while A_t(z) is a sum over the column
 
 They change no step. What the paper ran is order="index", bound="paper".
 
-Stopping rule. That of `scaling`.
+Stopping rule. That of `base`.
 
-Source. Huang et al. 2010, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of
-`scaling`; the order (the paper visits every weight in each pass, by number: order="index"; "cyclic" does so too,
-frequent features first, and reads about five times as many cells on CoNLL-2000 as the default to come within 1e-2 of
-the optimum); the third-order bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and
-changes no step, only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the
-features are 0/1, as in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides
-the rest.
+Source. Huang et al. 2010, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39).
+
+Departures. Those of `base`; the order; the third-order bound, which spares most sums and changes no step, only what the
+adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the features are 0/1, as in the
+paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides the rest.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from partwise._core import ScalingReport
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.solvers.columns.base import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
-from partwise.solvers.engine.options import PROPER_SHARE, Values, one_of, option
+from partwise.solvers.columns.base import NEEDS, Order, ScalingSolver, ScalingState, order_option
+from partwise.solvers.engine.options import PROPER_SHARE, Values, option
 from partwise.solvers.engine.registry import register
 from partwise.support.checks import check_choice
 
@@ -46,14 +44,14 @@ SearchBound = Literal["third-order", "paper", "none"]
 
 @register(place=15)
 @dataclass(frozen=True)
-class CD(SequentialSolver):
+class CD(ScalingSolver):
     """Coordinate descent (see the module's docstring)."""
 
-    name: ClassVar[str] = "cd"
-    function: ClassVar[str] = "cd"
-    requires: ClassVar[frozenset[Capability]] = NEEDS
+    name = "cd"
+    function = "cd"
+    requires = NEEDS
 
-    order: Order = option("adaptive", ORDERS, one_of(*get_args(Order)))
+    order: Order = order_option("adaptive")
     bound: SearchBound = option(
         "third-order",
         "what the line search tries before the objective itself: paper (the function of is-bound), third-order (before "
@@ -74,7 +72,7 @@ class CD(SequentialSolver):
         return self.descend(problem, state, newton_tol=0.0, max_newton=1)
 
     def descend(self, problem: Problem, state: ScalingState, newton_tol: float, max_newton: int) -> ScalingReport:
-        """One pass with up to `max_newton` steps per weight."""
+        """Make one pass with up to `max_newton` steps per weight."""
         binary = Capability.BINARY_FEATURES in problem.capabilities()
         return self.run_epoch(
             problem,

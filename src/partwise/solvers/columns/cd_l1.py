@@ -1,42 +1,39 @@
 """Coordinate descent on a working set, for penalties that make weights zero.
 
-Problem. min P(w) of `problem` for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2
-(l1 > 0, l2 >= 0); every labelling is one slot (multinomial maxent).
+Problem. min P(w) for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2 (l1 > 0,
+l2 >= 0); every labelling is one slot (multinomial maxent).
 
 Update. An epoch looks at all gradients once, takes the weights that are not zero and those zeros whose optimality
 |dL/dw_t| <= l1 is most violated (at most `growth` times as many as there are, at least `least`; all weights, if they
 are no more than `few`). For the step D of all of them it goes through the quadratic model of P's smooth part at w, with
 the l1 term as it is, one D_t after the other in random order, until the largest violation among them is `inner` times
 what it was, or for `max_sweeps` sweeps; no exponentials are needed, and where columns are few the square is a matrix
-made once, whose sweeps are so cheap that the model is solved a hundred times as accurately
-(core/solvers/cd_l1_model.cpp). D is halved until P falls by a hundredth of what the model without its square promises.
-Where no such step is found (close to the minimum, where rounding hides what is gained), and where features are not 0/1
-(the model is then right for short steps alone; counts of 20news: P at 8,500 after 3 s of sweeps over P, at 23,500 after
-1.7 s of steps by the model), the sweeps are over P itself: a visit of w_t takes Newton's step d for
+made once (core/solvers/cd_l1_model.cpp). D is halved until P falls by a hundredth of what the model without its square
+promises. Where no such step is found (close to the minimum, where rounding hides what is gained), and where features
+are not 0/1 (the model is then right for short steps alone), the sweeps are over P itself: a visit of w_t takes Newton's
+step d for
 
     min over d of  G d + H d^2 / 2 + l1 |w_t + d|,      G, H: derivatives of P's smooth part in w_t,
 
-and halves it until P falls by a hundredth of what the model without H promises (short steps do: third derivatives are
-at most the range of scores' slopes times the second ones). A zero weight that is farther from moving than a tenth of
-the last sweep's violation is left alone until the next epoch. The scores' exponentials follow w: a visit that moves
-w_t costs one for each entry of its column.
+and halves it until P falls by a hundredth of what the model without H promises. A zero weight that is farther from
+moving than a tenth of the last sweep's violation is left alone until the next epoch. The scores' exponentials follow w:
+a visit that moves w_t costs one for each entry of its column.
 
-Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: that at the newest w is mixed
-with the best one so far as is best for the dual (`mean_planes`, as in `owlqn`), and so is the plane of the
-probabilities p_a (1 + z_a - sum of p z) that the model expects after a step which changes scores by tau z. Its slopes
-are the model's gradients, which are at most l1, while those at the new w are off by what the model leaves out (a9a, l1
-= l2 = 1/2: at 6e-4 above the optimum the certified relative gap is 3.5e-3, and 0.7 without it; a9a, l1 = 1, l2 = 0:
-0.05 at 8e-6, and 0.8).
+Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: the plane at the newest w is
+mixed with the best one so far as is best for the dual (as in `owlqn`), and so is the plane of the probabilities
+p_a (1 + z_a - sum of p z) that the model expects after a step which changes scores by tau z. Its slopes are the model's
+gradients, which are at most l1, while those at the new w are off by what the model leaves out.
 
-Source. Algorithm 3 of Huang et al. 2010 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with
-a kink: the model of the paper's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. The step for all
-weights is that of Yuan et al. 2012, for any number of labels.
-Departures: the working set; random order.
+Source. Huang et al. 2010, Algorithm 3 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a
+kink: the model of the paper's (37) keeps l1 |w_t + d|, whose minimum is in closed form. The step for all weights is
+that of Yuan et al. 2012, for any number of labels.
+
+Departures. The working set; random order.
 """
 
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Self
 
 import numpy as np
 
@@ -49,7 +46,7 @@ from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_wei
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
-from partwise.solvers.primal.mean_planes import best_mean
+from partwise.solvers.primal.base import best_mean
 from partwise.support.arrays import Floats, Ints
 
 
@@ -57,8 +54,8 @@ from partwise.support.arrays import Floats, Ints
 class CDL1State(State):
     """weights: (d,). u, value: the slope of the plane at the weights and the sum of losses there.
 
-    best_u, best_b: the best plane. Not saved: marginals, the probabilities at the weights, slots end to end, and
-    columns, those of the weights `chosen`.
+    best_u, best_b: the best plane. Not saved: marginals, the probabilities at the weights, (all slots,), and columns,
+    those of the weights `chosen`.
     """
 
     weights: Floats
@@ -72,7 +69,7 @@ class CDL1State(State):
     chosen: Ints | None = field(init=False, default=None)
     columns: _core.WorkingColumns | None = field(init=False, default=None)
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         finite = isfinite(self.value) and isfinite(self.best_b)
         return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
@@ -82,8 +79,8 @@ class CDL1State(State):
 class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set (see the module's docstring)."""
 
-    name: ClassVar[str] = "cd-l1"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    name = "cd-l1"
+    requires = frozenset(
         {
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
@@ -95,10 +92,10 @@ class CDL1(Solver[CDL1State]):
             Capability.ONE_BATCH,
         }
     )
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Luo and Tseng 1992: O(log 1/eps)"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
-    default_max_passes: ClassVar[int] = 20_000
+    rate = "linear"
+    proof = "Luo and Tseng 1992: O(log 1/eps)"
+    advice = "Raise max_passes or tol, or take a larger l1"
+    default_max_passes = 20_000
 
     inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor", PROPER_SHARE)
     max_sweeps: int = option(50, "most sweeps over a working set", at_least(1))
@@ -181,6 +178,6 @@ class CDL1(Solver[CDL1State]):
 
 
 def _plane(problem: Problem, weights: Floats, marginals: Floats) -> tuple[float, Floats, float]:
-    """The losses and the plane at the weights; marginals: an array for the probabilities there."""
+    """Return the losses and the plane at the weights. marginals: is filled with the probabilities there."""
     value, u, b, _ = problem.sums.plane_at(weights, problem.loss.temperature, marginals)
     return value, u, b

@@ -1,6 +1,6 @@
 """Generalised iterative scaling.
 
-Problem. That of `scaling`, with non-negative features.
+Problem. That of `base`, with non-negative features.
 
 Update. For every weight the minimum of
 
@@ -9,24 +9,23 @@ Update. For every weight the minimum of
 (e_t: the feature's sum over gold labels; E_t: its expectation at w), then all weights at once. Newton's method without
 line search to |A_t'| <= newton_tol; with l2 = 0 the closed form z = tau / f# log(e_t / E_t).
 
-Memory. The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and
-labels (Huang et al. 2010, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in
-files, or on other machines. update="sequential" needs one batch in memory.
+The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and labels
+(section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in files, or on other machines.
+update="sequential" needs one batch in memory.
 
-Stopping rule. That of `scaling`.
+Stopping rule. That of `base`.
 
-Source. Huang et al. 2010, Algorithm 2 with Table 1, (25) and (27); Darroch and Ratcliff 1972. Departures: those of
-`scaling`; at least one Newton step; its first step goes no further than the closed form, which bounds the root. The
-feature that fills up the sum to f# needs no weight (equation 13 of Huang et al. 2010).
+Source. Huang et al. 2010, Algorithm 2 with Table 1, (25) and (27); Darroch and Ratcliff 1972.
+
+Departures. Those of `base`; at least one Newton step; its first step goes no further than the closed form, which bounds
+the root. The feature that fills up the sum to f# needs no weight (their equation 13).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from partwise import _core
 from partwise._core import ScalingReport
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
 from partwise.solvers.columns.base import MOST_NEWTON, OF_TABLES, ParallelSolver, ScalingState
 from partwise.solvers.engine.registry import register
 
@@ -36,11 +35,11 @@ from partwise.solvers.engine.registry import register
 class GIS(ParallelSolver):
     """Generalised iterative scaling (see the module's docstring)."""
 
-    name: ClassVar[str] = "gis"
-    function: ClassVar[str] = "gis"
-    needs_largest_sum: ClassVar[bool] = True
-    requires: ClassVar[frozenset[Capability]] = ParallelSolver.requires - OF_TABLES
-    default_max_passes: ClassVar[int] = 20_000
+    name = "gis"
+    function = "gis"
+    needs_largest_sum = True
+    requires = ParallelSolver.requires - OF_TABLES
+    default_max_passes = 20_000
 
     @property
     def keeps_cells(self) -> bool:

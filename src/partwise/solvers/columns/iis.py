@@ -1,6 +1,6 @@
 """Improved iterative scaling.
 
-Problem. That of `scaling`, with non-negative features.
+Problem. That of `base`, with non-negative features.
 
 Update. For every weight the minimum of
 
@@ -8,14 +8,14 @@ Update. For every weight the minimum of
 
 with f#(x, y) = sum_t f_t(x, y), then all weights at once. Newton's method to |A_t'| <= newton_tol.
 
-Stopping rule. That of `scaling`.
+Stopping rule. That of `base`.
 
-Source. Huang et al. 2010, Algorithm 2 with Table 1 and (28); Della Pietra et al. 1997. Departures: those of
-`scaling` and `gis`. With 0/1 features f#(x, y) is a count, and the cells of one count share their exponential.
+Source. Huang et al. 2010, Algorithm 2 with Table 1 and (28); Della Pietra et al. 1997.
+
+Departures. Those of `gis`. With 0/1 features f#(x, y) is a count, and the cells of one count share their exponential.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from partwise.solvers.columns.base import ParallelSolver
 from partwise.solvers.engine.registry import register
@@ -26,6 +26,6 @@ from partwise.solvers.engine.registry import register
 class IIS(ParallelSolver):
     """Improved iterative scaling (see the module's docstring)."""
 
-    name: ClassVar[str] = "iis"
-    function: ClassVar[str] = "iis"
-    default_max_passes: ClassVar[int] = 20_000
+    name = "iis"
+    function = "iis"
+    default_max_passes = 20_000

@@ -1,6 +1,6 @@
 """Iterative scaling with the bound that coordinate descent uses for its line search.
 
-Problem. That of `scaling`, with non-negative features.
+Problem. That of `base`, with non-negative features.
 
 Update. One weight after the other, each to the minimum of
 
@@ -9,14 +9,14 @@ Update. One weight after the other, each to the minimum of
 M_t = sum of omega_x over the contexts that have feature t. It lies below the function of `scgis`. Newton's method to
 |A_t'| <= newton_tol, kept inside the bracket of the root; with l2 = 0 the root in closed form.
 
-Stopping rule. That of `scaling`.
+Stopping rule. That of `base`.
 
-Source. Huang et al. 2010, Algorithm 1 with (39): the new method proposed at the end of section 3.2.1. Departures: those
-of `scaling`.
+Source. Huang et al. 2010, Algorithm 1 with (39): the new method proposed at the end of section 3.2.1.
+
+Departures. Those of `base`.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from partwise.solvers.columns.scgis import SCGIS
 from partwise.solvers.engine.registry import register
@@ -27,5 +27,5 @@ from partwise.solvers.engine.registry import register
 class ISBound(SCGIS):
     """Iterative scaling with the bound (39) (see the module's docstring)."""
 
-    name: ClassVar[str] = "is-bound"
-    function: ClassVar[str] = "log"
+    name = "is-bound"
+    function = "log"

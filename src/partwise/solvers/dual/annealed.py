@@ -1,6 +1,6 @@
 """An entropy-smoothed dual with falling temperature, then pairwise Frank-Wolfe: for max-margin losses.
 
-Problem. max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0. At temperature tau > 0
+Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. At temperature tau > 0
 
     D_tau(alpha) = D(alpha) + tau sum_i omega_i H(p_i)
 
@@ -10,26 +10,25 @@ Update. First `eg`'s: example i's distribution is p_i ~ exp(<counts, s_i>) with 
 
     s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i)
 
-with eta adapted so that D_tau does not fall. What smoothing costs at a point, tau sum_i omega_i H(p_i), is what D_tau
-and D differ by, and at the maximum of D_tau an upper bound of P - D. So the temperature, which starts at `temperature`
-in units of the cost, is multiplied by `factor` after each pass in which D_tau rose by less than `settled` times that
-(or after `PATIENCE` passes). Below `last_temperature` the distributions of each example become a working set: the
-`labellings` most probable labellings with their probabilities, which are made to sum to 1 (where the structure has no
-k_best: the expected counts as one mixture). From there on a step is one of `bcfw` with its default options: a pass with
-the oracle and pairwise steps, then sweeps over the labellings kept.
+with eta adapted so that D_tau does not fall. D_tau and D differ by tau sum_i omega_i H(p_i), which at the maximum of
+D_tau is an upper bound of P - D. So the temperature, which starts at `temperature` in units of the cost, is multiplied
+by `factor` after each pass in which D_tau rose by less than `settled` times that (or after `PATIENCE` passes). Below
+`last_temperature` each example's distribution becomes a working set: its `labellings` most probable labellings, with
+probabilities that sum to 1 (where the structure has no k_best: the expected counts as one mixture). From there on a
+step is one of `bcfw` with its default options.
 
-A warm start in slot scores starts at `temperature`; expected counts and active sets go to the pairwise steps at once.
+A warm start in slot scores starts at `temperature`; one in expected counts or active sets starts with working sets.
 
-Stopping rule. gap = P(w) - D <= tol |P| at temperature 0, in both parts; the point's entropy counts nothing. Checked
-every fifth pass in the first part, then as in `bcfw`.
+Stopping rule. gap = P(w) - D <= tol |P| at temperature 0 in both parts, without the point's entropy. The gap is
+computed every fifth pass in the first part, then as in `bcfw`.
 
-Source. The dual of Bartlett et al. 2004 with the entropy of Collins et al. 2008 for a smoothing; the finish is that of
-`bcfw`. No paper has this schedule. Sums over labellings at low temperatures are as stable as those of structures, which
-reduce by the maximum before they take exponentials.
+Source. The dual of Bartlett et al. 2004, smoothed by the entropy of Collins et al. 2008; the finish is that of `bcfw`.
+
+Departures. No paper has this schedule.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -42,8 +41,9 @@ from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
-from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
+from partwise.solvers.working_sets.base import memory_option, start_sets
+from partwise.solvers.working_sets.bcfw import BCFW
+from partwise.solvers.working_sets.bcfw_plain import BCFWState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -68,7 +68,7 @@ class AnnealedState(BCFWState):
     temperature: float
     held: int = 0
 
-    def complaint(self, fresh: "AnnealedState") -> str:
+    def complaint(self, fresh: Self) -> str:
         if not 0 <= self.temperature <= fresh.temperature:
             return f"its temperature is {self.temperature:g}"
         return super().complaint(fresh)
@@ -79,16 +79,11 @@ class AnnealedState(BCFWState):
 class Annealed(OnlineSolver[AnnealedState]):
     """Falling temperature, then pairwise Frank-Wolfe (see the module's docstring)."""
 
-    name: ClassVar[str] = "annealed"
-    requires: ClassVar[frozenset[Capability]] = BCFW.requires | {
-        Capability.IDENTITY_LINK,
-        Capability.EXPECTATION_ORACLE,
-    }
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "none for the annealing; it ends as `bcfw` does"
-    advice: ClassVar[str] = BCFW.advice
-    default_max_passes: ClassVar[int] = 1000
-    slot_vectors: ClassVar[int] = 2
+    name = "annealed"
+    requires = BCFW.requires | {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    rate = "sublinear"
+    proof = "none for the annealing; it ends as `bcfw` does"
+    slot_vectors = 2
 
     temperature: float = option(1.0, "the first temperature, in units of the cost", POSITIVE)
     factor: float = option(0.5, "factor on the temperature when a pass gained little", PROPER_SHARE)
@@ -100,7 +95,7 @@ class Annealed(OnlineSolver[AnnealedState]):
     )
     initial_step: float = option(0.5, "first step size of every example while the temperature falls", POSITIVE)
     growth: float = growth_option("factor on the step size after each visit")
-    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
+    memory_mb: float = memory_option()
 
     @property
     def finish(self) -> BCFW:
@@ -114,7 +109,6 @@ class Annealed(OnlineSolver[AnnealedState]):
         if sparse is None:
             scores = start_scores(problem, warm_start, -self.sharpness, self.name)
             marginals, entropies = problem.sums.marginals_of_scores(scores)
-            u, b = problem.sums.dual_terms_slots(marginals)
         else:
             scores, marginals, entropies = np.zeros(problem.n_slots), np.zeros(problem.n_slots), np.zeros(n)
         state = AnnealedState(
@@ -131,8 +125,7 @@ class Annealed(OnlineSolver[AnnealedState]):
             rng=rng,
         )
         if sparse is None:
-            state.weights[:] = problem.weights_of_plane(u)
-            state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
+            self._refresh(problem, state)
         else:
             self._begin_finish(problem, state)
         return state
@@ -153,23 +146,26 @@ class Annealed(OnlineSolver[AnnealedState]):
             self._begin_finish(problem, state)
 
     def _gibbs_pass(self, problem: Problem, state: AnnealedState) -> None:
-        """One pass of `eg` at the state's temperature."""
+        """Make one pass of `eg` at the state's temperature."""
         tau = state.temperature
         options = _core.EgOptions(
             l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
         )
-        gibbs = GibbsBlocks(
-            state.weights, np.zeros(0), state.scores, state.marginals, state.entropies, state.step_sizes
-        )
-        visits, state.gain = gibbs.visit(problem, self.draw_order(problem, state.rng), options)
+        arrays = state.scores, state.marginals, state.entropies, state.step_sizes
+        blocks = GibbsBlocks(state.weights, np.zeros(0), *arrays)
+        visits, state.gain = blocks.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
         state.held += 1
         state.dual += state.gain
         if state.epoch % REFRESH == 0:
-            u, b = problem.sums.dual_terms_slots(state.marginals)
-            state.weights[:] = problem.weights_of_plane(u)
-            state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
+            self._refresh(problem, state)
+
+    def _refresh(self, problem: Problem, state: AnnealedState) -> None:
+        """Recompute weights and dual from the Gibbs blocks."""
+        u, b = problem.sums.dual_terms_slots(state.marginals)
+        state.weights[:] = problem.weights_of_plane(u)
+        state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)
 
     @staticmethod
     def _smoothing(problem: Problem, state: AnnealedState) -> float:
@@ -177,7 +173,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         return state.temperature * float(problem.sample_weight @ state.entropies)
 
     def _labellings(self, problem: Problem, state: AnnealedState) -> KeptLabellings:
-        """The working sets that take the Gibbs distributions' place."""
+        """Return the working sets that take the Gibbs distributions' place."""
         if Capability.K_BEST not in problem.capabilities():
             return start_sets(problem, DualPoint.of_scores(state.scores), self.name)
         return KeptLabellings(
@@ -189,9 +185,9 @@ class Annealed(OnlineSolver[AnnealedState]):
 
     @staticmethod
     def _begin_finish(problem: Problem, state: AnnealedState) -> None:
-        """Weights and average from the working sets; what was noted of gains is not comparable to what comes."""
+        """Set weights and average from the working sets, and forget gains: those to come are not comparable."""
         assert state.sets is not None
-        u, b = problem.dual_terms(DualPoint.of_active_set(active_set(state.sets)))
+        u, b = problem.dual_terms(state.sets.point())
         state.weights[:] = problem.weights_of_plane(u)
         state.dual = problem.dual_of_plane(u, b)
         state.average[:] = 0.0, 1.0, b
@@ -207,13 +203,9 @@ class Annealed(OnlineSolver[AnnealedState]):
         return self.finish.weights(problem, state) if state.temperature == 0 else state.weights.copy()
 
     def check_due(self, state: AnnealedState, tol: float) -> bool:
-        """A small gain at one temperature says nothing about the gap at 0."""
-        if state.temperature > 0 and self.check_every is None:
+        if state.temperature > 0 and self.check_every is None:  # a gain at one temperature says nothing of the gap at 0
             return state.epoch - state.checked_epoch >= 5
         return super().check_due(state, tol)
-
-    def guess_primal(self, state: AnnealedState) -> float:
-        return self.finish.guess_primal(state)
 
     def remark(self, problem: Problem, state: AnnealedState) -> str:
         if state.temperature == 0:

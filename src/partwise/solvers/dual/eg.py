@@ -1,7 +1,7 @@
 """Online exponentiated gradient on the dual.
 
-Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0. With
-an l1 term (an elastic net): temperature above 0.
+Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0, and l1 where tau is
+above 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. A visit takes a step of size eta
 along the block's gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
@@ -9,40 +9,32 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
     s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i),    theta_i = A_i w,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
 
 and w follows the change of mu_i. With l1, u = sum_i omega_i A_i'(g_i - mu_i) is kept beside w = soft(u, l1) / l2, and
-both follow on the rows that a visit touches; R*(u) = |soft(u, l1)|^2 / (2 l2) is no rougher than |u|^2 / (2 l2), so
-that all bounds on steps hold as they are, and changes of the dual are exact. Step sizes:
+both follow on the rows that a visit touches; |soft(u, l1)|^2 / (2 l2) is no rougher than |u|^2 / (2 l2), so that bounds
+on steps are the same. Step sizes:
 
-    adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
-               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` per visit,
-               up to 1 / tau (to 1000 at temperature 0)
-    theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
-               upper bound of it)
+    adaptive   eta_i starts at `initial_step` ("calibrate": see `calibrate`), is halved until the dual does not fall by
+               more than rounding (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth`
+               per visit, up to 1 / tau (to 1000 at temperature 0)
+    theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| an upper bound of
+               max_y |A_i'(g_i - counts(y))|^2 / l2
     a number   that one; a run whose dual falls back for good raises DivergenceError
 
-Options. initial_step "calibrate": the first step is found on a tenth of the data (`calibration`). anneal > 1: the
-first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delta) runs side by side, and the best is
-certified.
+anneal > 1: pass t works on l2 (1 + (anneal - 1) anneal_rate^(t - anneal_hold)), t > anneal_hold, and on l2 once that is
+within a thousandth. delta < 1: log2(1/delta) runs are made side by side, and the best is certified.
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples at the problem's own l2; checked when it
-may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
+Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples at the problem's own l2.
 
-Threads. With n_jobs > 1, where examples are large and many enough for it, this is another algorithm than the papers'.
-Lanes (at most 8) visit a few examples each, at the weights of the round's beginning plus their own changes, and
-exchange changes at its end; a round that made the dual worse is undone, except for the first lane's part, and where
-that happens often one lane makes the rest of the pass. The dual still never falls, and the certificate is the same; but
-steps are judged at weights up to a round old, the papers' bounds are not proved for it, and a pass brings the dual less
-far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
-the same bits; another number gives others.
+Source. Collins et al. 2008: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step,
+calibration, effective iterations: `passes` counts every trial step), 7.1.1 (annealing), Theorem 2 and the repeated runs
+after it: their mean excess is doubled by all of them with probability <= delta. Theorem 2 is about step_size "theorem"
+and order "random"; of the default options it is known that the dual never falls, but no rate.
 
-Source. Collins et al. 2008: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its
-calibration, effective iterations: `passes` counts every trial step), 7.1.1 (annealing:
-l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold, where rate is 0.7 and hold 5 passes; set to l2 once within a
-thousandth of it), Theorem 2 and the repeated runs after it: their mean excess is doubled by all of them with
-probability <= delta. Theorem 2 is about step_size "theorem", or a number up to it, with order "random"; of the default
-options (adaptive steps, order "permuted") it is known that the dual never falls, but no rate.
-Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by default; start near the gold
-labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is enormous and the run never
-recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
+Departures. Sample weights; temperatures other than 0 and 1; order "permuted"; start near the gold labelling, s_i =
+-sharpness * c_i (at small l2 the uniform distribution gives enormous first weights, from which no run recovers); w is
+recomputed from the dual every `REFRESH` passes. With n_jobs > 1 and examples enough, it is another algorithm: threads
+visit a few examples each at the weights of the round's beginning plus their own changes, and exchange changes at its
+end. A round that lowers the dual is undone but for the first thread's part. The certificate is the same, the papers'
+bounds are not proved, and a pass raises the dual less. The same seed and number of threads give the same bits.
 """
 
 from dataclasses import dataclass, field
@@ -86,7 +78,7 @@ ANNEALED = 1e-3
 
 @dataclass(kw_only=True)
 class EGState(OnlineState, WatchedState):
-    """Arrays of all runs end to end, run by run.
+    """Arrays of all runs, one run after the other.
 
     weights: (runs * d,), w(alpha) at the l2 of the moment. plane: the same of u with l1, else empty. scores, marginals:
     (runs * all slots,). entropies, step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual:
@@ -95,7 +87,6 @@ class EGState(OnlineState, WatchedState):
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
-    weights: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats
@@ -110,8 +101,8 @@ class EGState(OnlineState, WatchedState):
 class EG(BlockSolver[EGState]):
     """Online exponentiated gradient (see the module's docstring)."""
 
-    name: ClassVar[str] = "eg"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    name = "eg"
+    requires = frozenset(
         {
             Capability.IDENTITY_LINK,
             Capability.EXPECTATION_ORACLE,
@@ -121,15 +112,14 @@ class EG(BlockSolver[EGState]):
             Capability.IN_MEMORY,
         }
     )
-    state_types: ClassVar[tuple[type[OnlineState], ...]] = (EGState,)
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = (
+    state_types = (EGState,)
+    rate = "linear"
+    proof = (
         "Collins et al. 2008, Theorem 2, with the theorem's steps and random order: O(log 1/eps); O(1/eps) at "
         "temperature 0; none for the defaults"
     )
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 500
-    slot_vectors: ClassVar[int] = 2
+    default_max_passes = 500
+    slot_vectors = 2
 
     step_size: str | float = step_size_option("adaptive", "theorem")
     start: Start = start_option()
@@ -140,9 +130,7 @@ class EG(BlockSolver[EGState]):
     growth: float = growth_option("adaptive: factor on the step size after each visit")
     round_size: int = round_size_option()
     anneal: float = option(
-        1.0,
-        "l2 of the first passes over l2 (1: no annealing)",
-        Values("a number >= 1", lambda x: isfinite(x) and x >= 1),
+        1.0, "l2 of the first passes over l2 (1: no annealing)", Values(">= 1", lambda x: isfinite(x) and x >= 1)
     )
     anneal_hold: int = option(5, "passes at the first l2", at_least(0))
     anneal_rate: float = option(
@@ -156,7 +144,7 @@ class EG(BlockSolver[EGState]):
 
     @property
     def runs(self) -> int:
-        """How many independent runs there are."""
+        """The number of independent runs."""
         return max(1, ceil(log2(1.0 / self.delta)))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
@@ -190,20 +178,20 @@ class EG(BlockSolver[EGState]):
 
     def step(self, problem: Problem, state: EGState) -> None:
         self._anneal(problem, state)
-        annealed = _annealed(problem, state.excess)
+        adaptive = self.step_size == "adaptive"
         gains = np.zeros(self.runs)
         for k in range(self.runs):
-            chain = self._chain(problem, state, k)
             options = _core.EgOptions(
-                l2=annealed.l2,
+                l2=_annealed(problem, state.excess).l2,
                 l1=problem.l1,
-                adaptive=self.step_size == "adaptive",
+                adaptive=adaptive,
                 growth=self.growth,
-                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                max_step=max_step(problem) if adaptive else float("inf"),
                 n_jobs=problem.n_jobs,
                 round_size=self.round_size,
             )
-            visits, gains[k] = chain.visit(problem, self.draw_order(problem, state.rng), options)
+            order = self.draw_order(problem, state.rng)
+            visits, gains[k] = self._blocks(state, k).visit(problem, order, options)
             state.visits += visits
         state.epoch += 1
         state.duals += gains
@@ -219,12 +207,12 @@ class EG(BlockSolver[EGState]):
     def certificate(self, problem: Problem, state: EGState) -> Certified:
         # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
-        scores = self._best(problem, state).scores
+        scores = self._best(state).scores
         return Certified(*problem.certify(self.dual_point(problem, state)), DualPoint.of_scores(scores))
 
     def dual_point(self, problem: Problem, state: EGState) -> DualPoint:
-        chain = self._best(problem, state)
-        return DualPoint.of_counts(chain.marginals, None, chain.entropies)
+        best = self._best(state)
+        return DualPoint.of_counts(best.marginals, None, best.entropies)
 
     def in_blocks(self) -> InBlocks | None:
         # Other steps are for one l2, and annealing and repeated runs for all examples at once.
@@ -232,27 +220,23 @@ class EG(BlockSolver[EGState]):
         return super().in_blocks() if usual and self.anneal == 1 and self.runs == 1 else None
 
     def weights(self, problem: Problem, state: EGState) -> Floats:
-        return self._best(problem, state).weights * (1.0 + state.excess)
+        return self._best(state).weights * (1.0 + state.excess)
 
     def check_due(self, state: EGState, tol: float) -> bool:
-        """While l2 is far above its target a small gain says nothing about the gap."""
-        if state.excess > 0 and self.check_every is None:
+        if state.excess > 0 and self.check_every is None:  # far above the target l2 small gains say nothing of the gap
             return state.epoch - state.checked_epoch >= 5
         return super().check_due(state, tol)
-
-    def guess_primal(self, state: EGState) -> float:
-        return state.checked_primal or state.dual
 
     def check_end(self, problem: Problem, state: EGState, status: Status) -> None:
         check_end(state, status, self.name, self.step_size)
 
     def least_step(self, problem: Problem) -> float:
-        """A step that no example can refuse."""
+        """Return a step that no example can refuse."""
         curvature = float((problem.sample_weight * psi2_bounds(problem)).max()) / problem.l2
         return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
 
     def step_sizes(self, problem: Problem) -> Floats:
-        """One step size per example, before the first visit (and without calibration)."""
+        """Return one step size per example, before the first visit (and without calibration)."""
         n, tau = problem.n_examples, problem.loss.temperature
         if self.step_size == "adaptive":
             return np.full(n, min(float(self.initial_step), max_step(problem)))
@@ -262,40 +246,42 @@ class EG(BlockSolver[EGState]):
         return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / max_step(problem))
 
     def excess(self, number: int) -> float:
-        """How far l2 is above its target in the pass of this number (the first is 1), over the target (7.1.1)."""
+        """Return how far l2 is above its target in the pass of this number (the first is 1), over the target."""
         excess = (self.anneal - 1.0) * self.anneal_rate ** max(0, number - self.anneal_hold)
         return excess if excess > ANNEALED else 0.0
 
     def _anneal(self, problem: Problem, state: EGState) -> None:
-        """The l2 of the pass to come: the weights and the duals follow it."""
+        """Set the l2 of the pass to come; weights and duals follow."""
         excess = self.excess(state.epoch + 1)
         if excess == state.excess:
             return
         old, new = _annealed(problem, state.excess), _annealed(problem, excess)
         state.excess = excess
         for k in range(self.runs):
-            state.duals[k] += old.change_of_dual(self._chain(problem, state, k).weights, new)
+            state.duals[k] += old.change_of_dual(self._blocks(state, k).weights, new)
         state.weights *= old.l2 / new.l2
         state.dual = state.best_dual = float(state.duals.max())
         state.best_epoch = state.epoch
 
     def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
-        chain, annealed = self._chain(problem, state, k), _annealed(problem, state.excess)
-        u, b = problem.sums.dual_terms_slots(chain.marginals, None, chain.entropies)
-        chain.weights[:] = annealed.weights_of_plane(u)
+        """Recompute one run's weights, plane and dual."""
+        blocks, annealed = self._blocks(state, k), _annealed(problem, state.excess)
+        u, b = problem.sums.dual_terms_slots(blocks.marginals, None, blocks.entropies)
+        blocks.weights[:] = annealed.weights_of_plane(u)
         if problem.l1:
-            chain.plane[:] = u
+            blocks.plane[:] = u
         state.duals[k] = annealed.dual_as_it_is(u, b)
 
-    def _best(self, problem: Problem, state: EGState) -> GibbsBlocks:
-        return self._chain(problem, state, int(np.argmax(state.duals)))
+    def _best(self, state: EGState) -> GibbsBlocks:
+        return self._blocks(state, int(np.argmax(state.duals)))
 
-    def _chain(self, problem: Problem, state: EGState, k: int) -> GibbsBlocks:
-        arrays = (state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes)
+    def _blocks(self, state: EGState, k: int) -> GibbsBlocks:
+        """Return views of one run's arrays."""
+        arrays = [getattr(state, name) for name in GibbsBlocks._fields]
         sizes = [len(array) // self.runs for array in arrays]
         return GibbsBlocks(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
 
 
 def _annealed(problem: Problem, excess: float) -> Problem:
-    """The problem with its l2 so far above the target."""
+    """Return the problem with its l2 so far above the target."""
     return with_l2(problem, problem.l2 * (1.0 + excess)) if excess else problem

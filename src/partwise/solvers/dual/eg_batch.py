@@ -1,13 +1,13 @@
 """Batch exponentiated gradient on the dual.
 
-Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. All examples step at once along the
 gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 
     s_i <- (1 - eta tau) s_i + eta (A_i w + kappa c_i) for all i,    w = u / l2,   u = sum_i omega_i A_i'(g_i - mu_i)
 
-Step sizes:
+Step sizes, with |psi_i|^2 an upper bound of max_y |A_i'(g_i - counts(y))|^2:
 
     search     a step from q to p is taken if tau KL(p || q) + |u_p - u_q|^2 / (2 l2) <= KL(p || q) / eta, and halved if
                not. eta doubles until that happens for the first time, then grows by `growth` per step. Steps up to
@@ -15,32 +15,29 @@ Step sizes:
     theorem    eta = 1 / (tau + (sum_i omega_i) |A|), |A| = max_i |psi_i|^2 / l2
     a number   that one; a run whose dual falls raises DivergenceError
 
-where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
-
-Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
-is computed when the gap may be near tol, at least every fifth pass
-(after pass 100: every twentieth part of the passes made).
+Stopping rule. gap = P(w) - D <= tol |P|. (u, b) of the dual point come out of the step; P(w) costs half a pass more.
 
 Source. Collins et al. 2008: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; Bartlett et al. 2004:
-Figure 3. With the theorem's step Corollary 1 and Theorem 1 hold: the dual never falls,
-D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also <= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed
-with weights omega. Departures: sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes
-M_A <= (sum omega) |A| KL, by Pinsker's inequality on the distribution omega_i p_i / sum omega); the search, as most
-problems bear far larger steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a
-single step (B_Q[p || q] <= KL(p || q) / eta), so that the dual still never falls, and
-D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy's inequality in place of the
-largest |psi|. Start near the gold labelling by default.
+Figure 3. With the theorem's step Corollary 1 and Theorem 1 hold: the dual never falls, and
+D* - D^(T+1) <= KL(u* || u^1) / (eta T), for tau > 0 also <= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with
+weights omega.
+
+Departures. Sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL,
+by Pinsker's inequality on the distribution omega_i p_i / sum omega); start near the gold labelling; the search, as most
+problems allow far longer steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a
+single step, so that the dual still never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step
+is due to Cauchy's inequality in place of the largest |psi|.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 
 from partwise._core import dot
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Status
 from partwise.solvers.dual.base import (
@@ -89,39 +86,45 @@ class EGBatchState(BatchState):
 
 
 S = TypeVar("S", bound=BatchState)
+#: A dual point in the solver's own form.
+P = TypeVar("P")
 
 
-class Moved(NamedTuple):
-    """Where a step leads: the point in the solver's own form, its dual terms, and what the search needs.
+class Moved(NamedTuple, Generic[P]):
+    """Where a step leads: the point, its dual terms, and what the search needs.
 
     reference: sum_i omega_i (H(p_i) + <mu_i, scores before>); log_partition before - reference is the step's KL.
     """
 
-    point: Any
+    point: P
     u: Floats
     b: float
     log_partition: float
     reference: float
 
 
+class FirstFields(TypedDict):
+    """The fields of a `BatchState` at the start."""
+
+    u: Floats
+    b: float
+    log_partition: float
+    dual: float
+    best_dual: float
+    step_size: float
+    safe_step: float
+    visits: int
+
+
 @dataclass(frozen=True)
-class BatchEG(ScheduledSolver[S], ABC):
+class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
     """Batch steps on a dual point in some form; see the module's docstring."""
 
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.IDENTITY_LINK,
-            Capability.EXPECTATION_ORACLE,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-        }
-    )
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Collins et al. 2008, Theorem 1: O(log 1/eps); O(1/eps) at temperature 0"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 2000
-    slot_vectors: ClassVar[int] = 1
+    requires = PLAIN_L2 | {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    rate = "linear"
+    proof = "Collins et al. 2008, Theorem 1: O(log 1/eps); O(1/eps) at temperature 0"
+    default_max_passes = 2000
+    slot_vectors = 1
 
     step_size: str | float = step_size_option("search", "theorem")
     start: Start = start_option()
@@ -129,16 +132,16 @@ class BatchEG(ScheduledSolver[S], ABC):
     growth: float = growth_option("search: factor on the step size after each step that is not refused")
 
     @abstractmethod
-    def move(self, problem: Problem, state: S, step: float) -> Moved:
-        """The point after a step of this size; the state stays as it is if the step may yet be refused."""
+    def move(self, problem: Problem, state: S, step: float) -> Moved[P]:
+        """Return the point after a step of this size; the state stays as it is if the step may yet be refused."""
 
     @abstractmethod
-    def settle(self, state: S, point: Any) -> None:
+    def settle(self, state: S, point: P) -> None:
         """Make the point that `move` gave the state's own."""
 
     @abstractmethod
     def point(self, state: S) -> DualPoint:
-        """The state's point."""
+        """Return the state's point."""
 
     def step(self, problem: Problem, state: S) -> None:
         while True:
@@ -158,8 +161,8 @@ class BatchEG(ScheduledSolver[S], ABC):
             state.step_size = min(grown, max_step(problem))
         watch(state, self.name, self.step_size)
 
-    def _acceptable(self, problem: Problem, state: S, moved: Moved) -> bool:
-        """The search's test; what is lost in rounding, or known to be safe, passes."""
+    def _acceptable(self, problem: Problem, state: S, moved: Moved[P]) -> bool:
+        """Apply the search's test; a step that is known to be safe, or too long by rounding alone, passes."""
         if state.step_size <= state.safe_step:
             return True
         divergence = state.log_partition - moved.reference + NOISE * (1.0 + abs(state.log_partition))
@@ -167,20 +170,17 @@ class BatchEG(ScheduledSolver[S], ABC):
         return (1.0 / state.step_size - problem.loss.temperature) * divergence >= curvature
 
     def certificate(self, problem: Problem, state: S) -> Certified:
-        # u and b were summed afresh from the point in the last step: nothing in them drifts.
+        # u and b were summed anew from the point in the last step: nothing in them drifts.
         return Certified(*problem.certify_plane(state.u, state.b), self.point(state))
 
     def weights(self, problem: Problem, state: S) -> Floats:
         return problem.weights_of_plane(state.u)
 
-    def guess_primal(self, state: S) -> float:
-        return state.checked_primal or state.dual
-
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         check_end(state, status, self.name, self.step_size)
 
-    def first_fields(self, problem: Problem, first: Moved) -> dict[str, Any]:
-        """The fields of `BatchState` at the start; the first point has cost a pass like any other."""
+    def first_fields(self, problem: Problem, first: Moved[P]) -> FirstFields:
+        """Return the fields of `BatchState` at the start; the first point has cost a pass like any other."""
         dual = problem.dual_of_plane(first.u, first.b)
         step, safe = self.step_sizes(problem)
         return {
@@ -195,7 +195,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         }
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
-        """(the first step, a step up to which the dual cannot fall)."""
+        """Return (the first step, a step up to which the dual cannot fall)."""
         tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
         least = 1.0 / max_step(problem)
         safe = 1.0 / max(tau + dot(omega, bounds) / problem.l2, least)
@@ -208,10 +208,10 @@ class BatchEG(ScheduledSolver[S], ABC):
 
 @register(place=7)
 @dataclass(frozen=True)
-class EGBatch(BatchEG[EGBatchState]):
+class EGBatch(BatchEG[EGBatchState, Floats]):
     """Batch exponentiated gradient on slot scores (see the module's docstring)."""
 
-    name: ClassVar[str] = "eg-batch"
+    name = "eg-batch"
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
@@ -219,7 +219,7 @@ class EGBatch(BatchEG[EGBatchState]):
         first = Moved(scores, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
         return EGBatchState(scores=scores, **self.first_fields(problem, first))
 
-    def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
+    def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved[Floats]:
         # A step that cannot be refused needs no second array of scores.
         scores = np.empty_like(state.scores) if self.step_size == "search" else state.scores
         return Moved(scores, *problem.sums.eg_batch_step(self.weights(problem, state), step, state.scores, scores))

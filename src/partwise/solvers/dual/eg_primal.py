@@ -1,28 +1,28 @@
 """Batch exponentiated gradient in primal form: memory for weights and one example.
 
-Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
 
 Update. The slot scores of batch exponentiated gradient are s_i = A_i z + k c_i for one vector z and one number k if
 they are so at the start, for the update is linear in them and has the same coefficients for every example:
 
     z <- (1 - eta tau) z + eta w,    k <- (1 - eta tau) k + eta kappa,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
 
-where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. z = 0 at the start, with k = 0
-(uniform distributions) or k = -`sharpness` (near the gold labelling). Step sizes as in `eg_batch`.
+where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. At the start z = 0 and k = 0
+(uniform distributions) or k = -`sharpness` (near the gold labelling). Step sizes as in `eg-batch`.
 
-Stopping rule. gap = P(w) - D <= tol |P|, as in `eg_batch`: u, and b = sum_i omega_i (kappa <mu_i, c_i> + tau H_i), are
-summed in the same pass over the data, which is all that D needs. The result's dual point is the pair (z, k).
+Stopping rule. That of `eg-batch`: u and b = sum_i omega_i (kappa <mu_i, c_i> + tau H_i), all that D needs, are
+summed in the same pass over the data. The result's dual point is the pair (z, k).
 
 Source. Bartlett et al. 2004: Figure 5 (appendix C), the max-margin problem. The paper's line z^(t+1) = z^t + ... inside
 the loop over examples must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0,
-eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss
-z <- (1 - eta) z + eta w), sample weights, the start near the gold labelling, and steps that may change from round to
-round.
+eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k.
+
+Departures. tau > 0 (for the log loss z <- (1 - eta) z + eta w), sample weights, the start near the gold labelling, and
+steps that may change from round to round.
 """
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from partwise.support.arrays import Floats
 
 @dataclass(kw_only=True)
 class EGPrimalState(BatchState):
-    """z: (d,). gold: (d,), the sum of omega_i A_i'g_i."""
+    """z: (d,). cost_scale: k. gold: (d,), the sum of omega_i A_i'g_i."""
 
     z: Floats
     cost_scale: float
@@ -47,18 +47,18 @@ class EGPrimalState(BatchState):
 
 @register(place=8)
 @dataclass(frozen=True)
-class EGPrimal(BatchEG[EGPrimalState]):
+class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
     """Batch exponentiated gradient in primal form (see the module's docstring)."""
 
-    name: ClassVar[str] = "eg-primal"
+    name = "eg-primal"
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)
-        first = Moved(None, *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
+        first = Moved((z, cost_scale), *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
         gold = problem.sums.gold_features()
         return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
 
-    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
+    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved[tuple[Floats, float]]:
         keep = 1.0 - step * problem.loss.temperature
         with np.errstate(over="ignore", invalid="ignore"):
             z = keep * state.z + problem.weights_of_plane(state.u, step)

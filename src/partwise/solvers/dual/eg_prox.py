@@ -1,38 +1,35 @@
 """Proximal points by online exponentiated gradient: smooth losses with any penalty, also l1 without l2.
 
-Problem. min P(w) of `problem` for smooth losses with the identity link; l1 > 0 with any l2 >= 0, or l1 = 0 and l2 > 0.
+Problem. min P(w) for smooth losses with the identity link; l1 > 0 with any l2 >= 0, or l1 = 0 and l2 > 0.
 
 Update. With a centre z and rho > 0 (`proximity`), the problem with rho/2 |w - z|^2 added to P has the dual
 
     D_z = b - |soft(u + rho z, l1)|^2 / (2 (l2 + rho)) + rho/2 |z|^2,    w = soft(u + rho z, l1) / (l2 + rho)
 
-(u, b of `problem`), which is that of an elastic net with l2 + rho in place of l2 but for the constant shift rho z of
-u: a pass of `eg` with adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, a
-measure of how far this dual is from its maximum, z <- w; the next pass begins at the same distributions. A
-fixed point has u in the subdifferential of the penalty at w: there rho does not matter, while it makes eg's steps long.
+which is that of an elastic net with l2 + rho in place of l2 but for the constant shift rho z of u: a pass of `eg` with
+adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, which says how far this dual may be
+from its maximum, z <- w; the next pass begins at the same distributions. At a fixed point u is a subgradient of the
+penalty at w: there rho does not matter, while it makes eg's steps long.
+
+`proximity` "auto" is `PULL` sqrt(l2 c / tau), c the mean over examples of omega_i |psi_i|^2 / parts_i (`Look.curvature`
+at l2 = 1), which scales with the data as l2 does; with l1 at least a hundredth of c. The larger l2 + rho is beside
+c / tau, the nearer a pass of eg comes to its maximum, and the less it moves w away from z; the geometric mean of both
+costs least (docs/solvers.md has the measurements).
 
 Stopping rule. gap = P(w) - D <= tol |P| at the weights w of the last pass, D the dual of the distributions under the
-penalty itself; both summed again over all examples, when it may be near. With l2 = 0 the multiple of u that lies in the
-box (see `problem`).
+penalty itself; both summed anew over all examples. With l2 = 0 D takes the multiple of u that lies in the box.
 
-Proximity "auto": `PULL` sqrt(l2 c / tau), c the mean over examples of omega_i |psi_i|^2 / parts_i (`Look.curvature` at
-l2 = 1), which scales with the data as l2 does; with l1 at least a hundredth of c. A pass of eg comes the nearer to its
-maximum the larger l2 + rho is beside c / tau, and takes w the less far from z: the mean of both costs least. Measured
-(passes to a gap of 1e-2 and 1e-4; rho = 0 is eg): 1500 words of OCR letters, log, l2 = 2, c = 103: rho 0.26: 12, -; 1:
-11, 19; 2.2: 8.4, 17; 4.3: 8.2, 14; 16: 10, -. 1500 sentences of CoNLL-2000, c = 50, l2 = 2: 0.5: 7.5, 14; 1.5: 8.4, 16;
-3: 8.2, 13; l2 = 0.02: 0.07: 34, 85; 0.15: 23, 51; 0.3: 21, 53; 2: 59, -; smoothed hinge (tau = 0.1), l2 = 2: 0.5: 36,
-85; 4.7: 32, 60; 9.5: 32, 65; 19: 33, 67. With l1 = 1, l2 = 0, all sentences: 0.5: 76 passes to 1e-2, 1: above 85.
+Source. Rockafellar 1976 (inexact proximal points); for l1 in its dual form Tomioka et al. 2011 (dual augmented
+Lagrangians); Collins et al. 2008 for the passes of eg.
 
-Source. Rockafellar 1976 (inexact proximal points; his linear rate asks for errors of the inner minima, over |w - z|,
-that have a finite sum, while `settled` falls like 1 / epoch and looks at a pass's gain, so that it does not cover this
-method); for l1 in its dual form Tomioka et al. 2011 (dual
-augmented Lagrangians). Ours: passes of eg (Collins et al. 2008) in place of an inner solver with a stopping rule.
-Threads as in `eg`.
+Departures. A pass of eg stands in place of an inner solver with a stopping rule. Rockafellar's linear rate asks for
+inner errors over |w - z| with a finite sum, while `settled` falls like 1 / epoch and looks at a pass's gain: it does
+not cover this method. Threads as in `eg`.
 """
 
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -66,16 +63,15 @@ from partwise.support.arrays import Floats
 
 #: Proximity "auto" over the root of l2, the mean curvature of a part and the inverse temperature.
 PULL = 0.3
-#: With l1, the least of it over that curvature.
+#: With l1, the least proximity over that curvature.
 SHARE = 0.01
-#: Of `settled`, and from which rho over l2 on the second pair is for. Measured on 1500 sentences of CoNLL-2000 (passes
-#: at l1, l2 = 0, 0.02; 0.1, 0.2; 1, 0; 1, 0.002): 2 and 20: 53, 21, 85, 49; 4 and 50: above 100, 29, 67, 41. What does
-#: not fall makes some small problems go in circles.
+#: First value of `settled` and the epochs in which it halves; where rho is more than FAR times l2, the second pair. A
+#: `settled` that does not fall makes some small problems go in circles.
 SETTLED, FAR, FAR_SETTLED = (2.0, 20), 100.0, (4.0, 50)
 
 
 def settled(epoch: int, ratio: float) -> float:
-    """Gain of the pass of this number over rho |w - z|^2 up to which the centre moves. ratio: rho / l2."""
+    """Return the gain of the pass of this number, over rho |w - z|^2, up to which the centre moves; ratio: rho / l2."""
     first, falling = FAR_SETTLED if ratio > FAR else SETTLED
     return first / (1.0 + epoch / falling)
 
@@ -90,7 +86,6 @@ class EGProxState(OnlineState):
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes", "proximity"})
 
-    weights: Floats
     last: Floats
     center: Floats
     plane: Floats
@@ -100,7 +95,7 @@ class EGProxState(OnlineState):
     step_sizes: Floats
     proximity: float
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         same = self.proximity == fresh.proximity
         return super().complaint(fresh) or ("" if same else "its proximity is not that of this run")
 
@@ -110,8 +105,8 @@ class EGProxState(OnlineState):
 class EGProx(OnlineSolver[EGProxState]):
     """Proximal points by online exponentiated gradient (see the module's docstring)."""
 
-    name: ClassVar[str] = "eg-prox"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    name = "eg-prox"
+    requires = frozenset(
         {
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
@@ -122,11 +117,10 @@ class EGProx(OnlineSolver[EGProxState]):
             Capability.IN_MEMORY,
         }
     )
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "none for its criterion: Rockafellar 1976 has O(log 1/eps) for errors with a finite sum"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1 or l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 1000
-    slot_vectors: ClassVar[int] = 2
+    rate = "linear"
+    proof = "none for its criterion: Rockafellar 1976 has O(log 1/eps) for errors with a finite sum"
+    advice = "Raise max_passes or tol, or take a larger l1 or l2 (a smaller C)"
+    slot_vectors = 2
 
     proximity: str | float = option(
         "auto",
@@ -142,7 +136,10 @@ class EGProx(OnlineSolver[EGProxState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.sums.marginals_of_scores(scores)
-        center = self._first_center(problem, warm_start)
+        if warm_start is None or (isinstance(warm_start, DualPoint) and problem.l2 == 0):
+            center = np.zeros(problem.n_weights)
+        else:
+            center = start_weights(problem, warm_start)
         state = EGProxState(
             weights=np.zeros(problem.n_weights),
             last=center.copy(),
@@ -168,13 +165,11 @@ class EGProx(OnlineSolver[EGProxState]):
             n_jobs=problem.n_jobs,
             round_size=self.round_size,
         )
-        gibbs = GibbsBlocks(
-            state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes
-        )
-        visits, state.gain = gibbs.visit(problem, self.draw_order(problem, state.rng), options)
+        blocks = GibbsBlocks(*(getattr(state, name) for name in GibbsBlocks._fields))
+        visits, state.gain = blocks.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
-        if state.epoch % REFRESH == 0:  # u as it is carried along drifts
+        if state.epoch % REFRESH == 0:  # u drifts where changes are added up
             u = problem.sums.dual_terms_slots(state.marginals, None, state.entropies)[0]
         elif problem.l1:
             u = state.plane - rho * state.center
@@ -200,7 +195,7 @@ class EGProx(OnlineSolver[EGProxState]):
         return InBlocks(EG(**{name: getattr(self, name) for name in shared}), self.proximity)  # type: ignore[arg-type]
 
     def rho(self, problem: Problem) -> float:
-        """The proximity of this problem."""
+        """Return the proximity for this problem."""
         if not isinstance(self.proximity, str):
             return float(self.proximity)
         curvature = Look(problem.with_penalty(L2(1.0))).curvature
@@ -211,12 +206,8 @@ class EGProx(OnlineSolver[EGProxState]):
             raise DivergenceError(f"{self.name}: the squares of the features are beyond double precision")
         return rho if rho > 0 else 1.0
 
-    def _first_center(self, problem: Problem, warm_start: WarmStart | None) -> Floats:
-        without_weights = warm_start is None or (isinstance(warm_start, DualPoint) and problem.l2 == 0)
-        return np.zeros(problem.n_weights) if without_weights else start_weights(problem, warm_start)  # type: ignore[arg-type]
-
     def _set_weights(self, problem: Problem, state: EGProxState, u: Floats) -> None:
-        """The weights of u at the centre."""
+        """Set the weights of u at the centre."""
         plane = u + state.proximity * state.center
         state.weights = with_l2(problem, problem.l2 + state.proximity).weights_of_plane(plane)
         if problem.l1:

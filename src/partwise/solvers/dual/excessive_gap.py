@@ -1,12 +1,12 @@
 """Excessive gap: accelerated primal-dual training of max-margin losses.
 
-Problem. min P(w) and max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0. With
+Problem. min P(w) and max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With
 d(alpha) = sum_i omega_i (log |Y_i| - H_i), the divergence from the uniform distributions, P is smoothed to
 
-    J_mu(w) = max over alpha of P's Lagrangian - mu d(alpha) = l2/2 |w|^2 + sum_i omega_i (smax_mu(theta_i + kappa c_i)
-              - <theta_i, g_i>) - mu sum_i omega_i log |Y_i|,          P - mu sum_i omega_i log |Y_i| <= J_mu <= P
+    J_mu(w) = l2/2 |w|^2 + sum_i omega_i (smax_mu(theta_i + kappa c_i) - <theta_i, g_i>) - mu sum_i omega_i log |Y_i|,
 
-(the smoothed hinge but for a constant), whose maximiser is q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu).
+the maximum over alpha of P's Lagrangian - mu d(alpha) (the smoothed hinge but for a constant). Its maximiser is
+q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu), and P - mu sum_i omega_i log |Y_i| <= J_mu <= P.
 
 Update. Pairs (w, alpha) are kept with an excessive gap, J_mu(w) <= D(alpha) (Zhang et al. 2011, equation 11), while mu
 falls; then P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(alpha_0), alpha = q_mu(w), a
@@ -25,18 +25,19 @@ on expected counts: one inference per step. Smoothing:
                L = sum_i omega_i Psi_i / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ...,
                that passes with tau = 1 and the uniform alpha_0 for q
 
-Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; checked when it
-may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
-twentieth part of the steps made).
+Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts. The gap is guessed to
+fall like mu.
 
 Source. Zhang et al. 2011: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of
 (40) are (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
 ((1 - tau) theta + tau theta' + kappa c) / ((1 - tau) mu). So the second inference of a step is the first of the next,
-and is done once. Section 4.3: weights are only mixed, so kernels need nothing else. Departures: sample weights (the
-prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
-adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of
-steps before anything happens); warm starts, at the least smoothing for which equation 11 is true of them; mu stops
-falling where it is lost in rounding. Algorithm 1 for other functions is `methods.ExcessiveGapMethod`.
+and is done once. Section 4.3: weights are only mixed, so kernels need nothing else. Algorithm 1 for other functions is
+`methods.ExcessiveGapMethod`.
+
+Departures. Sample weights (the prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i
+serves for (sum omega) max Psi); adaptive smoothing, the default, as the theorem's constant is the worst case over all
+labellings and costs hundreds of steps before anything happens; warm starts, at the least smoothing for which equation
+11 is true of them; mu stops falling where it is lost in rounding.
 """
 
 import sys
@@ -48,7 +49,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError, Result
 from partwise.problem.rounding import EPSILON
@@ -108,25 +109,14 @@ class _Point(NamedTuple):
 class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap minimisation (see the module's docstring)."""
 
-    name: ClassVar[str] = "excessive-gap"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.EXPECTATION_ORACLE,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-        }
-    )
-    rate: ClassVar[str] = "sublinear"
-    rate_at_zero: ClassVar[str] = "accelerated"
-    proof: ClassVar[str] = "Zhang et al. 2011, Theorem 4: O(1/sqrt(eps))"
-    advice: ClassVar[str] = (
-        "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
-    )
-    default_max_passes: ClassVar[int] = 2000
-    slot_vectors: ClassVar[int] = 2
+    name = "excessive-gap"
+    requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    rate = "sublinear"
+    rate_at_zero = "accelerated"
+    proof = "Zhang et al. 2011, Theorem 4: O(1/sqrt(eps))"
+    advice = "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
+    default_max_passes = 2000
+    slot_vectors = 2
 
     smoothing: Smoothing = option(
         "adaptive", "how fast the smoothing falls: adaptive, or as in the theorem", one_of(*get_args(Smoothing))
@@ -199,7 +189,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         return "the warm start has no excessive gap at any smoothing: started cold" if state.cold else ""
 
     def _bound(self, problem: Problem) -> float:
-        """The constant L of the module's docstring."""
+        """Return L of the module's docstring."""
         omega, psi2 = problem.sample_weight, psi2_bounds(problem)
         theorem = float(omega.sum() * psi2[problem.active].max())
         return (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2
@@ -212,9 +202,9 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     @staticmethod
     def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:
-        """How far rounding may move the two sides of a step's test apart.
+        """Return how far rounding may move the two sides of a step's test apart.
 
-        Near the optimum of separable data both are differences of scores that are larger than them by any factor.
+        Near the optimum of separable data both are differences of much larger scores.
         """
         rounding = problem.sums.rounding
         size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
@@ -225,14 +215,14 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         return losses + entropies + tau * tau * of_u * (change + 0.5 * of_u) / problem.l2
 
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
-        """q_mu(w), one pass."""
+        """Return q_mu(w), in one pass."""
         marginals = state.marginals.copy()  # examples of weight zero keep theirs
         value, u, b, entropy = problem.sums.plane_at(weights, mu, marginals)
         state.visits += len(problem.active)
         return _Point(value, u, b, entropy, marginals)
 
     def _start_cold(self, problem: Problem, state: ExcessiveGapState) -> None:
-        """w(alpha_0) and q_mu of it: the theorem's mu, or the least of a few that has an excessive gap for sure."""
+        """Start at w(alpha_0) and q_mu of it, at the theorem's mu or the least of a few with a sure excessive gap."""
         mu, found = state.bound, self._respond(problem, state, state.weights, state.bound)
         while self.smoothing == "adaptive" and mu > RATIO * _negligible(state):
             q = self._respond(problem, state, state.weights, mu / RATIO)
@@ -244,7 +234,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         self._settle(state, found, found.u, found.b, found.marginals)
 
     def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
-        """The given pair at the least mu (of powers of RATIO) that gives it an excessive gap; False if none does."""
+        """Start at the given pair and the least mu (of powers of RATIO) with an excessive gap; False if none has."""
         counts = _start_counts(problem, warm_start)
         if counts is None or isinstance(warm_start, Result):
             weights = start_weights(problem, warm_start)
@@ -273,23 +263,23 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     @staticmethod
     def _settle(state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
-        """Take (u, b, counts) for alpha, q for q_mu(w)."""
+        """Make (u, b, counts) alpha, and q q_mu(w)."""
         state.smoothed_losses, state.q_u = q.value, q.u
         state.u, state.b, state.marginals = u, b, counts
 
 
 def steps_to(mu: float, bound: float) -> int:
-    """The first k at which the theorem's mu, 6 bound / ((k + 1) (k + 2)), is at most this one."""
+    """Return the first k at which the theorem's mu, 6 bound / ((k + 1) (k + 2)), is at most this one."""
     return max(0, ceil(sqrt(0.25 + 6.0 * bound / mu) - 1.5))
 
 
 def _negligible(state: ExcessiveGapState) -> float:
-    """Smoothing that cannot be told from none."""
+    """Return a smoothing so small that it cannot be told from none."""
     return 1e-15 * (1.0 + abs(state.b)) / max(state.spread, 1e-15)
 
 
 def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
-    """Expected counts to start from, if the warm start has any."""
+    """Return expected counts to start from, if the warm start has any."""
     point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques", "linear"))
     if point is None:
         return None

@@ -1,8 +1,8 @@
 """Dual extragradient with Bregman projections, for the saddle point of max-margin losses.
 
 Problem. min over w, max over distributions alpha of l2/2 |w|^2 + b(alpha) - <u(alpha), w>, the saddle point of P and D
-of `problem` at temperature 0 with the identity link (hinge); l2 > 0. Its operator is
-F(w, alpha) = (l2 w - u(alpha), -(theta_i + kappa c_i)), the second part in slots, per example and weight omega_i.
+at temperature 0 with the identity link (hinge); l2 > 0. Its operator is F(w, alpha) = (l2 w - u(alpha),
+-(theta_i + kappa c_i)), the second part in slots, per example and weight omega_i.
 
 Update. Distances are those of the prox-function a/2 |w|^2 + sum_i omega_i KL(alpha_i || uniform), whose projections are
 additions to w and to the slot scores of alpha. From (w, alpha) with scores A_i y + k c_i, a step of length eta is
@@ -16,17 +16,17 @@ so that all distributions are two vectors and a number, as in `eg-primal`; two i
     adaptive   from there, times 1.2 after each step that has eta <F(v), v - new> <= distance of the new point from the
                old one, all that the proof takes L for; halved and tried again until that holds. 1 / L always passes
 
-Answer. The averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
+The answer are averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
 (a/2 |w(mean alpha) - first w|^2 + sum_i omega_i log |Y_i|) / sum of eta.
 
 Stopping rule. gap = P - D <= tol |P|; D of the averaged plane or the newest, P at the averaged weights or those of the
-averaged plane, whichever is better. Checked when it may be near, at least every fifth step (after step 100: every
-twentieth part of the steps made).
+averaged plane, whichever is better.
 
-Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section
-5 (Zhang et al. 2011, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from
-the newest point (the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
-Departures: a penalty instead of a ball of weights; sample weights; the search for eta; the choice
+Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section 5 (Zhang et al.
+2011, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from the newest point
+(the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
+
+Departures. A penalty instead of a ball of weights; sample weights; the search for eta; the choice
 a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike, as l2/2 |w*|^2 is a part of P(0)
 (a tenth, by default).
 """
@@ -39,7 +39,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.base import psi2_bounds
@@ -100,21 +100,12 @@ class _Point(NamedTuple):
 class Extragradient(ScheduledSolver[ExtragradientState]):
     """Dual extragradient (see the module's docstring)."""
 
-    name: ClassVar[str] = "extragradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.EXPECTATION_ORACLE,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-        }
-    )
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Taskar et al. 2006: O(1/eps)"
-    advice: ClassVar[str] = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 4000
+    name = "extragradient"
+    requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    rate = "sublinear"
+    proof = "Taskar et al. 2006: O(1/eps)"
+    advice = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
+    default_max_passes = 4000
 
     step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem", one_of(*get_args(Step)))
     balance: float = option(10.0, "weight of distances in w beside those in alpha", POSITIVE)
@@ -194,13 +185,14 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     def remark(self, problem: Problem, state: ExtragradientState) -> str:
         return f"step size {state.step_size / state.least_step:.3g} times the theorem's"
 
-    def _point(self, problem: Problem, state: ExtragradientState, y: Floats, cost_scale: float) -> _Point:
+    @staticmethod
+    def _point(problem: Problem, state: ExtragradientState, y: Floats, cost_scale: float) -> _Point:
         found = problem.sums.eg_primal_point(y, cost_scale, state.cost_scale)
         state.visits += len(problem.active)
         return _Point(y, cost_scale, *found)
 
+    @staticmethod
     def _holds(
-        self,
         problem: Problem,
         state: ExtragradientState,
         eta: float,
@@ -210,7 +202,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         weights: Floats,
         new: _Point,
     ) -> bool:
-        """eta <F(v), v - new> <= a/2 |w_new - w|^2 + sum omega KL(alpha_new || alpha), up to rounding."""
+        """Test eta <F(v), v - new> <= a/2 |w_new - w|^2 + sum omega KL(alpha_new || alpha), up to rounding."""
         of_alpha = (ahead.b - problem.dot(ahead.u, ahead_w)) - (new.b - problem.dot(new.u, ahead_w))
         gain = problem.dot(slope, ahead_w - weights) - of_alpha
         # E_new[scores of alpha] = <sum omega A'mu_new, y> + k <mu_new, c>, and sum omega A'mu = sum omega A'g - u

@@ -1,45 +1,138 @@
 """Stochastic dual coordinate ascent for smooth losses: one example's distribution at a time, by exact steps.
 
-Problem. max D(alpha) of `problem` for smooth losses with the identity link (temperature tau > 0, mass 1), l2 > 0, where
-the structure has a clique view (a single label is one clique).
+Problem. max D(alpha) for smooth losses with the identity link (temperature tau > 0, mass 1), l2 > 0, where the
+structure has a clique view (a single label is one clique). The dual never falls, and no step size is to be chosen.
 
-Update. Two forms, by what the problem allows:
+Update. Two forms, by what the problem allows.
 
-    exact blocks   labellings are single parts and A_i A_i' is diagonal ("diagonal blocks"): D is maximised over all of
-                   the example's distribution (`sdca_blocks`)
-    lines          else: D is maximised on the line from the example's clique marginals to those of p_w (`sdca_cliques`)
+Exact blocks, where every labelling is one slot and A_i A_i' is diagonal ("diagonal blocks": rows of features with a
+weight for every label, or features of one label each). A visit maximises D over example i's distribution. With
+theta = A_i w, t = (theta + kappa c) / tau, the distribution p as it is and rho_a = omega_i |A_i' e_a|^2 / (l2 tau), the
+maximum q solves
+
+    log q_a + rho_a q_a = t_a + rho_a p_a - nu        for every label a, where nu makes the sum of q one,
+
+by Newton's method on all labels and nu at once, from q = p (bisection on nu where it does not settle). Then
+w += omega_i / l2 A_i'(p - q), w = 1/l2 sum_i omega_i A_i'(g_i - p_i). With skip > 0 an example whose last visit gained
+less than `skip` times the mean gain of a visit rests for the next passes, twice as long each time in a row, up to
+`longest_rest`. Memory: log p and rho's curvature, 16 bytes for every example and label.
+
+Lines, elsewhere. A visit asks for the clique marginals q of p_w, and moves the example's own marginals m along
+d = q - m to the maximum of D on that line: with the mixture's entropy,
+
+    f(g) = tau H(m + g d) + g <theta + kappa c, slots(d)> - g^2 omega_i / (2 l2) |A_i' slots(d)|^2,    0 <= g <= 1,
+    m <- m + g d,    w <- w - g omega_i / l2 A_i' slots(d).
+
+H and its two derivatives by g come from one sweep over the cliques. Newton's method starts at the example's last g and
+ends with a step of at most `line_tol` of g, taken without another sweep. After the first pass a share `gap_share` of
+the visits is drawn in proportion to the gaps omega_i tau KL(m | q) as last seen. Memory: every example's clique
+marginals, for a chain of T positions and L labels T L^2 numbers.
 
 With an l1 term w = soft(u, l1) / l2 is kept beside u on the rows that a visit touches, and both forms maximise the
 bound of D in which R*(u) bends as it does without l1: a shorter step, never one that lowers the dual.
 
-The dual never falls, no step size is to be chosen, and a visit is one call of the oracle however many points of a
-line are tried.
+Weights without a penalty (intercepts b; exact blocks only). What is raised is the dual of P(w) + pull / 2 |b - z|^2, in
+which b = z + u_b / pull, and after every pass z <- b (a proximal point). At the end z no longer moves: u_b is 0, and
+`pull` does not matter. `pull` is `LIGHT` l2 / |x|^2, |x| the median norm of a row, so that intercepts bend an example's
+dual less than its features do, and a `WEAKER`th of that after each pass that gained less than `SLOW` pull |b - z|^2:
+there z is what moves slowly. For the certificate a little probability is moved so that u_b is 0 (`balanced`).
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples; checked when it may be near, at least
-every fifth pass (after pass 100: every twentieth part of the passes made).
+Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples.
 
-Sources. The modules of the two forms name them.
+Source. Blocks: the dual of Huang et al. 2010's primal, which is that of Collins et al. 2008, section 2, with the visits
+of their Figure 2 and the step replaced by the block's maximum. Lines: Le Priol et al. 2018, Algorithms 1 and 2, section
+4.3 (gap sampling).
+
+Departures. Start near the gold labelling, log p_a = -sharpness * c_a but for a constant; sample weights, other
+temperatures and costs; draws of one pass are made at its beginning, at even distances; what drifts is recomputed every
+`REFRESH` passes.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
-from partwise.solvers.dual import sdca_blocks, sdca_cliques
-from partwise.solvers.dual.base import Start, sharpness_option, start_cost_scale, start_option
-from partwise.solvers.dual.sdca_blocks import REACH, BlockState, PulledState
-from partwise.solvers.dual.sdca_cliques import LineState
-from partwise.solvers.engine.base import Certified, WarmStart
+from partwise.problem.free_weights import balanced, free_part, penalised
+from partwise.solvers.dual.base import (
+    REFRESH,
+    Start,
+    sharpness_option,
+    start_cost_scale,
+    start_option,
+    start_scores,
+)
+from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
 from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
-from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
+from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
 from partwise.solvers.engine.registry import register
-from partwise.solvers.online.base import OnlineState
-from partwise.support.arrays import Floats
+from partwise.solvers.online.base import OnlineState, drawn_by_gap
+from partwise.support.arrays import Floats, Ints
+
+#: Scores of a start are cut off this far from the gold label's: every label keeps a positive probability.
+REACH = 300.0
+#: The pull to the last intercepts, over l2 / (the median of |x|^2), and what makes it weaker on the way.
+LIGHT, WEAKER, SLOW = 30.0, 4.0, 1.0
+#: Examples whose |x|^2 the median is taken of, at most.
+SAMPLE = 1000
+#: The first step that is tried on a line.
+FIRST_STEP = 0.5
+
+
+@dataclass(kw_only=True)
+class BlockState(OnlineState):
+    """plane: u with l1, else empty. scores (log p), curvatures: (all slots,). entropies, gains: (n,).
+
+    rest, pause: passes that an example still rests, and how long its last rest was, (n,). dual: D as tracked.
+    """
+
+    plane: Floats
+    scores: Floats
+    entropies: Floats
+    gains: Floats
+    curvatures: Floats
+    rest: Ints
+    pause: Ints
+    dual: float
+
+
+@dataclass(kw_only=True)
+class PulledState(BlockState):
+    """With weights that are not penalised. center: where they are pulled to, the best known of them. pull: how much.
+
+    curvatures: with l2 / pull in place of 1 for each of these weights.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"pull"})
+
+    center: Floats
+    pull: float
+
+
+@dataclass(kw_only=True)
+class LineState(OnlineState):
+    """plane: u with l1, else empty. cliques: marginals of all examples, one after the other. counts: their slots.
+
+    entropies, gaps, steps: (n,). gaps: of each example at its last visit. steps: its last g. dual: D as tracked.
+    """
+
+    plane: Floats
+    cliques: Floats
+    counts: Floats
+    entropies: Floats
+    gaps: Floats
+    steps: Floats
+    dual: float
+
+    def complaint(self, fresh: Self) -> str:
+        if self.cliques.min(initial=0) < 0 or not (self.steps <= 1).all():
+            return "its clique marginals or steps are invalid"
+        return super().complaint(fresh)
 
 
 @register(place=6)
@@ -47,22 +140,14 @@ from partwise.support.arrays import Floats
 class SDCA(BlockSolver[BlockState | LineState]):
     """Stochastic dual coordinate ascent with exact blocks or lines (see the module's docstring)."""
 
-    name: ClassVar[str] = "sdca"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.IDENTITY_LINK,
-            Capability.L2,
-            Capability.CLIQUES,
-            Capability.IN_MEMORY,
-        }
+    name = "sdca"
+    requires = frozenset(
+        {Capability.SMOOTH, Capability.IDENTITY_LINK, Capability.L2, Capability.CLIQUES, Capability.IN_MEMORY}
     )
-    state_types: ClassVar[tuple[type[OnlineState], ...]] = (BlockState, PulledState, LineState)
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Shalev-Shwartz and Zhang 2013: O(log 1/eps)"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 1000
-    slot_vectors: ClassVar[int] = 2
+    state_types = (BlockState, PulledState, LineState)
+    rate = "linear"
+    proof = "Shalev-Shwartz and Zhang 2013: O(log 1/eps)"
+    slot_vectors = 2
 
     start: Start = start_option()
     sharpness: float = sharpness_option(Values(f"between 0 and {REACH:g}", lambda x: 0 <= x <= REACH))
@@ -89,46 +174,231 @@ class SDCA(BlockSolver[BlockState | LineState]):
     def init_state(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None
     ) -> BlockState | LineState:
-        cost_scale = start_cost_scale(self.start, self.sharpness)
         curvatures = None
         if self.exact_blocks and Capability.DIAGONAL_BLOCKS in problem.capabilities():
             curvatures = problem.sums.slot_curvatures()  # None: the examples that the capability was read from misled
         if curvatures is not None:
-            return sdca_blocks.start(problem, rng, warm_start, cost_scale, curvatures)
+            return self._start_blocks(problem, rng, warm_start, curvatures)
         if problem.penalty.free is not None:
             raise ValueError(
                 f"{self.name}: weights without a penalty need exact blocks, where labellings are single parts (and "
                 "exact_blocks=True)"
             )
         check_clique_memory(problem, self.memory_mb, self.name)
-        return sdca_cliques.start(problem, rng, warm_start, cost_scale)
+        return self._start_lines(problem, rng, warm_start)
 
     def step(self, problem: Problem, state: BlockState | LineState) -> None:
         if isinstance(state, BlockState):
-            sdca_blocks.step(problem, state, lambda: self.draw_order(problem, state.rng), self.skip, self.longest_rest)
+            self._block_epoch(problem, state)
         else:
-            order = sdca_cliques.drawn_order(problem, state, self.gap_share)
-            if order is None:
-                order = self.draw_order(problem, state.rng)
-            sdca_cliques.step(problem, state, order, self.line_tol)
+            self._line_epoch(problem, state)
 
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
         if isinstance(state, PulledState):
-            return sdca_blocks.certify_pulled(problem, state)
+            return _certify_pulled(problem, state)
         point = self.dual_point(problem, state)
         carried = updates_of(problem, state.cliques) if isinstance(state, LineState) else 0
         return Certified(*problem.certify(point, carried), point)
 
     def dual_point(self, problem: Problem, state: BlockState | LineState) -> DualPoint:
-        return state.point()
+        return (
+            DualPoint.of_cliques(state.cliques) if isinstance(state, LineState) else DualPoint.of_scores(state.scores)
+        )
 
     def weights(self, problem: Problem, state: BlockState | LineState) -> Floats:
-        return sdca_blocks.weights(problem, state) if isinstance(state, BlockState) else state.weights.copy()
+        weights = state.weights.copy()
+        if isinstance(state, PulledState):
+            free_part(problem.penalty, weights)[:] = state.center
+        return weights
 
     def check_due(self, state: BlockState | LineState, tol: float) -> bool:
-        """Early once: easy problems are done after a few passes, and guesses are better after a first certificate."""
+        # Early once: easy problems are done after a few passes, and guesses are better after a first certificate.
         first = self.check_every is None and state.checked_epoch == 0 and state.epoch == 2
         return first or super().check_due(state, tol)
 
-    def guess_primal(self, state: BlockState | LineState) -> float:
-        return state.checked_primal or state.dual
+    def _start_scores(self, problem: Problem, warm_start: WarmStart | None) -> Floats:
+        return start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+
+    def _start_blocks(
+        self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None, curvatures: Floats
+    ) -> BlockState:
+        """Return the first state of exact blocks. curvatures: as `Problem.slot_curvatures` gives them."""
+        scores = self._start_scores(problem, warm_start)
+        entropies = [
+            _core.sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs)
+            for part in problem.sums.in_memory()
+        ]
+        n = problem.n_examples
+        fields: dict[str, Any] = {
+            "weights": np.empty(0),
+            "plane": np.empty(0),
+            "scores": scores,
+            "entropies": np.concatenate(entropies),
+            "gains": np.zeros(n),
+            "curvatures": curvatures,
+            "rest": np.zeros(n, dtype=np.int64),
+            "pause": np.zeros(n, dtype=np.int64),
+            "dual": 0.0,
+            "rng": rng,
+        }
+        if problem.penalty.free is None:
+            state = BlockState(**fields)
+        else:
+            weights = np.zeros(problem.n_weights)
+            if warm_start is not None and not isinstance(warm_start, DualPoint):
+                weights = start_weights(problem, warm_start)
+            # the median of |x|^2 over some examples
+            some = problem.active[:: -(-len(problem.active) // SAMPLE)]
+            pull = LIGHT * problem.l2 / float(np.median(curvatures[problem.slot_offsets[some]]))
+            state = PulledState(**fields, center=free_part(problem.penalty, weights).copy(), pull=problem.l2)
+            weaken(problem, state, pull)
+        settle(problem, state)
+        return state
+
+    def _block_epoch(self, problem: Problem, state: BlockState) -> None:
+        """Make passes over the examples that do not rest until the visits make up one pass over all examples."""
+        visits, gain = 0, 0.0
+        options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1)
+        free = problem.penalty.free
+        if isinstance(state, PulledState) and free is not None:
+            options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1, pulled=(free.start, free.stop), pull=state.pull)
+        while visits < len(problem.active):
+            order = _awake(state, self.draw_order(problem, state.rng))
+            for part, own in problem.sums.rounds(order):
+                blocks = _core.SdcaState(
+                    part.native,
+                    curvatures=state.curvatures[part.slots],
+                    weights=state.weights,
+                    scores=state.scores[part.slots],
+                    entropies=state.entropies[part.examples],
+                    gains=state.gains[part.examples],
+                    plane=state.plane if problem.l1 else None,
+                )
+                report = _core.sdca_epoch(blocks, own, options)
+                visits += report.visits
+                gain += report.dual_gain
+            self._send_to_rest(state, order)
+        state.epoch += 1
+        state.visits += visits
+        state.gain = gain
+        state.dual += gain
+        state.raised += gain
+        if state.epoch % REFRESH == 0:
+            settle(problem, state)
+        if isinstance(state, PulledState):
+            _move_center(problem, state)
+
+    def _send_to_rest(self, state: BlockState, order: Ints) -> None:
+        gains = state.gains[order]
+        idle = gains <= self.skip * gains.mean()
+        pause = np.where(idle, np.minimum(2 * state.pause[order] + 1, self.longest_rest), 0)
+        state.pause[order] = pause
+        state.rest[order] = pause
+
+    def _start_lines(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LineState:
+        point = None if warm_start is None else start_point(problem, warm_start, ("cliques",))
+        if point is not None:
+            cliques = clique_marginals(problem, point)
+        else:
+            cliques = problem.sums.cliques_of_scores(self._start_scores(problem, warm_start))
+        n = problem.n_examples
+        state = LineState(
+            weights=np.empty(0),
+            plane=np.empty(0),
+            cliques=cliques,
+            counts=np.empty(0),
+            entropies=np.empty(0),
+            gaps=np.zeros(n),
+            steps=np.full(n, FIRST_STEP),
+            dual=0.0,
+            rng=rng,
+        )
+        _refresh_lines(problem, state)
+        return state
+
+    def _line_epoch(self, problem: Problem, state: LineState) -> None:
+        gaps = state.gaps[problem.active]
+        if self.gap_share and state.epoch > 0 and gaps.sum() > 0:
+            order = drawn_by_gap(problem.active, gaps, 1.0 - self.gap_share, state.rng)
+        else:
+            order = self.draw_order(problem, state.rng)
+        options = _core.SdcaLineOptions(l2=problem.l2, line_tol=self.line_tol, l1=problem.l1)
+        for part, own in problem.sums.rounds(order):
+            blocks = _core.SdcaLineState(
+                part.native,
+                weights=state.weights,
+                cliques=state.cliques[problem.sums.clique_range(part)],
+                counts=state.counts[part.slots],
+                entropies=state.entropies[part.examples],
+                gaps=state.gaps[part.examples],
+                steps=state.steps[part.examples],
+                plane=state.plane if problem.l1 else None,
+            )
+            report = _core.sdca_line_epoch(blocks, own, options)
+            state.visits += report.visits
+            state.dual += report.dual_gain
+            state.raised += report.dual_gain
+        state.epoch += 1
+        state.gain = float(state.gaps.sum())
+        if state.epoch % REFRESH == 0:
+            _refresh_lines(problem, state)
+
+
+def _awake(state: BlockState, order: Ints) -> Ints:
+    """Return the visits of this pass: of examples whose rest is over (of all, if there are none)."""
+    awake = order[state.rest[order] == 0]
+    state.rest -= state.rest > 0
+    return awake if len(awake) else order
+
+
+def settle(problem: Problem, state: BlockState) -> None:
+    """Recompute weights and dual from the distributions of exact blocks."""
+    u, b = problem.sums.dual_terms_gibbs(state.scores)
+    rest = penalised(problem.penalty, u)
+    state.weights = problem.weights_of_plane(rest)
+    state.plane = u if problem.l1 else np.empty(0)
+    state.dual = problem.dual_as_it_is(rest, b)
+    if isinstance(state, PulledState):
+        loose = free_part(problem.penalty, u)
+        free_part(problem.penalty, state.weights)[:] = state.center + loose / state.pull
+        state.dual -= float(state.center @ loose + loose @ loose / (2.0 * state.pull))
+
+
+def weaken(problem: Problem, state: PulledState, pull: float) -> None:
+    """Change the pull to this, and curvatures with it: a slot with a free weight has at least its curvature."""
+    before = problem.l2 / state.pull
+    # Sums of these changes are rounded: a slot with a free weight alone may have a little less than it.
+    state.curvatures[state.curvatures >= (1.0 - 1e-9) * before] += problem.l2 / pull - before
+    state.pull = pull
+
+
+def _move_center(problem: Problem, state: PulledState) -> None:
+    """Pull to where the last pass went, less than before if the pull is what makes progress slow."""
+    found = free_part(problem.penalty, state.weights)
+    moved = found - state.center
+    loose = state.pull * moved
+    state.dual -= float(moved @ loose)
+    state.center = found.copy()
+    if state.gain < SLOW * float(moved @ loose):
+        state.dual += float(loose @ loose) * (0.5 / state.pull - 0.5 * WEAKER / state.pull)
+        weaken(problem, state, state.pull / WEAKER)
+    found += loose / state.pull
+
+
+def _certify_pulled(problem: Problem, state: PulledState) -> Certified:
+    """Return the certificate of a state with weights that are not penalised."""
+    u, b = problem.sums.dual_terms_gibbs(state.scores)
+    found = problem.weights_of_plane(u)
+    free_part(problem.penalty, found)[:] = state.center
+    plane = balanced(problem, u, b, lambda moved: problem.sums.dual_terms_gibbs(state.scores, moved)) or (u, b)
+    certificate = problem.certificate_of(problem.value(found), *plane, found)
+    return Certified(certificate, found, DualPoint.of_plane(*plane))
+
+
+def _refresh_lines(problem: Problem, state: LineState) -> None:
+    """Recompute what follows from the clique marginals."""
+    state.counts, state.entropies = problem.sums.read_cliques(state.cliques)
+    u, b = problem.sums.dual_terms_slots(state.counts, None, state.entropies)
+    state.weights = problem.weights_of_plane(u)
+    state.plane = u if problem.l1 else np.empty(0)
+    state.dual = problem.dual_as_it_is(u, b)

@@ -1,35 +1,37 @@
 """Sequential minimal optimisation on the dual of the hinge: mass moves from one labelling of an example to another.
 
-Problem. max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0. With the scores
-v = theta_i + kappa c_i at w = u / l2, mass that moves from labelling z of example i to y makes D rise by
-<count(y) - count(z), v> for each unit: the violation of the pair.
+Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With the scores v = theta_i + kappa c_i
+at w = u / l2, mass that moves from labelling z of example i to y makes D rise by <count(y) - count(z), v> for each
+unit: the violation of the pair.
 
 Update. A visit to example i takes the pair of largest violation: y = argmax <count, v> over all labellings, and z the
 argmin over the support of p_i, and moves the mass gamma from z to y that maximises D:
 
     gamma = min(l2 <count(y) - count(z), v> / (omega_i |A_i'(count(y) - count(z))|^2), mass that z can give)
 
-form="cliques" (factored): p_i is kept as marginals q of the structure's cliques. The support is all labellings whose
-entries in q are above 0, found by a second maximisation; z can give the smallest entry of its own that is not y's too.
-Marginals stay those of a distribution, as what is moved are marginals of labellings.
-form="labellings": p_i is kept as the labellings that the oracle gave, with their masses; z is one of these. It asks for
-a maximum alone. form="auto": cliques where the structure has them and they fit into `memory_mb`.
+    form="cliques"      p_i is kept as marginals q of the structure's cliques (the factored form). The support is all
+                        labellings whose entries in q are above 0, found by a second maximisation; z can give the
+                        smallest entry of its own that is not y's too. Marginals stay those of a distribution, as what
+                        is moved are marginals of labellings
+    form="labellings"   p_i is kept as the labellings that the oracle gave, with their masses; z is one of these. It
+                        asks for a maximum alone
+    form="auto"         cliques where the structure has them and they fit into `memory_mb`, else labellings
 
-Stopping rule. gap = P(w) - D <= tol |P|, both recomputed from the marginals or labellings; checked when it may be near,
-at least every fifth pass (after pass 100: every twentieth part of the passes made).
+Stopping rule. gap = P(w) - D <= tol |P|, both recomputed from the marginals or labellings.
 
 Source. Bartlett et al. 2004, section 6, for the factored form, which the paper takes from Taskar et al. 2003; Zhang et
 al. 2011, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along it.
-Bartlett et al. 2004 see their SMO stop at a plateau below `eg`, and do not say how they choose pairs. Here no point but
-the maximum is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are
-visited in an order, not by their violation, which would take an oracle call for each example and step (so that the rate
-of List and Simon 2009, which Zhang et al. 2011 cite and which is for the steepest pair of all examples, does not carry
-over); sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
+Bartlett et al. do not say how they choose pairs, and see their SMO stop at a plateau below `eg`. Here only the maximum
+has no pair that gains: a block's gap is at most the violation of its pair.
+
+Departures. Examples are visited in an order, not by their violation, which would take an oracle call for each example
+and step (so that the rate of List and Simon 2009, which is for the steepest pair of all examples, does not carry over);
+sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -40,11 +42,11 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.base import REFRESH, start_cliques
 from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.options import POSITIVE, one_of, option
+from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
+from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -56,12 +58,11 @@ KEEP = 3
 
 @dataclass(kw_only=True)
 class SMOState(OnlineState):
-    """weights: (d,). gaps: the blocks' gaps as last seen (n,). cliques: marginals of all examples end to end.
+    """gaps: of each example when last seen, (n,). cliques: marginals of all examples, one after the other.
 
     sets: the labellings and their masses where these are kept; cliques is empty then. dual: D as tracked.
     """
 
-    weights: Floats
     gaps: Floats
     cliques: Floats
     sets: KeptLabellings | None = None
@@ -73,30 +74,15 @@ class SMOState(OnlineState):
 class SMO(OnlineSolver[SMOState]):
     """Sequential minimal optimisation (see the module's docstring)."""
 
-    name: ClassVar[str] = "smo"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.MAX_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-            Capability.IN_MEMORY,
-        }
-    )
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = (
-        "none for its order of visits: List and Simon 2009 have O(1/eps) for the steepest pair of all"
-    )
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 1000
+    name = "smo"
+    requires = LABELLING_NEEDS | {Capability.IDENTITY_LINK}
+    rate = "sublinear"
+    proof = "none for its order of visits: List and Simon 2009 have O(1/eps) for the steepest pair of all"
 
     form: Form = option(
         "auto", "what is kept of each example: cliques (marginals), labellings, or auto", one_of(*get_args(Form))
     )
-    memory_mb: float = option(1024.0, "cliques: the most there may be, in MB. labellings: " + MEMORY_HELP, POSITIVE)
+    memory_mb: float = memory_option("cliques: the most there may be, in MB. labellings: ")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOState:
         cliques, sets = np.zeros(0), None
@@ -105,7 +91,7 @@ class SMO(OnlineSolver[SMOState]):
             point = DualPoint.of_cliques(cliques)
         else:
             sets = start_sets(problem, warm_start, self.name)
-            point = DualPoint.of_active_set(active_set(sets))
+            point = sets.point()
         u, b = problem.dual_terms(point)
         return SMOState(
             weights=problem.weights_of_plane(u),
@@ -130,16 +116,11 @@ class SMO(OnlineSolver[SMOState]):
         if state.sets is None:
             point = DualPoint.of_cliques(state.cliques)  # shared with the state, as they may be large
             return Certified(*problem.certify(point, updates_of(problem, state.cliques)), point)
-        point = DualPoint.of_active_set(active_set(state.sets))
+        point = state.sets.point()
         return Certified(*problem.certify(point), point)
 
-    def weights(self, problem: Problem, state: SMOState) -> Floats:
-        return state.weights.copy()
-
-    def guess_primal(self, state: SMOState) -> float:
-        return state.checked_primal or state.dual
-
     def _factored(self, problem: Problem) -> bool:
+        """Return whether clique marginals are kept."""
         cliques = Capability.CLIQUE_SUPPORT in problem.capabilities()
         if self.form == "cliques" and not cliques:
             raise ValueError(
@@ -169,7 +150,7 @@ class SMO(OnlineSolver[SMOState]):
             state.dual = problem.dual_of_plane(u, b)
 
     def _labellings_pass(self, problem: Problem, state: SMOState, sets: KeptLabellings) -> None:
-        """One pairwise step per visit, of the oracle's labelling and the worst one kept."""
+        """Make one pairwise step per visit, of the oracle's labelling and the worst one kept."""
         limited = sets.limited(self.memory_mb)
         for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             kept, limit = limited[part.number]

@@ -1,26 +1,26 @@
 """Sequential minimal optimisation first, then online exponentiated gradient from its marginals.
 
-Problem. max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0; structures with cliques.
+Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0; structures with cliques.
 
-Update. The first `smo_passes` passes are those of `smo` on clique marginals. These become slot scores (`conversions`:
-conditionals of cliques, or where slots are tied the scores with the same expected counts), from which `eg` goes on with
-its adaptive steps. The inferences of the conversion are counted as visits.
+Update. The first `smo_passes` passes are those of `smo` on clique marginals. These become slot scores (`gibbs_scores`:
+conditionals of cliques, or where slots are tied the scores with the same expected counts), from which `eg` continues
+with its adaptive steps. The inferences of the conversion are counted as visits.
 
 Stopping rule. That of the method that made the last pass: gap = P(w) - D <= tol |P|, recomputed from its dual point.
 
 Source. Bartlett et al. 2004, section 6: "starting out with several SMO updates and then switching to EG", and the
-paper's way from marginals to Gibbs scores. Departures: those of `smo` and `eg`; the scores of tied slots; a share of
-the uniform distribution in the converted point, without which scores would be infinite, and which costs some of the
-dual value.
+paper's way from marginals to Gibbs scores.
+
+Departures. Those of `smo` and `eg`; the scores of tied slots; a share of the uniform distribution in the converted
+point, without which scores would be infinite, and which costs some of the dual value.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.base import start_cliques
 from partwise.solvers.dual.eg import EG, EGState
@@ -30,16 +30,15 @@ from partwise.solvers.engine.options import POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, gibbs_scores
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
-from partwise.support.arrays import Floats
 
-#: How far the expected counts of the scores may be from those of the marginals, over their sum. After 5 passes on
-#: 300 sentences of WNUT 17 (dual 26.43): 18 inferences per example and a dual of 26.09; at 1e-4, 51 and 26.40.
+#: How far the expected counts of the scores may be from those of the marginals, over their sum. Smaller values cost
+#: more inferences per example and lose less of the dual (docs/solvers.md).
 TOLERANCE = 1e-3
 
 
 @dataclass(kw_only=True)
 class SMOEGState(SMOState, EGState):
-    """The states of both. switched: whether the scores have taken over from the marginals."""
+    """The states of both solvers. switched: whether the scores have taken over from the marginals."""
 
     switched: bool = False
     dual: float = 0.0
@@ -50,38 +49,31 @@ class SMOEGState(SMOState, EGState):
 class SMOEG(OnlineSolver[SMOEGState]):
     """SMO, then EG (see the module's docstring)."""
 
-    name: ClassVar[str] = "smo-eg"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.MAX_ORACLE,
-            Capability.EXPECTATION_ORACLE,
-            Capability.CLIQUES,
-            Capability.CLIQUE_SUPPORT,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-            Capability.IN_MEMORY,
-        }
-    )
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "that of `eg`, which follows SMO: none for the default steps, O(1/eps) for a theorem's"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 1000
-    slot_vectors: ClassVar[int] = 2
+    name = "smo-eg"
+    requires = PLAIN_L2 | {
+        Capability.TEMPERATURE_0,
+        Capability.IDENTITY_LINK,
+        Capability.MAX_ORACLE,
+        Capability.EXPECTATION_ORACLE,
+        Capability.CLIQUES,
+        Capability.CLIQUE_SUPPORT,
+        Capability.IN_MEMORY,
+    }
+    rate = "sublinear"
+    proof = "that of `eg`, which follows SMO: none for the default steps, O(1/eps) for a theorem's"
+    slot_vectors = 2
 
     smo_passes: int = option(5, "passes of smo before eg takes over", at_least(0))
     memory_mb: float = option(4096.0, "limit of the clique marginals, in MB; a problem with more is refused", POSITIVE)
 
     @property
     def first(self) -> SMO:
-        """The first solver."""
+        """The solver that makes the first passes."""
         return SMO(form="cliques", order=self.order, check_every=self.check_every)
 
     @property
     def second(self) -> EG:
-        """The second one."""
+        """The solver that makes the passes after them."""
         return EG(order=self.order, check_every=self.check_every)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOEGState:
@@ -114,21 +106,13 @@ class SMOEG(OnlineSolver[SMOEGState]):
             state.best_dual, state.best_epoch = state.dual, state.epoch
 
     def certificate(self, problem: Problem, state: SMOEGState) -> Certified:
-        if state.switched:
-            return self.second.certificate(problem, state)
-        return self.first.certificate(problem, state)
-
-    def weights(self, problem: Problem, state: SMOEGState) -> Floats:
-        return state.weights.copy()
-
-    def guess_primal(self, state: SMOEGState) -> float:
-        return state.checked_primal or state.dual
+        return (self.second if state.switched else self.first).certificate(problem, state)
 
     def remark(self, problem: Problem, state: SMOEGState) -> str:
         return "slot scores have taken over" if state.switched else "still on clique marginals"
 
     def _switch(self, problem: Problem, state: SMOEGState) -> None:
-        """Marginals to scores, and the state that eg begins with there."""
+        """Turn marginals into scores, and make the state one of eg at its start."""
         found = gibbs_scores(problem, DualPoint.of_cliques(state.cliques), tolerance=TOLERANCE)
         begun = self.second.init_state(problem, state.rng, DualPoint.of_scores(found.scores))
         for name in ("weights", "scores", "marginals", "entropies", "step_sizes", "duals"):

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
+from partwise.solvers.engine.base import Certified
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 
 S = TypeVar("S", bound=OnlineState)
@@ -34,6 +35,10 @@ class BlockSolver(OnlineSolver[S], ABC):
     @abstractmethod
     def dual_point(self, problem: Problem, state: S) -> DualPoint:
         """The state's dual point, which shares its arrays."""
+
+    def certificate(self, problem: Problem, state: S) -> Certified:
+        point = self.dual_point(problem, state)
+        return Certified(*problem.certify(point), point)
 
     def in_blocks(self) -> InBlocks | None:
         return InBlocks(self)  # type: ignore[arg-type]

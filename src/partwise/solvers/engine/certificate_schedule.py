@@ -15,6 +15,8 @@ S = TypeVar("S", bound=State)
 class ScheduledSolver(Solver[S], ABC):
     """A solver that guesses from its own measure of progress (`state.gain`) when to look at the gap."""
 
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 1000
     #: Passes between certificates, at most, while few passes were made.
     seldom: ClassVar[int] = 5
 
@@ -23,7 +25,7 @@ class ScheduledSolver(Solver[S], ABC):
     )
 
     def check_due(self, state: S, tol: float) -> bool:
-        """At least every max(`seldom`, passes made / 20) passes, and as soon as the gap may be within tol.
+        """Return whether the gap may be within tol, or `seldom` passes or a twentieth of all were made without a look.
 
         The gap is guessed to have shrunk as much as the solver's own measure of progress since the last certificate.
         """
@@ -35,9 +37,10 @@ class ScheduledSolver(Solver[S], ABC):
         return self.guess_gap(state) <= tol * abs(self.guess_primal(state))
 
     def guess_gap(self, state: S) -> float:
-        """About how large the gap is."""
+        """Return about how large the gap is."""
         return state.checked_gap * state.gain / state.checked_gain if state.checked_gain else state.gain
 
     def guess_primal(self, state: S) -> float:
-        """About how large the primal value is."""
-        return state.checked_primal
+        """Return about how large the primal value is: as in the last certificate, or the dual value if there is one."""
+        dual: float = getattr(state, "dual", 0.0)
+        return state.checked_primal or dual

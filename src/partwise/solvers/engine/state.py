@@ -49,8 +49,8 @@ class State:
         """The state as it is now, with arrays of its own."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name)) for field in _saved(self)})
 
-    def complaint(self, fresh: Any) -> str:
-        """What makes no sense in a state that was read from a file ("": nothing). fresh: one before the first step."""
+    def complaint(self, fresh: Self) -> str:
+        """Return what is wrong with a state that was read from a file, or "". fresh: one before the first step."""
         return "its last certificate is from a later step than its last one" if self.checked_epoch > self.epoch else ""
 
 

@@ -1,4 +1,4 @@
-"""What solvers that visit one example at a time share: the order of visits."""
+"""What solvers that visit one example at a time share: the order of visits, the weights that follow them."""
 
 from abc import ABC
 from dataclasses import dataclass, field
@@ -17,11 +17,12 @@ Order = Literal["random", "permuted", "cyclic"]
 
 @dataclass(kw_only=True)
 class OnlineState(State):
-    """The generator that draws the order of visits.
+    """weights: (d,). rng: the generator that draws the order of visits.
 
-    raised: what D has gained in steps since the state was made or read, where the solver says (`block_solver`).
+    raised: what D has gained in steps since the state was made or read, of solvers that work on parts (`BlockSolver`).
     """
 
+    weights: Floats
     rng: np.random.Generator
     raised: float = field(default=0.0, init=False)
 
@@ -40,17 +41,20 @@ class OnlineSolver(ScheduledSolver[S], ABC):
     )
 
     def draw_order(self, problem: Problem, rng: np.random.Generator) -> Ints:
-        """The examples of one pass, in the order of their visits."""
+        """Return the examples of one pass, in the order of their visits."""
         active = problem.active
         if self.order == "random":
             return active[rng.integers(len(active), size=len(active))]
         return rng.permutation(active) if self.order == "permuted" else active
 
+    def weights(self, problem: Problem, state: S) -> Floats:
+        return state.weights.copy()
+
 
 def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:
-    """As many visits as there are examples, a share `uniform` of them alike for all, the others in proportion to gaps.
+    """Draw as many visits as there are examples: a share `uniform` uniformly, the others in proportion to the gaps.
 
-    Draws at even distances of the cumulated chances: no example is drawn more or less often than its chance, rounded up
+    Draws are at even distances of the cumulated chances: each example is drawn as often as its chance says, rounded up
     or down.
     """
     n = len(examples)

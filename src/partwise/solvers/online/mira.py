@@ -21,7 +21,6 @@ examples in a new order in each pass, averaged. Sample weights other than 0 have
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class MIRAState(MistakeState):
 class MIRA(MistakeDriven):
     """MIRA (see the module's docstring)."""
 
-    name: ClassVar[str] = "mira"
+    name = "mira"
 
     k: int = option(
         1,

@@ -18,7 +18,7 @@ averaged. Departure: sample weights multiply the update.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class MistakeState(OnlineState):
     mass: float = 0.0
     mistakes: int = 0
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         return super().complaint(fresh) or ("it has a negative number of iterates" if self.mass < 0 else "")
 
 
@@ -54,7 +54,7 @@ class MistakeState(OnlineState):
 class MistakeDriven(OnlineSolver[MistakeState], ABC):
     """What perceptron and MIRA share: all but the update."""
 
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    requires = frozenset(
         {
             Capability.TEMPERATURE_0,
             Capability.IDENTITY_LINK,
@@ -64,13 +64,13 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
             Capability.IN_MEMORY,
         }
     )
-    rate: ClassVar[str] = "none"
-    rate_at_zero: ClassVar[str] = "none"
-    proof: ClassVar[str] = "it does not minimise the objective"
-    advice: ClassVar[str] = "Raise max_passes"
-    default_max_passes: ClassVar[int] = 10
-    certified: ClassVar[bool] = False
-    incremental: ClassVar[bool] = True
+    rate = "none"
+    rate_at_zero = "none"
+    proof = "it does not minimise the objective"
+    advice = "Raise max_passes"
+    default_max_passes = 10
+    certified = False
+    incremental = True
 
     averaged: bool = option(True, "return the mean of the weights after each visit, not the last ones")
 
@@ -114,7 +114,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
 class Perceptron(MistakeDriven):
     """The averaged perceptron (see the module's docstring)."""
 
-    name: ClassVar[str] = "perceptron"
+    name = "perceptron"
 
     def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport:
         return _core.perceptron_epoch(self.in_core(part, state), order)

@@ -33,7 +33,7 @@ examples are held out of the training data; sample weights.
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, ClassVar, Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class SGDState(OnlineState):
     b: float = 0.0
     steps: int = 0
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         good = self.step_size >= 0 and isfinite(self.step_size) and self.mass >= 0 and isfinite(self.b) and self.n > 0
         return super().complaint(fresh) or ("" if good else "its step size, average or plane is none")
 
@@ -86,8 +86,8 @@ class SGDState(OnlineState):
 class SGD(OnlineSolver[SGDState]):
     """Stochastic gradient descent (see the module's docstring)."""
 
-    name: ClassVar[str] = "sgd"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    name = "sgd"
+    requires = frozenset(
         {
             Capability.IDENTITY_LINK,
             Capability.LOSS_ORACLE,
@@ -99,11 +99,11 @@ class SGD(OnlineSolver[SGDState]):
             Capability.IN_MEMORY,
         }
     )
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Bach and Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take another step_size"
-    default_max_passes: ClassVar[int] = 1000
-    incremental: ClassVar[bool] = True
+    rate = "sublinear"
+    proof = "Bach and Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
+    advice = "Raise max_passes or tol, or take another step_size"
+    default_max_passes = 1000
+    incremental = True
 
     rule: Rule = option(
         "bottou",

@@ -2,22 +2,21 @@
 
 Problem. min P(w) for any loss; l2 > 0.
 
-Update. That of `bundle_method` from w = 0: at temperature 0 the planes are those of maxima, above it they are tangents
-of the smooth losses.
+Update. That of `base` from w = 0: at temperature 0 the planes are those of maxima, above it they are tangents of the
+smooth losses.
 
 Stopping rule. gap = P(w) - D <= tol |P| at the best weights and the best mixture so far, after every step; that is the
 BMRM gap, but for mixtures whose planes were dropped since.
 
-Source. Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et al. 2011). Its rate is O(1 / (l2 gap)) at
-temperature 0 and O(log(1 / gap)) above. Departures: sample weights; idle planes are dropped; `mix`.
+Source. Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et al. 2011).
+
+Departures. Sample weights; idle planes are dropped; `mix`.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.registry import register
-from partwise.solvers.planes.bundle_method import NEEDS, BundleMethod
+from partwise.solvers.planes.base import NEEDS, BundleMethod
 
 
 @register(place=26)
@@ -25,7 +24,7 @@ from partwise.solvers.planes.bundle_method import NEEDS, BundleMethod
 class BMRM(BundleMethod):
     """BMRM (see the module's docstring)."""
 
-    name: ClassVar[str] = "bmrm"
-    requires: ClassVar[frozenset[Capability]] = NEEDS
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Teo et al. 2010: O(log 1/eps); O(1/eps) at temperature 0"
+    name = "bmrm"
+    requires = NEEDS
+    rate = "linear"
+    proof = "Teo et al. 2010: O(log 1/eps); O(1/eps) at temperature 0"

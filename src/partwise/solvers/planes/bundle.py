@@ -13,13 +13,15 @@ from partwise.solvers.planes.simplex_qp import best_mixture
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
-#: A slope is stored by its nonzero numbers if they are at most this share of all: late planes are of few errors.
+Array = NDArray[Any]
+
+#: A slope is stored by its nonzero numbers if they are at most this share of all: late planes have few errors.
 SPARSE = 0.25
 
 
 @dataclass(frozen=True)
 class Slope:
-    """u of a plane: its nonzero numbers and their places, or (places None) all of them."""
+    """u of a plane: its nonzero numbers and their places, or all of them (places None)."""
 
     values: Floats
     places: NDArray[np.int32] | None
@@ -38,7 +40,7 @@ class Slope:
 
     @cached_property
     def row(self) -> csr_array:
-        """A sparse one as a matrix of one row, whose products make no copies."""
+        """A sparse slope as a matrix of one row, whose products make no copies."""
         return csr_array((self.values, self.places, [0, len(self.values)]), shape=(1, self.n_weights))
 
     def dot(self, problem: Problem, other: Floats) -> float:
@@ -77,7 +79,7 @@ class Bundle:
         return sum(slope.bytes for slope in self.slopes)
 
     def add(self, problem: Problem, u: Floats, b: float, at: float) -> None:
-        """One more plane; at: <u, w> at the best weights."""
+        """Add a plane; at: <u, w> at the best weights."""
         new = Slope.of(u, problem.sums.explicit_weights)
         row = np.array([*(slope.dot(problem, u) for slope in self.slopes), new.dot(problem, u)])
         self.slopes.append(new)
@@ -87,11 +89,11 @@ class Bundle:
         self.gram = gram
 
     def best(self, l2: float) -> Floats:
-        """Coefficients of the mixture with the largest dual value."""
+        """Return the coefficients of the mixture with the largest dual value."""
         return best_mixture(self.gram, self.offsets, l2)
 
     def mixture(self, x: Floats) -> tuple[Floats, float]:
-        """(u, b) of a mixture."""
+        """Return (u, b) of a mixture."""
         u = np.zeros(self.n_weights)
         for k in np.flatnonzero(x).tolist():
             self.slopes[k].add_to(u, float(x[k]))
@@ -102,7 +104,7 @@ class Bundle:
         self.idle = np.where(x > 0, 0, self.idle + 1)
 
     def keep(self, which: Booleans) -> None:
-        """Forget the other planes."""
+        """Keep these planes alone."""
         places = np.flatnonzero(which)
         if len(places) < self.size:
             self.slopes = [self.slopes[k] for k in places.tolist()]
@@ -122,8 +124,8 @@ class Bundle:
         if not (np.abs(found - self.gram @ x) <= 1e-9 * norms * self.size).all():
             raise ValueError("the inner products of its planes are not theirs")
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint holds: values and places of all slopes end to end, and how many each has."""
+    def to_arrays(self) -> dict[str, Array]:
+        """Return what a checkpoint holds: values and places of all slopes concatenated, and how many each has."""
         given = [np.empty(0, dtype=np.int32) if slope.places is None else slope.places for slope in self.slopes]
         return {
             "values": np.concatenate([np.empty(0), *(slope.values for slope in self.slopes)]),
@@ -136,8 +138,8 @@ class Bundle:
             "idle": self.idle,
         }
 
-    def restored(self, arrays: dict[str, NDArray[Any]]) -> "Bundle":
-        """The bundle that `to_arrays` was called of, on as many weights as this one; ValueError if it is none."""
+    def restored(self, arrays: dict[str, Array]) -> "Bundle":
+        """Return the bundle of these arrays, on as many weights as this one; ValueError if they are not a bundle's."""
         own = self.to_arrays()
         if set(arrays) != set(own) or any(arrays[name].dtype != own[name].dtype for name in own):
             raise ValueError("it has no bundle of planes")
@@ -151,7 +153,7 @@ class Bundle:
         copies = {name: arrays[name].copy() for name in ("offsets", "gram", "at", "idle")}
         return Bundle(self.n_weights, list(self._slopes(arrays)), **copies)
 
-    def _slopes(self, arrays: dict[str, NDArray[Any]]) -> Iterator[Slope]:
+    def _slopes(self, arrays: dict[str, Array]) -> Iterator[Slope]:
         n_values, n_places = arrays["n_values"], arrays["n_places"]
         dense = (n_places == 0) & (n_values == self.n_weights)
         if (n_values < 0).any() or not (dense | (n_places == n_values)).all():

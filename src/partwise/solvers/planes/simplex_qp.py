@@ -4,20 +4,15 @@ Problem. Over the simplex (x >= 0, sum x = 1), maximise D(x) = <b, x> - x'Gx / (
 of the planes' slopes u_k. At the optimum the mixture's weights w = sum_k x_k u_k / l2 minimise the penalty plus the
 highest plane, and x is positive only on planes that are highest there.
 
-Solved by PIQP, a proximal interior-point method (Schwan et al. 2023). Measured on Grams of 10 to 400
-planes, half of them duplicates up to 1e-7: PIQP's violation of the optimality conditions is below 1e-12 of the numbers
-involved in 0.3 to 16 ms; Clarabel is as accurate in 1.3 to 140 ms; DAQP takes 0.1 to 37 ms and loses digits where G
-is singular (5e-10), as it is where planes outnumber weights; OSQP is a first-order method; quadprog is under the GPL.
-PIQP gives the same bits each time on one machine, is maintained, and brings a wheel of 2 MB without further
-dependencies than NumPy and SciPy.
+It is solved by PIQP, a proximal interior-point method (Schwan et al. 2023), which keeps its accuracy where G is
+singular (planes outnumber weights) and gives the same bits each time on one machine; docs/solvers.md compares others.
 
 Planes far from the optimum have slopes many orders longer than those near it, and a program solved relative to its
 largest number says nothing of the latter. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of
 numbers no larger than the differences of the offsets.
 
-What comes back is checked, not believed: coefficients that an interior point leaves above 0 are cut off where that
-makes D no worse, the others are solved for once more (a linear system), and `optimality` says how far
-the answer is from the optimum.
+What comes back is checked: coefficients that an interior point leaves above 0 are cut off where that makes D no worse,
+the others are solved for once more (a linear system), and `optimality` says how far the answer is from the optimum.
 """
 
 import numpy as np
@@ -27,7 +22,7 @@ from partwise.problem.result import DivergenceError
 from partwise.support.arrays import Floats
 
 #: Accuracies asked of PIQP, in units of the largest number of the problem: the second where the first is not reached.
-#: Past what the numbers allow (eigenvalues of 1e-9 beside offsets of 1e-14, say) its steps lead away from the optimum.
+#: Past what the numbers allow its steps lead away from the optimum.
 ACCURACIES = (1e-12, 1e-9)
 #: Optimality below which an answer is taken whatever PIQP says of it.
 GOOD = 1e-7
@@ -40,7 +35,7 @@ class QPError(DivergenceError):
 
 
 def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
-    """The x of the module's docstring, (m,), with zeros where planes are not used.
+    """Return the x of the module's docstring, (m,), with zeros where planes are not used.
 
     Raises
     ------
@@ -82,13 +77,13 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
 
 
 def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
-    """max over planes of the gradient of <b, x> - x'Qx / 2, less its mean under x: >= 0, and 0 at the optimum only."""
+    """Return the largest gradient of <b, x> - x'Qx / 2 less its mean under x: >= 0, and 0 at the optimum only."""
     gradient = b - quadratic @ x
     return float(gradient.max() - gradient @ x)
 
 
 def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tuple[Floats | None, object]:
-    """PIQP's answer, cleaned, or None if there is none; and what PIQP says of it. x = scale z."""
+    """Return PIQP's answer x = scale z, cleaned (None: there is none), and what PIQP says of it."""
     m = len(b)
     scaled, offset = quadratic * np.outer(scale, scale), b * scale
     size = max(float(np.abs(scaled).max()), float(np.abs(offset).max()), np.finfo(np.float64).tiny)
@@ -106,7 +101,7 @@ def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tup
 
 
 def _cleaned(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> Floats:
-    """Without the small coefficients and solved once more over the others alone, where that is no worse."""
+    """Drop the small coefficients and solve once more over the others alone, where that is no worse."""
     used = z > SMALL * z.max()
     kept = np.where(used, z, 0.0) / (scale[used] @ z[used])
     k = int(used.sum())

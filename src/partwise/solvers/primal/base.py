@@ -1,37 +1,76 @@
-"""What methods that go down the primal of a smooth loss share: start, certificate, when to stop.
+"""What methods that go down the primal share: certificates from planes, progress, quasi-Newton directions.
 
-Their certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and
-gap = |grad P|^2 / (2 l2) (see `problem`). The dual value reported is that of the best mean of the planes met, itself a
-plane below the losses: each new one is mixed with the best as is best for the dual (`mean_planes`). A run ends as well
-when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and the run
-ends at |grad P(w)| <= tol |grad P(0)|.
+The certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and for smooth
+penalties gap = |grad P|^2 / (2 l2). The dual value reported is that of the best mean of the planes met, itself a plane
+below the losses: each new plane is mixed with the best one as is best for the dual (`best_mean`). A run ends as well
+when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and a run ends
+at |grad P(w)| <= tol |grad P(0)|.
+
+Quasi-Newton directions come from the last `memory` pairs (step s, change of gradient y). With gamma = s'y / y'y of the
+newest pair, the inverse Hessian of limited-memory BFGS is
+
+    H = gamma I + [S' gamma Y'] [[R^-T (D + gamma Y Y') R^-1, -R^-T], [-R^-1, 0]] [S; gamma Y]
+
+where S and Y hold the pairs, oldest first, and D and R are the diagonal and the upper triangle of S Y' (Byrd et al.
+1994, (3.1)): a few products with S and Y in place of many passes over vectors.
 """
 
 from abc import ABC
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any, TypeVar
+from typing import Protocol, Self, TypedDict, TypeVar
 
 import numpy as np
 
+from partwise._core import add_rows, dot, row_dots
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
+from partwise.problem.free_weights import balanced, penalised
 from partwise.problem.result import Certificate, DivergenceError, Status
+from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.state import State
-from partwise.solvers.primal.mean_planes import balanced_plane, best_mean
-from partwise.support.arrays import Floats
+from partwise.support.arrays import Booleans, Floats
 
+#: Trial mixtures of a new plane with the best one, where the best mean is searched for.
+MIXTURES = 12
 #: Steps without progress before a run counts as stalled.
 PATIENCE = 20
 
 
 @dataclass(kw_only=True)
-class PrimalState(State):
-    """weights, gradient: (d,). best_u, best_b: the best mean of planes; best_off: what its dual may be off by.
+class DescentState(State):
+    """weights: w. gradient: of P, without an l1 term. primal: P at w. All vectors (d,).
 
-    reference: |grad P(0)|, for l2 = 0. idle: steps since there was progress.
+    best_u, best_b: the best mean of planes, best_dual: its dual. idle: steps since there was progress.
     """
+
+    weights: Floats
+    gradient: Floats
+    primal: float
+    best_u: Floats
+    best_b: float
+    best_dual: float
+    best_primal: float
+    idle: int = 0
+    stalled: bool = False
+
+
+@dataclass(kw_only=True)
+class PrimalState(DescentState):
+    """best_off: what best_dual may be off by. reference: |grad P(0)|, for l2 = 0. best_norm2: the least |grad P|^2."""
+
+    best_off: float
+    reference: float
+    best_norm2: float
+
+
+D = TypeVar("D", bound=DescentState)
+P = TypeVar("P", bound=PrimalState)
+
+
+class PrimalFields(TypedDict):
+    """The fields of a `PrimalState` before the first step."""
 
     weights: Floats
     gradient: Floats
@@ -43,19 +82,34 @@ class PrimalState(State):
     reference: float
     best_primal: float
     best_norm2: float
-    idle: int = 0
-    stalled: bool = False
-
-
-P = TypeVar("P", bound=PrimalState)
+    visits: int
 
 
 @dataclass(frozen=True)
-class PrimalSolver(Solver[P], ABC):
-    """A solver whose iterate is w, with P and its gradient known there."""
+class DescentSolver(Solver[D], ABC):
+    """A solver whose iterate is w, which goes down until no step brings P or the gap down any more."""
 
-    def start(self, problem: Problem, warm_start: WarmStart | None) -> dict[str, Any]:
-        """The fields of a `PrimalState` before the first step."""
+    default_max_passes = 2000
+
+    def weights(self, problem: Problem, state: D) -> Floats:
+        return state.weights.copy()
+
+    def finished(self, problem: Problem, state: D, certificate: Certificate, tol: float) -> Status | None:
+        status = super().finished(problem, state, certificate, tol)
+        return self.at_the_end(certificate) if status is None and state.stalled else status
+
+    def remark(self, problem: Problem, state: D) -> str:
+        return "no step improves the objective in double precision" if state.stalled else ""
+
+
+@dataclass(frozen=True)
+class PrimalSolver(DescentSolver[P], ABC):
+    """A solver that knows P, which has no kinks, and its gradient at the iterate."""
+
+    advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+
+    def start(self, problem: Problem, warm_start: WarmStart | None) -> PrimalFields:
+        """Return the fields of a `PrimalState` before the first step."""
         d = problem.n_weights
         weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
         primal, gradient = problem.value_and_gradient(weights)
@@ -82,9 +136,9 @@ class PrimalSolver(Solver[P], ABC):
         }
 
     def move(self, problem: Problem, state: P, weights: Floats, primal: float, gradient: Floats) -> None:
-        """Make these the iterate.
+        """Make these the iterate, keep the best mean of planes, and look for progress.
 
-        Keeps the best mean of planes; counts the steps since P went down by more than rounding or the gap by a tenth.
+        Progress is P going down by more than rounding, or the gap by a tenth.
         """
         state.weights, state.primal, state.gradient = weights, primal, gradient
         norm2 = problem.norm2(gradient)
@@ -97,7 +151,7 @@ class PrimalSolver(Solver[P], ABC):
         state.stalled = state.idle >= PATIENCE
 
     def _keep_plane(self, problem: Problem, state: P) -> None:
-        """The best of the kept plane, the newest and their means."""
+        """Keep the best of the kept plane, the newest and their means."""
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
         plane = problem.touching_plane(state.weights, state.primal, state.gradient)
         other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)
@@ -124,20 +178,203 @@ class PrimalSolver(Solver[P], ABC):
         plane = problem.touching_plane(state.weights, state.primal, state.gradient)
         return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
 
-    def weights(self, problem: Problem, state: P) -> Floats:
-        return state.weights.copy()
-
     def finished(self, problem: Problem, state: P, certificate: Certificate, tol: float) -> Status | None:
-        if problem.l2 == 0:
-            small = tol > 0 and sqrt(problem.norm2(state.gradient)) <= tol * state.reference
-            return "no certificate" if small else ("stalled" if state.stalled else None)
-        status = super().finished(problem, state, certificate, tol)
-        if status is None and state.stalled:
-            return self.at_the_end(certificate)
-        return status
+        if problem.l2 > 0:
+            return super().finished(problem, state, certificate, tol)
+        small = tol > 0 and sqrt(problem.norm2(state.gradient)) <= tol * state.reference
+        return "no certificate" if small else ("stalled" if state.stalled else None)
 
     def remark(self, problem: Problem, state: P) -> str:
+        if problem.l2 > 0:
+            return super().remark(problem, state)
         norm = sqrt(problem.norm2(state.gradient))
-        if problem.l2 == 0:
-            return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
-        return "no step improves the objective in double precision" if state.stalled else ""
+        return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
+
+
+def balanced_plane(problem: Problem, plane: Plane, weights: Floats, primal: float, dual: float) -> Plane | None:
+    """Return a plane without entries for free weights, if it may halve the distance from P to D; one pass.
+
+    plane: that of the oracle's answer at the weights. dual: the best so far.
+    """
+    if problem.penalty.free is None:
+        return None
+    ideal = problem.dual_of_plane(penalised(problem.penalty, plane[0]), plane[1])
+    enough = primal - problem.dual_of_plane(*plane) <= 1.5 * (primal - ideal)
+    if enough or primal - ideal > 0.5 * (primal - dual):
+        return None
+    tau = problem.loss.temperature
+    at, cost_scale = weights / tau, problem.loss.cost_scale / tau
+    return balanced(problem, *plane, lambda moved: problem.sums.dual_terms_linear(at, cost_scale, moved))
+
+
+def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
+    """Return the mean of two planes with the largest dual.
+
+    D((1 - t) old + t new) is a parabola in t, except with l1 or free weights: there t is searched for.
+    """
+    change = new[0] - old[0]
+
+    def mixed(t: float) -> Plane:
+        return old[0] + t * change, (1.0 - t) * old[1] + t * new[1]
+
+    if not problem.l1 and problem.penalty.free is None:
+        bend = problem.norm2(change)
+        rise = problem.l2 * (new[1] - old[1]) - problem.dot(old[0], change)
+        if not bend > 0:
+            return max(old, new, key=lambda plane: plane[1])
+        t = min(max(rise / bend, 0.0), 1.0)
+        change *= t  # in place: this is done after every step of solvers whose steps may be short
+        change += old[0]
+        return change, (1.0 - t) * old[1] + t * new[1]
+
+    dual = problem.dual_as_it_is if problem.l2 > 0 else problem.dual_of_plane
+
+    def value(t: float) -> float:
+        return dual(*mixed(t))
+
+    low, high = 0.0, 1.0
+    golden = 0.5 * (5**0.5 - 1.0)
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = value(left), value(right)
+    for _ in range(MIXTURES):
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = value(right)
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = value(left)
+    best = max((at_left, left), (at_right, right), (value(1.0), 1.0), (value(0.0), 0.0))[1]
+    return mixed(best)
+
+
+@dataclass(kw_only=True)
+class PairsState(State):
+    """steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
+
+    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
+    """
+
+    steps: Floats
+    changes: Floats
+    sy: Floats
+    yy: Floats
+    stored: int = 0
+    newest: int = -1
+    gamma: float = 0.0  # 0: no pair yet
+
+    def complaint(self, fresh: Self) -> str:
+        inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
+        return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
+
+
+class NoPairs(TypedDict):
+    """The fields of a `PairsState` before the first step."""
+
+    steps: Floats
+    changes: Floats
+    sy: Floats
+    yy: Floats
+
+
+def no_pairs(memory: int, n_weights: int) -> NoPairs:
+    """Return the fields of a `PairsState` before the first step."""
+    return {
+        "steps": np.zeros((memory, n_weights)),
+        "changes": np.zeros((memory, n_weights)),
+        "sy": np.zeros((memory, memory)),
+        "yy": np.zeros((memory, memory)),
+    }
+
+
+def direction_along(state: PairsState, gradient: Floats, n_jobs: int) -> Floats:
+    """Return -H gradient."""
+    k = state.stored
+    if k == 0:
+        return -gradient
+    order = [(state.newest - j) % k for j in reversed(range(k))]  # oldest first
+    gamma, S, Y = state.gamma, state.steps[:k], state.changes[:k]
+    sy, yy = state.sy[np.ix_(order, order)], state.yy[np.ix_(order, order)]
+    R = np.triu(sy)
+    sg, yg = (row_dots(pairs, gradient, n_jobs)[order] for pairs in (S, Y))
+    try:
+        v = np.linalg.solve(R, sg)
+        on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
+    except np.linalg.LinAlgError:
+        return np.zeros_like(gradient)  # no descent: the caller drops the pairs
+    back = np.argsort(order)
+    on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
+    direction = -gamma * gradient
+    add_rows(on_steps, S, direction, n_jobs)
+    add_rows(on_changes, Y, direction, n_jobs)
+    return direction
+
+
+def remember(state: PairsState, step: Floats, change: Floats, n_jobs: int) -> None:
+    """Add a pair to the rings, unless it has no curvature (rounding)."""
+    curvature, norm2 = dot(step, change, n_jobs), dot(change, change, n_jobs)
+    if not norm2 > 0 or curvature <= 1e-16 * norm2:  # |change|^2 underflows before <step, change> does
+        return
+    memory = len(state.steps)
+    state.newest = row = (state.newest + 1) % memory
+    state.stored = k = min(state.stored + 1, memory)
+    state.gamma = curvature / norm2
+    state.steps[row], state.changes[row] = step, change
+    state.sy[:k, row] = row_dots(state.steps[:k], change, n_jobs)
+    state.yy[:k, row] = state.yy[row, :k] = row_dots(state.changes[:k], change, n_jobs)
+
+
+def forget(state: PairsState) -> None:
+    """Drop the pairs but keep gamma, for the length of the next step."""
+    state.stored, state.newest = 0, -1
+
+
+@dataclass(kw_only=True)
+class QuasiNewtonState(PairsState, DescentState):
+    """An iterate and the pairs of the last steps."""
+
+
+class Found(Protocol):
+    """A point that a line search has found."""
+
+    @property
+    def weights(self) -> Floats: ...
+    @property
+    def gradient(self) -> Floats: ...
+
+
+def descent(
+    problem: Problem, state: QuasiNewtonState, gradient: Floats, kinked: Booleans | None = None
+) -> tuple[Floats, float, float]:
+    """Return a direction in which P falls, its slope, and the first step to try; a slope of 0: there is no descent.
+
+    The direction is -H gradient, or -gradient where the pairs give no descent. kinked: weights whose direction must
+    have the sign of -gradient; it is set to 0 where it has not.
+    """
+    direction = direction_along(state, gradient, problem.n_jobs)
+    if kinked is not None:
+        direction[(direction * gradient >= 0) & kinked] = 0.0
+    slope = dot(gradient, direction, problem.n_jobs)
+    if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
+        forget(state)
+        direction = -gradient
+        slope = dot(gradient, direction, problem.n_jobs)
+    state.epoch += 1
+    if slope == 0:
+        state.stalled = True
+        return direction, 0.0, 0.0
+    # Without pairs: as far along the gradient as the last pair's curvature says, or 1 if there never was one.
+    return direction, slope, 1.0 if state.stored else state.gamma or 1.0 / sqrt(-slope)
+
+
+def take_pair(problem: Problem, state: QuasiNewtonState, found: Found | None, trials: int) -> bool:
+    """Take the pair of a step that was found in so many trials; return whether there is one."""
+    state.visits += trials * len(problem.active)
+    if found is None:
+        # With the pairs the direction may be poor; along the gradient itself nothing is left to gain.
+        state.stalled = state.stored == 0
+        forget(state)
+        return False
+    remember(state, found.weights - state.weights, found.gradient - state.gradient, problem.n_jobs)
+    return True

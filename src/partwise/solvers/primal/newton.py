@@ -1,6 +1,6 @@
 """Trust-region Newton with conjugate gradients (TRON) for smooth losses.
 
-Problem. min P(w) of `problem`, temperature > 0 (l2 = 0 is allowed).
+Problem. min P(w), temperature > 0 (l2 = 0 is allowed).
 
 Update. A step s minimises the quadratic model q(s) = <grad P, s> + s'Hs / 2 in the ball |s| <= radius, approximately:
 conjugate gradients from s = 0 until the residual r = -grad P - Hs has |r| <= cg_tol |grad P|, or s meets the ball's
@@ -16,29 +16,29 @@ rho = (P(w) - P(w + s)) / -q(s) and alpha the minimiser along s of the parabola 
 
 with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|, and at most the first step's length.
 
-Options. preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
+preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
 M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling is
-one part (equal for all labels, so that steps keep out of the directions in which no loss changes: columns of scales
-from 1e-2 to 1e4 and 5 labels, 40 passes instead of 339), else the expected count: conjugate gradients on the scaled
-problem. M is kept until P has fallen by 2 %. part > 1: while the gap is above |P|, H and M are those of every part-th
-run of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is not taken,
-and the radius is left alone); P and its gradient are always those of all examples.
+one part (equal for all labels, so that steps keep out of the directions in which no loss changes), else the expected
+count. M is kept until P has fallen by 2 %. part > 1: while the gap is above |P|, H and M are those of every part-th run
+of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is not taken, and
+the radius is left alone); P and its gradient are always those of all examples.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
-well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
-A product and an evaluation of P with its gradient count as a pass each, a product with a part of H as its part.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, without a further pass. Ends as well when no step brings P or the
+gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|. A product and an evaluation of P
+with its gradient count as a pass each, a product with a part of H as its part.
 
-Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule
-of Lin and Moré 1999. A rival ("TRON") in Huang et al. 2010. Departures: structures, sample weights, temperatures; where
-the predicted decrease drowns in the rounding of P, the actual one is taken from the gradients at both ends,
--<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian; the options above (the
-diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011).
+Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule of Lin and
+Moré 1999. A rival ("TRON") in Huang et al. 2010.
+
+Departures. Structures, sample weights, temperatures; where the predicted decrease drowns in the rounding of P, the
+actual one is taken from the gradients at both ends, -<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared
+link H is a generalised Hessian; the diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class NewtonState(PrimalState):
     known: bool = False
     whole: bool = False
 
-    def complaint(self, fresh: Any) -> str:
+    def complaint(self, fresh: Self) -> str:
         lost = self.known and not len(self.marginals)
         return super().complaint(fresh) or ("its marginals are marked as known, but missing" if lost else "")
 
@@ -90,8 +90,8 @@ class NewtonState(PrimalState):
 class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""
 
-    name: ClassVar[str] = "newton"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
+    name = "newton"
+    requires = frozenset(
         {
             Capability.SMOOTH,
             Capability.SMOOTH_PENALTY,
@@ -100,10 +100,8 @@ class Newton(PrimalSolver[NewtonState]):
             Capability.EXPLICIT_WEIGHTS,
         }
     )
-    rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Dembo et al. 1982, with a constant `cg_tol`: O(log 1/eps)"
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 2000
+    rate = "linear"
+    proof = "Dembo et al. 1982, with a constant `cg_tol`: O(log 1/eps)"
 
     cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient", PROPER_SHARE)
     max_cg: int = option(50, "products with the Hessian in one step, at most", at_least(1))
@@ -175,7 +173,7 @@ class Newton(PrimalSolver[NewtonState]):
 
 
 def next_radius(radius: float, length: float, slope: float, predicted: float, decrease: float) -> float:
-    """The radius after a step of this length."""
+    """Return the radius after a step of this length."""
     curvature = -decrease - slope  # of the parabola along the step, halved; 0 <= -slope
     alpha = max(SIGMA[0], -0.5 * slope / curvature) if curvature > 0 else SIGMA[2]
     if decrease < ETA[0] * predicted:
@@ -252,7 +250,7 @@ def _norm(vector: Floats, scaling: Floats | None) -> float:
 
 
 def _to_boundary(step: Floats, direction: Floats, radius: float, scaling: Floats | None = None) -> float:
-    """The alpha >= 0 with |step + alpha direction| = radius, in the form that does not cancel."""
+    """Return the alpha >= 0 with |step + alpha direction| = radius, in the form that does not cancel."""
     along, length2 = _dot(step, direction, scaling), _dot(direction, direction, scaling)
     room = max(radius * radius - _dot(step, step, scaling), 0.0)
     root = sqrt(along * along + length2 * room)

@@ -1,26 +1,48 @@
-"""What solvers that keep labellings for each example share: starts, dual points, the limit on memory."""
+"""What solvers that keep labellings for each example share: needs, options, starts, dual coordinate descent."""
 
-from dataclasses import replace
+from abc import ABC
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
+from partwise import _core
 from partwise._core import WorkingSets
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import ActiveSet
+from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.dual_points import ActiveSet, DualPoint
+from partwise.problem.result import DivergenceError
 from partwise.solvers.engine.base import WarmStart, start_point
+from partwise.solvers.engine.block_steps import BlockSolver
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import expected_counts, mixtures
+from partwise.solvers.online.base import OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 
-#: The text of the option `memory_mb`.
-MEMORY_HELP = (
+#: What solvers of max-margin losses need that ask for the best labelling of single examples.
+LABELLING_NEEDS = PLAIN_L2 | {
+    Capability.TEMPERATURE_0,
+    Capability.MAX_ORACLE,
+    Capability.EXPLICIT_WEIGHTS,
+    Capability.IN_MEMORY,
+}
+_MEMORY_HELP = (
     "limit of the labellings kept and their inner products, in MB (2^20 bytes); above it the labellings of each "
     "example that the oracle visits are merged into one mixture: the same weights and dual value, but slower progress. "
     "Feature rows of the slots in which labellings differ from gold are kept besides"
 )
 
-#: The text of the option `violators`.
-VIOLATORS_HELP = "labellings that join an example's set after a call of the oracle, at most (above 1: by k_best)"
+
+def memory_option(help: str = "") -> float:
+    """Declare the option that limits the memory of the labellings kept."""
+    return option(1024.0, help + _MEMORY_HELP, POSITIVE)
+
+
+def violators_option() -> int:
+    """Declare the option of how many labellings the oracle is asked for."""
+    help = "labellings that join an example's set after a call of the oracle, at most (above 1: by k_best)"
+    return option(1, help, at_least(1))
 
 
 def check_violators(violators: int, problem: Problem) -> None:
@@ -29,17 +51,10 @@ def check_violators(violators: int, problem: Problem) -> None:
         raise ValueError(f"violators={violators} needs k_best, which {problem.sums.facts.structure} does not have")
 
 
-def active_set(sets: KeptLabellings) -> ActiveSet:
-    """The labellings and their coefficients as a dual point's parts."""
-    arrays = sets.to_arrays()
-    del arrays["stamps"]
-    return ActiveSet(**arrays)
-
-
 def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> KeptLabellings:
-    """Working sets to start from: the gold labellings, or for the squared link nothing at all (w = 0 in both cases).
+    """Return working sets to start from: the gold labellings, or for the squared link nothing (w = 0 in both cases).
 
-    Of a dual point in slots or slot scores each example's part becomes one mixture.
+    Of a dual point in slots, slot scores or cliques each example's part becomes one mixture.
     """
     n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
     sizes = [part.examples.stop - part.examples.start for part in problem.sums.in_memory()]
@@ -56,8 +71,87 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
     active = point.active
     if active is None:
         active = mixtures(problem, *expected_counts(problem, point))
-    if one_mass:  # what the masses lack or have too much would count as mass
+    if one_mass:  # masses must be exactly 1: what they are off by would count as mass
         mass = active.used_slots(n)[3]
         owner = np.repeat(np.arange(n), np.diff(active.example_ptr))
         active = replace(active, coefficients=active.coefficients / mass[owner])
     return KeptLabellings.of(active, sizes)
+
+
+@dataclass(kw_only=True)
+class DCDState(OnlineState):
+    """sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
+
+    sets: KeptLabellings
+    rounds: int = 0
+    merged: int = 0
+
+
+class Visited(NamedTuple):
+    """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
+
+    gap_estimate: float = 0.0
+    violation: float = 0.0
+    dual_gain: float = 0.0
+    work: int = 0
+
+
+@dataclass(frozen=True)
+class CoordinateDescent(BlockSolver[DCDState], ABC):
+    """Dual coordinate descent for the squared hinge, but for the order in which oracle and updates are visited.
+
+    The solvers `dcd`, `dcd-light` and `cpd` give that order in their `step`; problem and update are described in `dcd`.
+    """
+
+    requires = LABELLING_NEEDS | {Capability.SQUARED_LINK}
+    state_types = (DCDState,)
+    rate = "sublinear"
+    proof = "Chang and Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
+
+    delta: float = option(1e-6, "least violation for which a labelling joins the working set", NOT_NEGATIVE)
+    violators: int = violators_option()
+    memory_mb: float = memory_option()
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
+        check_violators(self.violators, problem)
+        sets = start_sets(problem, warm_start, self.name)
+        weights = problem.weights_of_plane(np.zeros(problem.n_weights))
+        if warm_start is not None:
+            weights = problem.weights_from_dual(sets.point())
+        return DCDState(weights=weights, sets=sets, rng=rng)
+
+    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
+        """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
+        seen = Visited()
+        limited = state.sets.limited(self.memory_mb)
+        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
+            sets, limit = limited[part.number]
+            options = _core.DcdOptions(
+                l2=problem.l2,
+                search=search,
+                update=update,
+                delta=self.delta,
+                seed=int(state.rng.integers(2**63)),
+                max_bytes=limit,
+                violators=self.violators,
+            )
+            report = _core.dcd_epoch(_core.DcdState(part.native, weights=state.weights, sets=sets), order, options)
+            if not isfinite(report.dual_gain):
+                raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
+            state.visits += report.visits
+            state.merged += report.merged
+            state.raised += report.dual_gain
+            seen = Visited(
+                seen.gap_estimate + report.gap_estimate,
+                max(seen.violation, report.violation),
+                seen.dual_gain + report.dual_gain,
+                seen.work + report.work,
+            )
+        state.rounds += not search
+        return seen
+
+    def dual_point(self, problem: Problem, state: DCDState) -> DualPoint:
+        return state.sets.point()
+
+    def remark(self, problem: Problem, state: DCDState) -> str:
+        return state.sets.remark(state.rounds, state.merged, self.memory_mb)

@@ -6,20 +6,20 @@ Update. An epoch asks the oracle for every example at the same weights, lets eac
 join its working set, and then solves the problem over the working sets: sweeps of `update(i)` (see `dcd`) until no
 coefficient has a projected gradient above inner_tol, or `max_rounds` sweeps were made.
 
-Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
-every fifth pass (after pass 100: every twentieth part of the passes made).
+Stopping rule. That of `dcd`.
 
-Source. The rival of Chang and Yih 2013 (section 4.4.1), after Chang et al. 2010. Departures: those of `dcd`; a
-limit on the sweeps (without one the first cutting planes, which are bad, are fitted at great cost).
+Source. The rival of Chang and Yih 2013 (section 4.4.1), after Chang et al. 2010.
+
+Departures. Those of `dcd`; a limit on the sweeps (without one the first cutting planes, which are bad, are fitted at
+great cost).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from partwise.problem import Problem
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
 from partwise.solvers.engine.registry import register
-from partwise.solvers.working_sets.dcd import CoordinateDescent, DCDState
+from partwise.solvers.working_sets.base import CoordinateDescent, DCDState
 
 
 @register(place=23)
@@ -27,7 +27,7 @@ from partwise.solvers.working_sets.dcd import CoordinateDescent, DCDState
 class CPD(CoordinateDescent):
     """Cutting planes with dual coordinate descent (see the module's docstring)."""
 
-    name: ClassVar[str] = "cpd"
+    name = "cpd"
 
     inner_tol: float = option(
         0.1, "largest projected gradient at which the working sets' problem counts as solved", NOT_NEGATIVE

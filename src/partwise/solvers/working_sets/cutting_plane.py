@@ -7,39 +7,37 @@ Update. Example i keeps a working set W_i of labellings, at first the gold one. 
 example's most violated constraint at the same weights; it joins W_i if it is violated by more than epsilon, that is
 cost(y) - <w, psi_i(y)> > xi_i + epsilon with xi_i the maximum over W_i. Then the problem over all working sets is
 solved in its dual, a product of simplices: sweeps over the examples with up to `steps` pairwise steps each (those of
-`bcfw`, on inner products that are kept) until what is left of its own gap is at most `accuracy` times the violations
-just found, or `max_rounds` sweeps were made. Labellings without weight for `idle` epochs are forgotten.
+`bcfw`) until what is left of its own gap is at most `accuracy` times the violations just found, or `max_rounds` sweeps
+were made. Labellings without weight for `idle` epochs are forgotten.
 
-Stopping rule. gap = P(w) - D <= tol |P|, D recomputed from the working sets, P at the best weights seen; checked when
-it may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The run also ends
-after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by less
-than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
+Stopping rule. gap = P(w) - D <= tol |P|, D recomputed from the working sets, P at the best weights seen. The run also
+ends after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by
+less than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
 
-Source. Tsochantaridis et al. 2005, Algorithm 1. Departures: the working sets' problem is solved once
-per pass over the examples (SVM-struct's choice), not after each violated constraint; by sweeps instead of a general
-solver for quadratic programs, which would see all working sets, tens of thousands of variables, at once; sample
-weights; the best weights seen are returned; the memory of working sets is bounded (see `dcd`). The history has the
-largest violation of the last pass, which SVM-struct compares with its epsilon (`violation`), and the number of
+Source. Tsochantaridis et al. 2005, Algorithm 1.
+
+Departures. The working sets' problem is solved once per pass over the examples (SVM-struct's choice), not after each
+violated constraint; by sweeps instead of a general solver for quadratic programs, which would see tens of thousands of
+variables at once; sample weights; the best weights seen are returned; memory is bounded (see `dcd`). The history has
+the largest violation of the last pass, which SVM-struct compares with its epsilon (`violation`), and the number of
 constraints kept (`constraints`).
 """
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
 
 import numpy as np
 
 from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
-from partwise.solvers.working_sets.base import MEMORY_HELP, active_set, start_sets
+from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -70,24 +68,12 @@ class CuttingPlaneState(State):
 class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     """N-slack cutting planes (see the module's docstring)."""
 
-    name: ClassVar[str] = "cutting-plane"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.MAX_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-            Capability.IN_MEMORY,
-        }
-    )
-    traced: ClassVar[tuple[str, ...]] = ("violation", "constraints")
-    rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Tsochantaridis et al. 2005: O(1/eps^2)"
-    advice: ClassVar[str] = "Raise max_passes or tol, lower epsilon, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 1000
+    name = "cutting-plane"
+    requires = LABELLING_NEEDS | {Capability.IDENTITY_LINK}
+    traced = ("violation", "constraints")
+    rate = "sublinear"
+    proof = "Tsochantaridis et al. 2005: O(1/eps^2)"
+    advice = "Raise max_passes or tol, lower epsilon, or take a larger l2 (a smaller C)"
 
     epsilon: float = option(1e-6, "violations up to this add no constraint", NOT_NEGATIVE)
     accuracy: float = option(
@@ -96,13 +82,13 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     max_rounds: int = option(200, "most sweeps over the working sets in an epoch", at_least(1))
     steps: int = option(10, "most steps on an example's working set per sweep", at_least(1))
     idle: int = option(50, "epochs after which a constraint without weight is dropped", at_least(1))
-    memory_mb: float = option(1024.0, MEMORY_HELP, POSITIVE)
+    memory_mb: float = memory_option()
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CuttingPlaneState:
         sets = start_sets(problem, warm_start, self.name)
         weights = np.zeros(problem.n_weights)
         if warm_start is not None:
-            weights = problem.weights_from_dual(DualPoint.of_active_set(active_set(sets)))
+            weights = problem.weights_from_dual(sets.point())
         primal = problem.value(weights)
         return CuttingPlaneState(weights=weights, best=weights.copy(), best_primal=primal, sets=sets)
 
@@ -119,7 +105,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
         state.epoch += 1
 
     def certificate(self, problem: Problem, state: CuttingPlaneState) -> Certified:
-        point = DualPoint.of_active_set(active_set(state.sets))
+        point = state.sets.point()
         u, b = problem.dual_terms(point)
         weights = problem.weights_of_plane(u)
         primal = problem.value(weights)
@@ -141,14 +127,12 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
         return self.at_the_end(certificate) if status is None and tol > 0 and idle else status
 
     def remark(self, problem: Problem, state: CuttingPlaneState) -> str:
-        kept = f"{state.sets.num_atoms} constraints kept in {state.sets.bytes / 2**20:.3g} MB"
-        merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
+        kept = state.sets.remark(state.rounds, state.merged, self.memory_mb, "constraints")
         kept_out = state.violation <= self.epsilon
-        end = f", no constraint is violated by more than epsilon={self.epsilon:g}" if kept_out else ""
-        return f"{state.rounds} sweeps without the oracle, {kept}{merged}{end}"
+        return kept + (f", no constraint is violated by more than epsilon={self.epsilon:g}" if kept_out else "")
 
     def _search(self, problem: Problem, state: CuttingPlaneState) -> float:
-        """Let the most violated constraints join the working sets; the sum of violations."""
+        """Let the most violated constraints join the working sets; return the sum of violations."""
         losses, total, largest = 0.0, 0.0, 0.0
         visits = problem.sums.visits(problem.active)
         for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
@@ -167,7 +151,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
         return total
 
     def _sweep(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, float]:
-        """Steps on the working sets of all examples: (their gap as the visits saw it, gain of the dual)."""
+        """Step on the working sets of all examples; return (their gap as the visits saw it, gain of the dual)."""
         left, gain = 0.0, 0.0
         for (part, order), sets in zip(problem.sums.visits(problem.active), state.sets.parts, strict=True):
             gaps = np.zeros(part.examples.stop - part.examples.start)

@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import WorkingSets
-from partwise.problem.dual_points import ActiveSet
+from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.support.arrays import pointers
 
+Array = NDArray[Any]
 
-def arrays_of(active: ActiveSet) -> dict[str, NDArray[Any]]:
-    """The labellings of a dual point, as `WorkingSets.to_arrays` gives them."""
+
+def arrays_of(active: ActiveSet) -> dict[str, Array]:
+    """Return the labellings of a dual point, as `WorkingSets.to_arrays` gives them."""
     return {**vars(active), "stamps": np.zeros(len(active.coefficients), dtype=np.int64)}
 
 
-def split(arrays: dict[str, NDArray[Any]], sizes: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
-    """The arrays of all labellings (`WorkingSets.to_arrays`) for each of the batches of these sizes.
+def split(arrays: dict[str, Array], sizes: Sequence[int]) -> list[dict[str, Array]]:
+    """Split the arrays of all labellings (`WorkingSets.to_arrays`) into those of batches of these sizes.
 
     Raises
     ------
@@ -46,16 +48,16 @@ class KeptLabellings:
 
     @classmethod
     def of(cls, active: ActiveSet, sizes: Sequence[int]) -> "KeptLabellings":
-        """The labellings of a dual point, for batches of these sizes."""
+        """Return the labellings of a dual point, for batches of these sizes."""
         return cls.from_arrays(sizes, **arrays_of(active))
 
     @classmethod
-    def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":
-        """What `to_arrays` gave, for batches of these sizes; ValueError if it is not a set of labellings."""
+    def from_arrays(cls, sizes: Sequence[int], **arrays: Array) -> "KeptLabellings":
+        """Return what `to_arrays` gave, for batches of these sizes; ValueError if it is not a set of labellings."""
         return cls([WorkingSets.from_arrays(**batch) for batch in split(arrays, sizes)])
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All labellings, as `WorkingSets.to_arrays` gives those of one batch."""
+    def to_arrays(self) -> dict[str, Array]:
+        """Return all labellings, as `WorkingSets.to_arrays` gives those of one batch."""
         found = [part.to_arrays() for part in self.parts]
         if len(found) == 1:
             return found[0]
@@ -64,7 +66,13 @@ class KeptLabellings:
             joined[name] = pointers(np.concatenate([np.diff(arrays[name]) for arrays in found]))
         return joined
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "KeptLabellings":
+    def point(self) -> DualPoint:
+        """Return the dual point of these labellings and coefficients."""
+        arrays = self.to_arrays()
+        del arrays["stamps"]
+        return DualPoint.of_active_set(ActiveSet(**arrays))
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "KeptLabellings":
         return self.from_arrays(self.sizes, **self.to_arrays())
 
     @property
@@ -81,6 +89,11 @@ class KeptLabellings:
         return sum(part.bytes for part in self.parts)
 
     def limited(self, memory_mb: float) -> list[tuple[WorkingSets, int]]:
-        """The sets of each batch with its share, in bytes, of a limit in MB."""
+        """Return the sets of each batch with its share, in bytes, of a limit in MB."""
         limit, n = int(memory_mb * 2**20), max(sum(self.sizes), 1)
         return [(part, limit * part.num_examples // n) for part in self.parts]
+
+    def remark(self, sweeps: int, merged: int, memory_mb: float, name: str = "labellings") -> str:
+        """Return what the message of a result says of them."""
+        kept = f"{sweeps} sweeps without the oracle, {self.num_atoms} {name} kept in {self.bytes / 2**20:.3g} MB"
+        return kept + (f", {merged} times merged to stay within memory_mb={memory_mb:g}" if merged else "")

@@ -1,6 +1,6 @@
 """What `one-slack` and `bmrm` share: planes below the losses, and the lowest point of the highest of them.
 
-Problem. min P(w) of `problem`; l2 > 0. The oracle's answer at any w is a plane below the losses that touches them at w
+Problem. min P(w); l2 > 0. The oracle's answer at any w is a plane below the losses that touches them at w
 (docs/math.md, "The dual"). With planes (u_k, b_k), k = 1, ..., m, the model
 
     J_m(w) = l2/2 |w|^2 + max_k (b_k - <u_k, w>) <= P(w)
@@ -10,10 +10,10 @@ the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 
 
 Update. Solve the model; ask the oracle at w_m, or between the best weights so far and w_m (`mix`); add its plane.
 Planes that were not part of the mixture for `idle` rounds are dropped. If planes take more than `memory_mb`, idle ones
-are dropped, and if there are none, all planes become one, their mixture: D stays what it is.
+are dropped, and if there are none, all planes become one, their mixture: D stays the same.
 
-Certificate. The best P(w) seen, its weights, and the best mixture, whichever steps they are from. The gap is free: each
-step has asked for P anyway. Also in the history:
+Certificate. The best P(w) seen, its weights, and the best mixture, whichever steps they are from: no pass is needed.
+The history has besides
 
     bmrm_gap    the best P seen less J_m(w_m) of this step (Zhang et al. 2011, Figure 1 b)
     violation   P less J_m at the last point asked for: by how much the newest plane was violated, summed over examples
@@ -23,12 +23,11 @@ step has asked for P anyway. Also in the history:
 from abc import ABC
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import ClassVar
 
 import numpy as np
 
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
@@ -38,6 +37,8 @@ from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.planes.simplex_qp import QPError
 from partwise.support.arrays import Floats
 
+#: What a plane at any weights needs.
+NEEDS = PLAIN_L2 | {Capability.LOSS_ORACLE}
 #: A cut below this share of the objective is rounding.
 NOISE = 1e-13
 
@@ -62,7 +63,7 @@ class BundleState(State):
     merged: int = 0
     ahead: bool = False  # ask at the model's minimum next, as there was no progress between
     stalled: bool = False
-    #: Whether the planes were made in this process, or looked at.
+    #: Whether the planes were made in this process, or checked.
     trusted: bool = field(default=False, init=False, compare=False)
 
 
@@ -70,9 +71,9 @@ class BundleState(State):
 class BundleMethod(Solver[BundleState], ABC):
     """A cutting-plane method on one bundle of planes (see the module's docstring)."""
 
-    traced: ClassVar[tuple[str, ...]] = ("bmrm_gap", "violation")
-    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
-    default_max_passes: ClassVar[int] = 2000
+    traced = ("bmrm_gap", "violation")
+    advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes = 2000
 
     mix: float = option(
         0.1,
@@ -106,7 +107,7 @@ class BundleMethod(Solver[BundleState], ABC):
         return state
 
     def first_planes(self, problem: Problem) -> Bundle:
-        """Planes that are known before the oracle is asked."""
+        """Return planes that are known before the oracle is asked."""
         return Bundle(problem.n_weights)
 
     @np.errstate(over="ignore", invalid="ignore")  # looked for where it matters
@@ -166,7 +167,7 @@ class BundleMethod(Solver[BundleState], ABC):
         return f"{state.planes.size} planes kept{merged}"
 
     def _drop(self, problem: Problem, state: BundleState, u: Floats, b: float) -> None:
-        """Forget idle planes; make room for one more within the limit of memory."""
+        """Forget idle planes and make room for one more within the limit of memory."""
         planes = state.planes
         planes.keep(planes.idle < self.idle)
         limit = self.memory_mb * 2**20
@@ -179,12 +180,8 @@ class BundleMethod(Solver[BundleState], ABC):
 
 
 def _between(best: Floats, target: Floats, mix: float) -> Floats:
-    """(1 - mix) best + mix target; writes to the target."""
+    """Return (1 - mix) best + mix target; writes to the target."""
     if mix < 1.0:
         target *= mix
         target += (1.0 - mix) * best
     return target
-
-
-#: What all of them need: a plane at any weights.
-NEEDS = frozenset({Capability.LOSS_ORACLE, Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH_PENALTY})
