@@ -50,7 +50,7 @@ def multiclass_map(structure: Multiclass, rows: object, *, layout: RowLayout | N
     layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
     """
     ptr = np.arange(structure.num_examples + 1, dtype=np.int64)
-    return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout)])
+    return LinearMap([row_segment(rows, ptr, structure.n_labels, structure.width, layout)])
 
 
 def chain_map(
@@ -82,7 +82,7 @@ def chain_map(
         scores are the same (but for rounding where all sequences have one position).
     """
     lengths, width, size = structure.lengths, structure.width, structure.n_labels * structure.width
-    nodes = _row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
+    nodes = row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
     if structure.tied:
         if edge_rows is not None or edge_layout is not None:
             raise ValueError("rows of input on edges need an untied chain (tied=False)")
@@ -93,7 +93,7 @@ def chain_map(
     if edge_rows is None:
         n_edges = int(edge_ptr[-1])
         edge_rows = Attributes(np.arange(n_edges + 1, dtype=np.int64), np.zeros(n_edges, dtype=np.int64), 1)
-    return stacked(structure, nodes, _row_segment(edge_rows, edge_ptr, size, size, edge_layout, once))
+    return stacked(structure, nodes, row_segment(edge_rows, edge_ptr, size, size, edge_layout, once))
 
 
 def stacked(structure: Chain, nodes: Segment, edges: Segment | None = None, mask: Bytes | None = None) -> LinearMap:
@@ -110,7 +110,7 @@ def history_chain_map(structure: HistoryChain, rows: object, *, layout: RowLayou
     The layout may have more attributes than the rows: those of histories, whose scores the structure has.
     """
     ptr = pointers(structure.lengths)
-    return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
+    return LinearMap([row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
 
 
 def second_order_map(
@@ -128,7 +128,7 @@ def second_order_map(
     width bytes; the other arguments are those of `chain_map`.
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
-    nodes = _row_segment(rows, pointers(lengths), n_labels, width, layout, once)
+    nodes = row_segment(rows, pointers(lengths), n_labels, width, layout, once)
     pairs = SharedSegment(n_labels * width, lengths - 1, transition_mask)
     triples = SharedSegment(n_labels * n_labels * width, np.maximum(lengths - 2, 0), triple_mask)
     return LinearMap([nodes, pairs, triples])
@@ -166,7 +166,7 @@ def segment_map(
     def table(given: TableRows | None, example_ptr: Ints) -> Segment:
         if given is None:
             given = TableRows(Attributes(np.zeros(int(example_ptr[-1]) + 1, dtype=np.int64), _NONE, 0))
-        return _row_segment(given.rows, example_ptr, n_labels, width, given.layout, once)
+        return row_segment(given.rows, example_ptr, n_labels, width, given.layout, once)
 
     return LinearMap(
         [
@@ -180,9 +180,10 @@ def segment_map(
     )
 
 
-def _row_segment(
-    rows: object, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
+def row_segment(
+    rows: object, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None = None, once: bool = False
 ) -> Segment:
+    """Rows of labels of all examples, whose rows of input lie end to end."""
     rows = as_rows(rows, single=True)
     found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
     if found != expected:

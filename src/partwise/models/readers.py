@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Self, cast
 
@@ -32,12 +32,11 @@ TOO_DEEP = "dicts are nested too deeply, or one contains itself"
 class Sequences:
     """Sequences to read, with the numbers they have in the caller's list (for messages)."""
 
-    #: What messages call one of them, and a row of it.
-    one: ClassVar[str] = "sequence"
-    row: ClassVar[str] = "position"
-
     items: list[Any]
     numbers: Sequence[int]
+    #: What messages call one of them, and a row of it.
+    one: str = "sequence"
+    row: str = "position"
 
     @classmethod
     def of(cls, X: object, name: str = "X") -> Sequences:
@@ -52,7 +51,7 @@ class Sequences:
     def take(self, indices: Ints) -> Self:
         """Return some of them, under their own numbers."""
         chosen = indices.tolist()
-        return type(self)([self.items[i] for i in chosen], [self.numbers[i] for i in chosen])
+        return replace(self, items=[self.items[i] for i in chosen], numbers=[self.numbers[i] for i in chosen])
 
     def lengths(self, name: str = "X") -> Ints:
         """Return the number of positions of each."""

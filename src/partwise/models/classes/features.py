@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +36,7 @@ class ClassRows(NamedTuple):
 class _Items(Sequences):
     """All examples as one sequence, whose positions are called rows."""
 
-    one: ClassVar[str] = "row"
+    one: str = "row"
 
     def where(self, lengths: Ints, row: int) -> str:
         return f"row {row}"

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.features import Attributes, AttributeSegment, DenseSegment, LinearMap, RowLayout, Segment, SharedSegment
+from partwise.features import Attributes, LinearMap, Segment, SharedSegment
+from partwise.features.maps import row_segment
 from partwise.models.features import Rows
 from partwise.problem import Batch
 from partwise.structures import Graph, padded_width
-from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Ints, pointers
 
 
 @dataclass(frozen=True)
@@ -77,27 +78,17 @@ class GraphRows:
             2 * np.arange(n_types + 1) if tied else None,
             np.full(2 * n_types, n_labels) if tied else None,
         )
-        segments: list[Segment] = [_node_segment(self.nodes, structure.vertex_ptr, n_labels, width, once)]
+        segments: list[Segment] = [row_segment(self.nodes.table, structure.vertex_ptr, n_labels, width, None, once)]
         if tied:
             uses = np.zeros((n_types, len(counts)), dtype=np.int64)
             np.add.at(uses, (types, owner), 1)
             segments += [SharedSegment(size, own) for own in uses]
         else:
-            table = self.edge_attributes()
-            layout = RowLayout.dense(table.num_attributes, size, size)
-            segments.append(AttributeSegment(layout, clique_ptr, table.row_ptr, table.attributes, table.values, once))
+            segments.append(row_segment(self.edge_attributes(), clique_ptr, size, size, None, once))
         if self.allowed is not None:
             for i, (start, stop) in enumerate(zip(structure.vertex_ptr, structure.vertex_ptr[1:], strict=False)):
                 mask_nodes(structure, i, self.allowed[start:stop])
         return Batch(structure, LinearMap(segments))
-
-
-def _node_segment(rows: Rows, ptr: Ints, n_labels: int, width: int, once: bool) -> Segment:
-    table = rows.table
-    if isinstance(table, Attributes):
-        layout = RowLayout.dense(rows.n_attributes, n_labels, width)
-        return AttributeSegment(layout, ptr, table.row_ptr, table.attributes, table.values, once)
-    return DenseSegment(table, ptr, n_labels, width)
 
 
 def mask_nodes(structure: Graph, i: int, allowed: Booleans) -> None:
@@ -117,22 +108,3 @@ def check_widths(structure: Graph, numbers: Sequence[int]) -> None:
             structure.width(i)
         except ValueError as error:
             raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
-
-
-def node_tables(structure: Graph, values: Floats, n_labels: int) -> list[Floats]:
-    """Tables of nodes, (nodes, L) each, cut out of the slot vectors of all examples."""
-    width, lengths = padded_width(n_labels), np.diff(structure.vertex_ptr).tolist()
-    return [
-        values[start : start + n * width].reshape(n, width)[:, :n_labels].copy()
-        for start, n in zip(structure.slot_offsets().tolist(), lengths, strict=False)
-    ]
-
-
-def edge_tables(structure: Graph, rows: GraphRows, values: Floats, n_labels: int) -> list[Floats]:
-    """Tables of edges in their first direction, (edges, L, L) each, for a structure that is not tied."""
-    out, width, offsets = [], padded_width(n_labels), structure.slot_offsets()
-    for i, n in enumerate(rows.edge_counts.tolist()):
-        begin = int(offsets[i]) + int(rows.nodes.lengths[i]) * width
-        tables = values[begin : int(offsets[i + 1])].reshape(n, rows.directions, n_labels, width)
-        out.append(tables[:, 0, :, :n_labels].copy())
-    return out

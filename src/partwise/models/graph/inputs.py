@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,27 +13,6 @@ from partwise.models.labels import Targets, sorted_labels
 from partwise.models.readers import Sequences, as_list, length_of
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_sample_weight
-
-
-class Nodes(Sequences):
-    """Rows of nodes."""
-
-    one: ClassVar[str] = "graph"
-    row: ClassVar[str] = "node"
-
-
-class Edges(Sequences):
-    """Rows of edges."""
-
-    one: ClassVar[str] = "graph"
-    row: ClassVar[str] = "edge"
-
-
-class NodeTargets(Targets):
-    """Labels of nodes."""
-
-    one: ClassVar[str] = "graph"
-    row: ClassVar[str] = "node"
 
 
 class GraphParts(NamedTuple):
@@ -100,9 +79,9 @@ class Graphs:
         rows = _per_edge([part.rows for part in parts], edges, "features of edges")
         types = _per_edge([part.types for part in parts], edges, "types of edges")
         return cls(
-            Nodes([part.nodes for part in parts], numbers),
+            Sequences([part.nodes for part in parts], numbers, "graph", "node"),
             edges,
-            None if rows is None else Edges(rows, numbers),
+            None if rows is None else Sequences(rows, numbers, "graph", "edge"),
             None if types is None else [[t.item() if isinstance(t, np.generic) else t for t in own] for own in types],
             [part.names for part in parts],
         )
@@ -146,12 +125,12 @@ class Graphs:
                 raise ValueError(f"{where} has no node {name!r}")
         return [(place[name], value) for name, value in values.items()]
 
-    def targets(self, y: object) -> NodeTargets:
+    def targets(self, y: object) -> Targets:
         """Labels in the order of the nodes, given as a list per graph or a dict by node."""
         items = as_list(y, "y must be a list with the labels of each graph")
         if len(items) != len(self.edges):
             raise ValueError(f"X has {len(self.edges)} graphs but y has {len(items)}")
-        return NodeTargets([self._in_order(each, i) for i, each in enumerate(items)], self.numbers)
+        return Targets([self._in_order(each, i) for i, each in enumerate(items)], self.numbers, "graph", "node")
 
     def _in_order(self, labels: object, i: int) -> object:
         if not isinstance(labels, dict):

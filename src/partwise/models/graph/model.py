@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.constraints import check_nodes, node_masks
-from partwise.models.graph.features import GraphRows, check_widths, edge_tables, mask_nodes, node_tables
+from partwise.models.graph.features import GraphRows, check_widths, mask_nodes
 from partwise.models.graph.inputs import Graphs, Keys, distinct_types
 from partwise.models.graph.labels import KindLabels
 from partwise.models.graph.partition import GraphPartitioner, graph_entries
@@ -39,6 +39,7 @@ from partwise.models.labels import (
     label_array,
     label_dicts,
     label_lists,
+    split,
     warn_of_many_labels,
 )
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
@@ -235,10 +236,6 @@ class GraphModel(Model[GraphSource]):
     def partitioner(self) -> GraphPartitioner:
         return GraphPartitioner(self)
 
-    def check_memory(self, rows: GraphRows, numbers: Sequence[int]) -> None:
-        """ValueError for a graph beyond the memory limit, with its number."""
-        check_widths(self.batch_of(rows, once=True).structure, numbers)  # type: ignore[arg-type]
-
     def encoded(self, parts: ModelParts) -> EncodedTables:
         tables, kinds = row_kinds("nodes", parts, self.reader.n_attributes)
         kinds["nodes/labels"] = Whole(0, self.n_labels)
@@ -337,15 +334,24 @@ class GraphModel(Model[GraphSource]):
 
     def marginals(self, reading: GraphReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
-        found = node_tables(reading.structure(Graph), counts, self.n_labels)
-        arrays = reading.spread(found, lambda: np.empty((0, self.n_labels)))
+        n_labels, width = self.n_labels, padded_width(self.n_labels)
+        slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
+        lengths = reading.source.rows.nodes.lengths.tolist()
+        found = [own[: n * width].reshape(n, width)[:, :n_labels] for own, n in zip(slots, lengths, strict=True)]
+        arrays = reading.spread([each.copy() for each in found], lambda: np.empty((0, n_labels)))
         values = label_dicts(arrays, self.classes.tolist(), output)
         return values if output == "array" else [self._by_name(reading, i, own) for i, own in enumerate(values)]
 
     def edge_marginals(self, reading: GraphReading, counts: Floats) -> list[Floats]:
-        """(edges, labels, labels) per graph; the model must be `untied`."""
-        tables = edge_tables(reading.structure(Graph), reading.source.rows, counts, self.n_labels)
-        return reading.spread(tables, lambda: np.empty((0, self.n_labels, self.n_labels)))
+        """Tables of edges in their first direction, (edges, labels, labels) per graph; the model must be `untied`."""
+        rows, n_labels, width = reading.source.rows, self.n_labels, padded_width(self.n_labels)
+        slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
+        sizes = zip(rows.nodes.lengths.tolist(), rows.edge_counts.tolist(), strict=True)
+        found = [
+            own[n_nodes * width :].reshape(n_edges, rows.directions, n_labels, width)[:, 0, :, :n_labels].copy()
+            for own, (n_nodes, n_edges) in zip(slots, sizes, strict=True)
+        ]
+        return reading.spread(found, lambda: np.empty((0, n_labels, n_labels)))
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Share of nodes with the right label; a label that was not in the training data is an error."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from partwise.models.encoded import Column, EncodedTables, row_columns
 from partwise.models.features import Rows
+from partwise.models.graph.features import check_widths
 from partwise.models.graph.inputs import distinct_types
 from partwise.models.graph.labels import KindLabels
 from partwise.models.labels import check_distinct, sorted_labels
@@ -68,7 +69,8 @@ class GraphPartitioner(Partitioner):
             columns |= more[1]
         entries = graph_entries(lengths, columns, model.n_labels, model.tied)
         encoded = EncodedTables(lengths, columns, entries, weight)
-        model.check_memory(model.encoded_rows(encoded), graphs.numbers)
+        batch = model.batch_of(model.encoded_rows(encoded), once=True)
+        check_widths(batch.structure, graphs.numbers)  # type: ignore[arg-type]
         return encoded
 
     def n_slots(self, encoded: EncodedTables) -> int:
