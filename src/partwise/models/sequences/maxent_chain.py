@@ -48,11 +48,6 @@ class HistoryScores:
     pairs: Ints  # older tag * tags + last tag, ascending
     second: Floats  # (pairs, n_labels)
 
-    def of_last(self, last: Ints) -> Floats:
-        """Return scores of all labels after these last tags."""
-        found: Floats = self.first[last]
-        return found
-
     def of_pairs(self, states: Ints) -> Floats:
         """Return what these pairs of tags add to the scores of all labels."""
         found = np.zeros((len(states), self.first.shape[1]))
@@ -91,11 +86,6 @@ class MaxentChainModel(SequenceModel):
         if width is not None and (isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1):
             raise ValueError(f"beam_width must be None or an integer >= 1, got {width!r}")
 
-    @property
-    def n_states(self) -> int:
-        """Number of different histories."""
-        return int((self.n_labels + 1) ** self.history)
-
     # features
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -109,8 +99,22 @@ class MaxentChainModel(SequenceModel):
         return Learnt(examples, (n_labels, rows.lengths))
 
     def with_history(self, rows: Rows, labels: Ints) -> Attributes:
-        """Return the attributes of positions, with those of the gold tags before them."""
-        return with_history(rows, labels, self.n_labels, int(self.history))
+        """Return rows with an attribute more for the gold tag before, and for history=2 one for the two tags before."""
+        found, tags, history = rows.attributes(), self.n_labels + 1, int(self.history)
+        one, two = tags_before(rows.lengths, labels, self.n_labels)
+        row_ptr = pointers(np.diff(found.row_ptr) + history)
+        is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
+        attributes = np.empty(len(is_new), dtype=np.int64)
+        for k, ids in enumerate((one, tags + two * tags + one)[:history]):
+            places = row_ptr[1:] - history + k
+            attributes[places] = rows.n_attributes + ids
+            is_new[places] = True
+        attributes[~is_new] = found.attributes
+        values = None
+        if found.values is not None:
+            values = np.ones(len(is_new))
+            values[~is_new] = found.values
+        return Attributes(row_ptr, attributes, self.n_history_attributes, values)
 
     @property
     def n_history_attributes(self) -> int:
@@ -145,7 +149,8 @@ class MaxentChainModel(SequenceModel):
 
     def batch(self, rows: Rows) -> Batch:
         after = self.history_scores()
-        width = 0 if self.beam_width is None else min(int(self.beam_width), self.n_states)
+        n_histories = (self.n_labels + 1) ** self.history
+        width = 0 if self.beam_width is None else min(int(self.beam_width), n_histories)
         structure = HistoryChain(
             rows.lengths, self.n_labels, self.history, after.first.ravel(), after.pairs, after.second.ravel(), width
         )
@@ -206,7 +211,7 @@ class MaxentChainModel(SequenceModel):
         sides = []
         for labels in (one, two):
             back = tags_before(lengths, labels, none)[: self.history]
-            tables = [after.of_last(back[0])]  # weights of one tag before, and of two
+            tables = [after.first[back[0]]]  # weights of one tag before, and of two
             if self.history == 2:
                 tables.append(after.of_pairs(back[1] * (none + 1) + back[0]))
             own = [np.take_along_axis(table, labels[:, None], axis=1)[:, 0] for table in tables]
@@ -268,28 +273,3 @@ def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
     one[1:] = np.where(place[1:] >= 1, labels[:-1], none)
     two[2:] = np.where(place[2:] >= 2, labels[:-2], none)
     return one, two
-
-
-def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attributes:
-    """Return rows with an attribute more for the tag before, and for history = 2 one for the two tags before."""
-    found = rows.attributes()
-    tags = n_labels + 1
-    one, two = tags_before(rows.lengths, labels, n_labels)
-    more = [rows.n_attributes + one]
-    if history == 2:
-        more.append(rows.n_attributes + tags + two * tags + one)
-    sizes = np.diff(found.row_ptr)
-    row_ptr = pointers(sizes + history)
-    is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
-    attributes = np.empty(len(is_new), dtype=np.int64)
-    for k, ids in enumerate(more):
-        places = row_ptr[1:] - history + k
-        attributes[places] = ids
-        is_new[places] = True
-    attributes[~is_new] = found.attributes
-    values = None
-    if found.values is not None:
-        values = np.ones(len(is_new))
-        values[~is_new] = found.values
-    size = rows.n_attributes + tags + (tags * tags if history == 2 else 0)
-    return Attributes(row_ptr, attributes, size, values)
