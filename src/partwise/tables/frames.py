@@ -34,6 +34,14 @@ class TokenModel(ABC):
     def __init__(self, model: Estimator, fitted: bool) -> None:
         self.model, self.fitted = model, fitted
 
+    def table(self, frame: Frame, by: Names, columns: object, interleaved: bool, **targets: str | None) -> TokenTable:
+        """Return a table to learn from."""
+        self.check_target(targets["label"], targets["head"])
+        table = TokenTable(frame, by=by, columns=self.fields(columns), interleaved=interleaved, **targets)
+        if not len(table):
+            raise TableError("the frame has no rows to learn from")
+        return table
+
     @abstractmethod
     def fields(self, columns: object) -> Fields:
         """Return `columns` as `TokenTable` takes them for this estimator."""
@@ -172,10 +180,8 @@ def fit(
         As `fit` of the model takes them (`checkpoint`).
     """
     form = _token_model(model, False)
-    form.check_target(label, head)
-    names = form.fields(columns)
-    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
-    table.check_any_rows()
+    targets = {"label": label, "head": head, "relation": relation}
+    table = form.table(frame, by, columns, interleaved, **targets)
     return model.fit(form.read(table), table.y, **options)
 
 
@@ -197,10 +203,8 @@ def partial_fit(
     """
     fitted = hasattr(model, "result_")
     form = _token_model(model, fitted)
-    form.check_target(label, head)
-    names = form.fields(columns)
-    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
-    table.check_any_rows()
+    targets = {"label": label, "head": head, "relation": relation}
+    table = form.table(frame, by, columns, interleaved, **targets)
     if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)

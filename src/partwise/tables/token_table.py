@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,23 +74,20 @@ class TokenTable:
         relation: str | None = None,
         interleaved: bool = False,
     ) -> None:
-        self._frame = _as_eager(frame)
-        self._by = names_of(by)
+        self._frame, self._by, self._fields = _as_eager(frame), names_of(by), fields_of(columns)
         if not self._by:
             raise ValueError("by: name the columns that tell sentences apart")
-        self._fields = fields_of(columns)
         if label is not None and head is not None:
             raise ValueError("label is for taggers and head for parsers: give one of them")
         if relation is not None and head is None:
             raise ValueError("relation needs head")
         self._label, self._head, self._relation = label, head, relation
+        self._names = list(self._fields.values()) if isinstance(self._fields, dict) else self._fields
         targets = [name for name in (label, head, relation) if name is not None]
-        names = list(self._fields.values()) if isinstance(self._fields, dict) else self._fields
-        _check_names(self._frame, self._by)
-        _check_names(self._frame, names)
-        _check_names(self._frame, targets)
+        for names in (self._by, self._names, targets):
+            self._check_names(names)
         for name in targets:
-            if name in names:
+            if name in self._names:
                 raise TableError("is what X is made of as well as what is to be predicted", name)
             if name in self._by:
                 raise TableError("is what tells sentences apart as well as what is to be predicted", name)
@@ -104,9 +102,8 @@ class TokenTable:
     # sentences
 
     def _group(self, interleaved: bool) -> None:
-        parts = [_read_values(self._frame, name) for name in self._by]
-        for name, part in zip(self._by, parts, strict=True):
-            _checked(name, part, _hashable, "a key")
+        """Find the sentences by their keys."""
+        parts = [self._read(name, _is_hashable, "a key") for name in self._by]
         numbers: dict[Value, int] = {}
         rows = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
         codes = np.fromiter((numbers.setdefault(key, len(numbers)) for key in rows), np.int64, len(self._frame))
@@ -121,15 +118,15 @@ class TokenTable:
                 ", ".join(map(str, self._by)),
                 row,
             )
-        self._order: Ints | None = np.argsort(codes, kind="stable") if len(back) else None
+        #: Rows in the order of sentences.
+        self._order: list[int] = np.argsort(codes, kind="stable").tolist()
         self.lengths: Ints = np.bincount(codes, minlength=len(self.keys))
 
     def sentences(self, values: Sequence[T]) -> list[list[T]]:
         """Return values of rows as a list per sentence."""
-        if self._order is not None:
-            values = [values[row] for row in self._order.tolist()]
+        ordered = [values[row] for row in self._order]
         ends = pointers(self.lengths).tolist()
-        return [list(values[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+        return [ordered[a:b] for a, b in zip(ends, ends[1:], strict=False)]
 
     def rows(self, sentences: Sequence[Sequence[T]], name: str = "") -> list[T]:
         """Return a value per word of each sentence as a value per row: the inverse of `sentences`."""
@@ -140,13 +137,15 @@ class TokenTable:
                 raise ValueError(f"{name}: expected a list of values for sentence {key!r}, got {own!r:.40}")
             if len(own) != length:
                 raise ValueError(f"{name}: {len(own)} values for sentence {key!r}, which has {length} words")
-        flat = [value for sentence in sentences for value in sentence]
-        if self._order is None:
-            return flat
+        flat = list(chain.from_iterable(sentences))
         found = list(flat)
-        for row, value in zip(self._order.tolist(), flat, strict=True):
+        for row, value in zip(self._order, flat, strict=True):
             found[row] = value
         return found
+
+    def row(self, sentence: int, word: int) -> int:
+        """Return the row of a word, all counted from 0."""
+        return self._order[int(pointers(self.lengths)[sentence]) + word]
 
     # X and y
 
@@ -154,59 +153,46 @@ class TokenTable:
     def X(self) -> list[list[Value]]:  # noqa: N802
         """The sentences: lists of tokens, which are strings, tuples of strings, or dicts (see `columns`)."""
         if isinstance(self._fields, list):
-            found = [_read_texts(self._frame, name) for name in self._fields]
+            found = [self._texts(name) for name in self._fields]
             return self.sentences(found[0] if len(found) == 1 else list(zip(*found, strict=True)))
-        fields = [_read_attributes(self._frame, name) for name in self._fields.values()]
-        names = list(self._fields)
-        rows = zip(*fields, strict=True)
-        return self.sentences([{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in rows])
+        fields = {field: self._attributes(name) for field, name in self._fields.items()}
+        rows = zip(*fields.values(), strict=True)
+        return self.sentences([{f: v for f, v in zip(fields, row, strict=True) if v is not None} for row in rows])
 
     @property
     def words(self) -> list[list[Value]]:
         """`X` with text alone: words of parsers, which are dicts."""
-        assert isinstance(self._fields, dict)
-        for name in self._fields.values():
-            _read_texts(self._frame, name)
+        for name in self._names:
+            self._texts(name)
         return self.X
 
     @property
     def arrays(self) -> list[Floats]:
-        """`X` as an array per sentence, a column of numbers per"""
-        names = list(self._fields.values()) if isinstance(self._fields, dict) else self._fields
-        rows = np.column_stack([_read_numbers(self._frame, name) for name in names]).astype(np.float64)
-        if self._order is not None:
-            rows = rows[self._order]
+        """`X` as an array per sentence, with a column of numbers per column of the frame."""
+        columns = [
+            self._read(name, lambda v: isinstance(v, Real) and math.isfinite(v), "a finite number")
+            for name in self._names
+        ]
+        rows = np.column_stack(columns).astype(np.float64)[self._order]
         return np.split(rows, pointers(self.lengths)[1:-1]) if len(self) else []
 
     @cached_property
     def y(self) -> list[list[Value]] | None:
-        """The right answers: lists of labels, of heads, or of (head, relation) pairs; None where no column has them."""
+        """The gold answers: lists of labels, of heads, or of (head, relation) pairs; None where no column has them."""
         if self._label is not None:
-            return self.sentences(_read_labels(self._frame, self._label))
+            wanted = "a label (text, a whole number or a bool)"
+            return self.sentences(self._read(self._label, lambda v: isinstance(v, (str, bool, Integral)), wanted, True))
         if self._head is None:
             return None
-        places = self.rows([range(1, n + 1) for n in self.lengths.tolist()])
-        lengths = self.rows([[n] * n for n in self.lengths.tolist()])
-        heads = _read_heads(self._frame, self._head, places, lengths)
-        for i, own in enumerate(self.sentences(heads)):
-            word = find_cycle(own)
-            if word:
-                raise TableError(
-                    f"the heads of word {word} and those above it go round", self._head, self.row(i, word - 1)
-                )
+        heads = self._heads(self._head)
         if self._relation is None:
             return self.sentences(heads)
-        return self.sentences(list(zip(heads, _read_texts(self._frame, self._relation), strict=True)))
+        return self.sentences(list(zip(heads, self._texts(self._relation), strict=True)))
 
     def optional(self, name: str) -> list[list[Value]]:
         """Return another column by sentences, None where a row has no value."""
-        _check_names(self._frame, [name])
-        return self.sentences(_read_values(self._frame, name))
-
-    def row(self, sentence: int, word: int) -> int:
-        """Return the row of a word, all counted from 0."""
-        place = int(pointers(self.lengths)[sentence]) + word
-        return place if self._order is None else int(self._order[place])
+        self._check_names([name])
+        return self.sentences(self._values(name))
 
     # answers
 
@@ -218,11 +204,6 @@ class TokenTable:
         given = {**(answers or {}), **more}
         self.check_free(given)
         return self.with_rows({name: self.rows(found, name) for name, found in given.items()}, {})
-
-    def check_any_rows(self) -> None:
-        """Raise TableError if there is nothing to learn from."""
-        if not len(self):
-            raise TableError("the frame has no rows to learn from")
 
     def check_free(self, names: Iterable[str]) -> None:
         """Raise TableError for the name of a column that the frame has."""
@@ -238,13 +219,93 @@ class TokenTable:
         made = [nw.new_series(name, own, kinds.get(name), backend=backend) for name, own in columns.items()]
         return self._frame.with_columns(*made).to_native()
 
+    # columns of the frame
 
-def _hashable(key: object) -> bool:
+    def _check_names(self, names: Iterable[str]) -> None:
+        """Raise TableError for a column that is missing or named twice, and for names that are not strings."""
+        taken: set[str] = set()
+        for name in names:
+            check_string(name)
+            if name in taken:
+                raise TableError("is named twice", name)
+            taken.add(name)
+            if name not in self._frame.columns:
+                there = ", ".join(map(repr, self._frame.columns[:LISTED])) or "none"
+                levels = getattr(getattr(self._frame.to_native(), "index", None), "names", ())
+                hint = "it is in the index: call reset_index() first" if name in levels else f"there are {there}"
+                raise TableError(f"there is no such column; {hint}", name)
+
+    def _values(self, name: str) -> list[Value]:
+        """Return a column as a list, None where it is null or NaN."""
+        column = self._frame[name]
+        found: list[Value] = column.to_list()
+        if column.is_null().any():
+            found = [None if null else value for value, null in zip(found, column.is_null().to_list(), strict=True)]
+        if column.dtype.is_float() or not column.dtype.is_numeric():  # polars has NaN and null; objects may be either
+            found = [None if isinstance(value, float) and math.isnan(value) else value for value in found]
+        return found
+
+    def _read(
+        self, name: str, good: Callable[[Value], bool], wanted: str, whole: bool = False, hint: str = ""
+    ) -> list[Value]:
+        """Return a column whose values are all good; TableError with the first row that is not.
+
+        whole: whether numbers such as 1.0 become whole numbers.
+        """
+        found = self._values(name)
+        if whole:
+            found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in found]
+        for row, value in enumerate(found):
+            if value is None:
+                raise TableError("is missing" + hint, name, row)
+            if not good(value):
+                raise TableError(f"is {_shown(value)}, expected {wanted}", name, row)
+        return found
+
+    def _texts(self, name: str) -> list[str]:
+        hint = " (pandas.read_csv takes words such as 'NA' and 'null' for missing: keep_default_na=False)"
+        return self._read(name, lambda value: isinstance(value, str), "text", hint=hint)
+
+    def _attributes(self, name: str) -> list[Value]:
+        """Return a column of strings, finite numbers, bools or lists of strings; None where a value is missing."""
+        found = [each.tolist() if hasattr(each, "tolist") else each for each in self._values(name)]
+        for row, value in enumerate(found):
+            if isinstance(value, Sequence) and not isinstance(value, str):
+                fits = all(isinstance(each, str) for each in value)
+            else:
+                fits = value is None or isinstance(value, str) or (isinstance(value, Real) and math.isfinite(value))
+            if not fits:
+                raise TableError(f"is {_shown(value)}, expected text, a finite number or a list of strings", name, row)
+        return found
+
+    def _heads(self, name: str) -> list[int]:
+        """Return a column of heads, which are trees."""
+        whole = "a whole number: the head's place in its sentence, counted from 1, or 0 for the root"
+        found = self._read(name, lambda v: isinstance(v, Integral) and not isinstance(v, bool), whole, True)
+        places = self.rows([[(place, n) for place in range(1, n + 1)] for n in self.lengths.tolist()])
+        for row, (head, (place, length)) in enumerate(zip(found, places, strict=True)):
+            if not 0 <= head <= length:
+                raise TableError(f"head {head} in a sentence of {length} words", name, row)
+            if head == place:
+                raise TableError(f"word {place} is its own head", name, row)
+        for i, own in enumerate(self.sentences(found)):
+            word = find_cycle(own)
+            if word:
+                raise TableError(f"the heads of word {word} and those above it go round", name, self.row(i, word - 1))
+        return found
+
+
+def _is_hashable(key: object) -> bool:
     try:
         hash(key)
     except TypeError:
         return False
     return True
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
 
 
 def _as_eager(frame: Frame) -> Frame:
@@ -287,93 +348,6 @@ def names_of(given: str | Iterable[str]) -> list[str]:
         check_string(given)
         return [given]
     return list(given)
-
-
-def _check_names(frame: Frame, names: Iterable[str]) -> None:
-    """Raise TableError for a column that is missing or named twice, and for names that are not strings."""
-    taken: set[str] = set()
-    for name in names:
-        check_string(name)
-        if name in taken:
-            raise TableError("is named twice", name)
-        taken.add(name)
-        if name not in frame.columns:
-            there = ", ".join(map(repr, frame.columns[:LISTED])) or "none"
-            levels = getattr(getattr(frame.to_native(), "index", None), "names", ())
-            hint = "it is in the index: call reset_index() first" if name in levels else f"there are {there}"
-            raise TableError(f"there is no such column; {hint}", name)
-
-
-def _read_values(frame: Frame, name: str) -> list[Value]:
-    """Return a column as a list, None where it is null or NaN."""
-    column = frame[name]
-    found: list[Value] = column.to_list()
-    if column.is_null().any():
-        found = [None if null else value for value, null in zip(found, column.is_null().to_list(), strict=True)]
-    if column.dtype.is_float() or not column.dtype.is_numeric():  # polars tells NaN from null; objects may hold either
-        found = [None if isinstance(value, float) and math.isnan(value) else value for value in found]
-    return found
-
-
-def _checked(name: str, found: Sequence[T], good: Callable[[T], bool], wanted: str, hint: str = "") -> list[T]:
-    """Return the values if all are good; TableError with the first row that is not."""
-    for row, value in enumerate(found):
-        if value is None:
-            raise TableError("is missing" + hint, name, row)
-        if not good(value):
-            raise TableError(f"is {_shown(value)}, expected {wanted}", name, row)
-    return list(found)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
-
-
-def _read_texts(frame: Frame, name: str) -> list[str]:
-    """Return a column of strings."""
-    hint = " (pandas.read_csv takes words such as 'NA' and 'null' for missing: keep_default_na=False)"
-    return _checked(name, _read_values(frame, name), lambda value: isinstance(value, str), "text", hint)
-
-
-def _read_attributes(frame: Frame, name: str) -> list[Value]:
-    """Return a column of strings, finite numbers, bools or lists of strings; None where a value is missing."""
-    found = [each.tolist() if hasattr(each, "tolist") else each for each in _read_values(frame, name)]
-    for row, value in enumerate(found):
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            fits = all(isinstance(each, str) for each in value)
-        else:
-            fits = value is None or isinstance(value, str) or (isinstance(value, Real) and math.isfinite(value))
-        if not fits:
-            raise TableError(f"is {_shown(value)}, expected text, a finite number or a list of strings", name, row)
-    return found
-
-
-def _read_numbers(frame: Frame, name: str) -> list[float]:
-    """Return a column of finite numbers."""
-    found = _read_values(frame, name)
-    return _checked(name, found, lambda v: isinstance(v, Real) and math.isfinite(v), "a finite number")
-
-
-def _read_labels(frame: Frame, name: str) -> list[Value]:
-    """Return a column of labels: strings, whole numbers or bools; numbers that are whole are ints."""
-    found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in _read_values(frame, name)]
-    return _checked(
-        name, found, lambda v: isinstance(v, (str, bool, Integral)), "a label (text, a whole number or a bool)"
-    )
-
-
-def _read_heads(frame: Frame, name: str, places: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Return a column of heads; places, lengths: of each row its place in its sentence, and that sentence's length."""
-    found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in _read_values(frame, name)]
-    whole = "a whole number: the head's place in its sentence, counted from 1, or 0 for the root"
-    _checked(name, found, lambda v: isinstance(v, Integral) and not isinstance(v, bool), whole)
-    for row, (head, place, length) in enumerate(zip(found, places, lengths, strict=True)):
-        if not 0 <= head <= length:
-            raise TableError(f"head {head} in a sentence of {length} words", name, row)
-        if head == place:
-            raise TableError(f"word {place} is its own head", name, row)
-    return found
 
 
 def fields_of(columns: object) -> dict[str, str] | list[str]:

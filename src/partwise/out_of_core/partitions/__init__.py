@@ -5,7 +5,7 @@
 
 docs/partitions.md says what is held in memory. `files` reads and writes containers, `folder` knows what is in a folder,
 `executor` opens batches within a limit of memory; models encode examples and rebuild their batches
-(`partwise.models.partitioner`).
+(`partwise.models.partition`).
 """
 
 from partwise.model_files.errors import PartitionError
