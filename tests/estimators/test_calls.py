@@ -14,7 +14,7 @@ import pytest
 from partwise import SequenceTagger
 from partwise.compat import pycrfsuite
 from partwise.models.sequences.chain import ChainModel
-from partwise.problem.calls import PackedItems
+from partwise.problem.inference import PackedItems
 
 LABELS = {
     "few": ["a", "b", "c"],

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from partwise import MaxentClassifier, solve
-from partwise.problem.free_weights import balanced, free_part
+from partwise.problem.dual_points import balanced
+from partwise.problem.penalties import free_part
 from partwise.solvers import SDCA
 from partwise.solvers.dual import sdca
 

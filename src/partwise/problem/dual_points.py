@@ -10,12 +10,19 @@
 `Problem.dual_terms` turns any of them into (u, b), and D = b - |u|^2 / (2 l2).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from partwise.problem.capabilities import Capability
+from partwise.problem.penalties import free_part
 from partwise.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.problem.problem import Problem
+    from partwise.problem.tasks import Moved, Plane
 
 Kind = Literal["gibbs", "linear", "slots", "cliques", "active", "aggregate"]
 
@@ -112,3 +119,45 @@ class DualPoint:
     def with_blocks(self) -> "DualPoint":
         """The point itself, or for an aggregate the point it carries along to start from."""
         return self.blocks if self.blocks is not None else self
+
+
+def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved], Plane]") -> "Plane | None":
+    """Return a plane near this one in which no free weight has an entry, so that their bound costs the dual nothing.
+
+    Probability moves from labels that are expected too often to the others; with the squared link, where examples have
+    masses, planes are mixed (docs/math.md, "A dual point without these entries"). It takes one pass.
+
+    Parameters
+    ----------
+    changed : callable
+        The plane of the same distributions after probability was moved.
+
+    Returns
+    -------
+    (u, b), or None where the counts are too far off.
+    """
+    free = problem.penalty.free
+    assert free is not None
+    loose = free_part(problem.penalty, u)
+    if not free.for_all:
+        loose = np.concatenate([[-loose.sum()], loose])
+    gold = np.array(free.gold)
+    counts = gold - loose
+    if not loose.any():
+        return u, b
+    if {Capability.IDENTITY_LINK, Capability.ONE_PART} <= problem.capabilities():
+        missing = np.maximum(loose, 0.0)
+        if not missing.any():
+            return None  # only rounding is left
+        keep, to = np.ones(problem.n_slots // problem.n_examples), np.zeros(problem.n_slots // problem.n_examples)
+        keep[: len(gold)] = gold / np.maximum(counts, gold)
+        to[: len(gold)] = missing / missing.sum()
+        return changed((keep, to))
+    if not counts.min() > 0 or not 0 < (share := 2.0 * float((-loose / counts).max())) < 1:
+        return None  # too far off; or so near that only rounding is left
+    # The mean (1 - share) p + share q has the gold counts; q is the Gibbs distribution of the weights log_q.
+    log_q = np.log((counts + loose / share) / gold.sum())
+    weights = np.zeros(problem.n_weights)
+    weights[free.start : free.stop] = log_q if free.for_all else log_q[1:] - log_q[0]
+    other_u, other_b = problem.sums.dual_terms_linear(weights, 0.0)
+    return (1.0 - share) * u + share * other_u, (1.0 - share) * b + share * other_b

@@ -1,9 +1,15 @@
-"""What a batch answers for given weights: best labellings, sums over labellings, values and scores."""
+"""What a batch answers for given weights: best labellings, sums over labellings, values and scores.
+
+`NamedChain` of the core answers for chains over named attributes in one call each, with the same bits.
+"""
 
 import numpy as np
 
 from partwise import _core
 from partwise._core import FeatureMap, LinearMap, SlotSegment, Structure, all_scores, decode, infer, labelling_values
+from partwise._core import ItemRows as ItemRows
+from partwise._core import NamedChain as NamedChain
+from partwise._core import PackedItems as PackedItems
 from partwise.problem.batch import Batch, Gold
 from partwise.support.arrays import Floats, Ints
 

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
+import numpy as np
+
+from partwise._core import dot
 from partwise.problem.capabilities import Capability
 from partwise.problem.losses import Link
+from partwise.support.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -116,3 +120,52 @@ def _penalised(free: Free | None) -> set[Capability]:
 
 
 Penalty = L2 | ElasticNet
+
+
+def penalised(penalty: Penalty, vector: Floats) -> Floats:
+    """Return a vector with zeros for the weights that are not penalised; itself if all are."""
+    if penalty.free is None:
+        return vector
+    found = vector.copy()
+    found[penalty.free.start : penalty.free.stop] = 0.0
+    return found
+
+
+def free_part(penalty: Penalty, vector: Floats) -> Floats:
+    """Return the entries of the weights that are not penalised."""
+    return vector[:0] if penalty.free is None else vector[penalty.free.start : penalty.free.stop]
+
+
+def bound(penalty: Penalty) -> float:
+    """Return what no weight that is not penalised exceeds, in absolute value."""
+    return 0.0 if penalty.free is None else penalty.free.bound(penalty.l1, penalty.strength)
+
+
+def settled(penalty: Penalty, u: Floats, b: float) -> tuple[Floats, float]:
+    """Return a plane without the weights that are not penalised, at its lowest over their box: b - bound |u|_1."""
+    if penalty.free is None:
+        return u, b
+    return penalised(penalty, u), b - bound(penalty) * float(abs(free_part(penalty, u)).sum())
+
+
+def dual_of_box(u: Floats, b: float, l1: float, l2: float) -> float:
+    """Return the dual value of the best multiple of a plane under an l1 term (see `problem`).
+
+    It is the maximum over 0 <= s <= 1 of s b - R*(s u), a concave function of s.
+    """
+    far = np.abs(u[np.abs(u) > l1])  # the others are inside for every s
+    if not far.size:
+        return b
+    inside = l1 / float(far.max())
+
+    def value(s: float) -> float:
+        excess = np.maximum(s * far - l1, 0.0)
+        return s * b - (dot(excess, excess) / (2.0 * l2) if s > inside else 0.0)
+
+    if l2 == 0 or b <= 0:
+        return value(inside) if b > 0 else 0.0
+    low, high = inside, 1.0  # below `inside` D rises with s
+    for _ in range(60):
+        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+        low, high = (left, high) if value(left) < value(right) else (low, right)
+    return max(value(inside), value(1.0), value(0.5 * (low + high)))

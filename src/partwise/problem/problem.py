@@ -40,6 +40,7 @@ The sums over examples are those of `sums`; the penalty enters here.
 
 import copy
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,15 +48,12 @@ from numpy.typing import ArrayLike
 
 from partwise._core import FeatureMap, Structure
 from partwise.problem.batch import Batch, Gold, LabelledBatch
-from partwise.problem.box import dual_of_box
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
-from partwise.problem.free_weights import bound, free_part, penalised, settled
 from partwise.problem.losses import Loss, get_loss
-from partwise.problem.penalties import L2, ElasticNet, Penalty
+from partwise.problem.penalties import L2, ElasticNet, Penalty, bound, dual_of_box, free_part, penalised, settled
 from partwise.problem.result import Certificate
-from partwise.problem.second_derivatives import SecondDerivatives
 from partwise.problem.sums import Sums, check_size
 from partwise.problem.tasks import BatchSums, named_task
 from partwise.support.arrays import Floats, Ints
@@ -350,7 +348,7 @@ class Problem:
         needed = {Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.ONE_BATCH}
         return needed <= self.capabilities()
 
-    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> SecondDerivatives:
+    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> "SecondDerivatives":
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
         The slot scores at w are kept until it is asked for elsewhere. With the squared link P has second derivatives
@@ -531,6 +529,31 @@ class Problem:
             raise ValueError("a shift of the penalty needs l2 > 0 on all weights, no l1 term and explicit weights")
         if self.shift.shape != (self.n_weights,):
             raise ValueError(f"a shift of shape {self.shift.shape} for {self.n_weights} weights")
+
+
+@dataclass(frozen=True, eq=False)
+class SecondDerivatives:
+    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
+
+    sums: Sums
+    penalty: Penalty
+    weights: Floats
+    every: int
+    marginals: Floats | None
+    partial: bool
+    """Whether it is an estimate from a part of the examples."""
+
+    def __call__(self, direction: Floats) -> Floats:
+        product = self.sums.hessian_product(self.marginals, self.weights, self.every, direction)
+        product += penalised(self.penalty, self.penalty.strength * direction)
+        return product
+
+    def diagonal(self) -> Floats:
+        """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
+        found = self.sums.hessian_diagonal(self.marginals, self.weights, self.every)
+        if self.penalty.free is None:
+            return self.penalty.strength + found
+        return found + penalised(self.penalty, np.full(len(found), self.penalty.strength))
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

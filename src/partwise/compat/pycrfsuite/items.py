@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, SupportsFloat, Union
 
 from partwise.models.readers import TOO_DEEP
-from partwise.problem.calls import PackedItems
+from partwise.problem.inference import PackedItems
 
 #: An item's names and their values.
 Item = tuple[list[str], list[float]]

@@ -21,7 +21,7 @@ from partwise.model_files.foreign import crfsuite
 from partwise.model_files.foreign.linear_chain import LinearChain
 from partwise.models.labels import label_dicts
 from partwise.models.sequences.chain import ChainModel
-from partwise.problem.calls import NamedChain
+from partwise.problem.inference import NamedChain
 from partwise.support.arrays import Floats, Ints
 
 

@@ -34,7 +34,7 @@ from partwise.models.readers import NameReader, VocabularyReader
 from partwise.models.sequences.features import FeatureChoice, choose_features, edge_attributes, triple_counts
 from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
 from partwise.problem import Batch, LabelledBatch
-from partwise.problem.calls import ItemRows, NamedChain
+from partwise.problem.inference import ItemRows, NamedChain
 from partwise.structures import Chain, SecondOrderChain, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
 from partwise.support.checks import check_choice, check_sums

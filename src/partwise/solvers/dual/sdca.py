@@ -56,8 +56,8 @@ import numpy as np
 from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.free_weights import balanced, free_part, penalised
+from partwise.problem.dual_points import DualPoint, balanced
+from partwise.problem.penalties import free_part, penalised
 from partwise.solvers.dual.base import (
     REFRESH,
     Start,

@@ -27,8 +27,7 @@ import numpy as np
 
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
-from partwise.problem.free_weights import penalised
-from partwise.problem.penalties import L2, ElasticNet, Penalty
+from partwise.problem.penalties import L2, ElasticNet, Penalty, penalised
 from partwise.problem.result import Result
 from partwise.solvers.engine.auto import solve
 from partwise.solvers.engine.base import Solver, WarmStart, generator

@@ -24,8 +24,8 @@ import numpy as np
 
 from partwise._core import add_rows, dot, row_dots
 from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.free_weights import balanced, penalised
+from partwise.problem.dual_points import DualPoint, balanced
+from partwise.problem.penalties import penalised
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
