@@ -22,9 +22,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
-from partwise.estimators.parameters import Seed, TrainingParameters, document, penalty_parameters
+from partwise.estimators.parameters import Seed, SolverChoice, TrainingParameters, document, penalty_parameters
 from partwise.estimators.partial_fit import Stream, takes_single_examples, train_further
-from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
+from partwise.estimators.warm_start import AnyModel, FitKey, answer_numbers, start_of
 from partwise.model_files.values import object_array
 from partwise.models.base import (
     Ability,
@@ -61,7 +61,7 @@ from partwise.support.checks import (
     seed_of,
 )
 
-ModelT = TypeVar("ModelT", bound=Model[Any])
+ModelT = TypeVar("ModelT", bound=AnyModel)
 Method = TypeVar("Method", bound=Callable[..., object])
 Weights = ArrayLike | None
 CheckpointFile = str | os.PathLike[str] | Checkpoint | None
@@ -119,7 +119,7 @@ class Answers(list[Answer]):
 class RunOptions(TypedDict):
     """The options of `solve` that an estimator's parameters decide."""
 
-    solver: str | Solver[Any]
+    solver: SolverChoice
     tol: float
     max_passes: float | None
     max_seconds: float | None
@@ -159,7 +159,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     _model: ModelT
     _last: LastInput
     #: The class of models that has the estimator's own parameters as its options.
-    _model_class: ClassVar[type[Model[Any]]]
+    _model_class: ClassVar[type[AnyModel]]
     #: The forms that inputs may have, by scikit-learn's names, and whether `fit` needs `y`.
     _input_forms: ClassVar[tuple[str, ...]] = ("two_d_array",)
     _needs_answers: ClassVar[bool] = False
@@ -174,7 +174,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.
     _stream: Stream | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         if "_model_class" in vars(cls):  # for scikit-learn's routing of metadata
             setattr(cls, "__metadata_request__predict", dict.fromkeys(cls._model_class.constraints))
         super().__init_subclass__(**options)
@@ -425,7 +425,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             verbose=self.verbose,
         )
 
-    def _make_solver(self) -> str | Solver[Any]:
+    def _make_solver(self) -> SolverChoice:
         """Return the solver with its options, or "auto"."""
         if self.solver_options:
             if not isinstance(self.solver, str) or self.solver == "auto":
@@ -465,7 +465,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         other._adopt(model.with_weights(weights), sketch)
         return other
 
-    def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Any:
+    def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Answer:
         """Return the best answers for some of the training examples, from the batch that is trained on."""
         model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, count_jobs(self.n_jobs)
         assert reading is not None
@@ -839,16 +839,19 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         self._make_model()  # parameters that were set since `fit` must make a model too
         save(self, path, dtype, format)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave dual points out of pickles: they are as large as the training data and of use for warm starts alone."""
-        state: dict[str, Any] = super().__getstate__().copy()
+        state: dict[str, object] = super().__getstate__().copy()
         if "result_" in state:
             state["_last"] = LastInput()
         results = {name: value for name, value in state.items() if isinstance(value, Result)}
         return state | {name: replace(result, dual_point=None) for name, result in results.items()}
 
 
-def _decode(model: Model[Any], reading: ModelReading, which: Ints, labellings: Labellings, n_jobs: int) -> Any:
+document(StructuredEstimator, always=True)
+
+
+def _decode(model: AnyModel, reading: ModelReading, which: Ints, labellings: Labellings, n_jobs: int) -> Answer:
     """Return `Model.decode`'s answers, checked: one per labelling."""
     answers = model.decode(reading, which, labellings, n_jobs)
     if not hasattr(answers, "__len__") or len(answers) != len(which):
@@ -857,14 +860,14 @@ def _decode(model: Model[Any], reading: ModelReading, which: Ints, labellings: L
     return answers
 
 
-def _best_answers(model: Model[Any], reading: ModelReading, n_jobs: int) -> tuple[Labellings, Any]:
+def _best_answers(model: AnyModel, reading: ModelReading, n_jobs: int) -> tuple[Labellings, Answer]:
     """Return the best labelling of each example of the batch, and the answers for all examples."""
     best = model.best(reading, n_jobs)
     answers = _decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
     return best, reading.completed(answers, lambda i: model.left_out(reading, i))
 
 
-def _encode(model: Model[Any], reading: ModelReading, y: object, what: str) -> tuple[Labellings, NDArray[np.bool_]]:
+def _encode(model: AnyModel, reading: ModelReading, y: object, what: str) -> tuple[Labellings, NDArray[np.bool_]]:
     """Return `Model.encode`'s labellings, checked: one per example of the batch, and which are possible."""
     model.needs(Ability.ENCODING, what)
     found, name = model.encode(reading, y), f"{type(model).__name__}.encode"

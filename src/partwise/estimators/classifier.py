@@ -294,7 +294,7 @@ def _checked_labels(X: Table, given: object) -> NDArray[Any]:
     return y
 
 
-def _feature_names(given: Any, n_features: int) -> list[str]:
+def _feature_names(given: Table, n_features: int) -> list[str]:
     """Return names of columns: a sequence of strings, or what a fitted transformer says that its columns are."""
     found = given.get_feature_names_out() if hasattr(given, "get_feature_names_out") else given
     if isinstance(found, str) or not hasattr(found, "__len__"):

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.estimators.base import Answer, StructuredEstimator, needs_probabilities
 from partwise.estimators.parameters import Cost
 from partwise.models.graph.model import GraphModel
 from partwise.structures.graphs import MEMORY_LIMIT
@@ -89,7 +89,9 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     _auto_solver: ClassVar = ("lbfgs", math.inf)
 
     @needs_probabilities
-    def predict_marginals(self, X: object, *, output: str = "dict", edges: bool = False, **constraints: object) -> Any:
+    def predict_marginals(
+        self, X: object, *, output: str = "dict", edges: bool = False, **constraints: object
+    ) -> Answer:
         """Return probabilities of labels given the graph (and constraints); not available with hinge losses.
 
         output : {"dict", "array"}

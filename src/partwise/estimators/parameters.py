@@ -14,6 +14,7 @@ from partwise.problem.losses import Loss
 from partwise.solvers import Progress, Solver
 
 Callback = Callable[[Progress], object]
+SolverChoice = str | Solver[Any]
 ClassWeight = str | Mapping[Any, float] | None
 Cost = NDArray[Any] | Mapping[Any, Any] | Callable[..., float] | None
 Seed = int | np.random.RandomState | np.random.Generator | None
@@ -63,7 +64,7 @@ class TrainingParameters:
     _: KW_ONLY
     penalty: str = "l2"
     l1_ratio: float = 0.5
-    solver: str | Solver[Any] = "auto"
+    solver: SolverChoice = "auto"
     solver_options: Mapping[str, object] | None = None
     tol: float = 1e-3
     max_seconds: float | None = None
@@ -101,13 +102,14 @@ RESULT = """result_ : Result
     Objective, dual value, gap, history of the last `fit`."""
 
 
-def document(cls: type[object]) -> None:
+def document(cls: type[object], always: bool = False) -> None:
     """Complete the docstring of an estimator's class: insert what it does not say itself.
 
-    Inserted are the texts of shared parameters that the class has, and its public attributes that are properties.
+    Inserted are the texts of shared parameters that the class has, and its public attributes that are properties. A
+    docstring that lists no parameters is left alone, but `always`.
     """
     head, title, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n----------\n")
-    if not title:
+    if not title and not always:
         return
     own, _, attributes = rest.partition("\n\nAttributes\n----------\n")
     training, shared = _entries(inspect.getdoc(TrainingParameters) or ""), _entries(SHARED)
@@ -122,8 +124,12 @@ def document(cls: type[object]) -> None:
             if isinstance(value, property) and name[0] != "_" and name[-1] == "_" and name not in known:
                 known.add(name)
                 learnt[(name,)] = f"{name}\n" + textwrap.indent(inspect.getdoc(value) or "", "    ")
-    parts = [head, title, "\n".join([*first, *written.values(), *last]), "\n\nAttributes\n----------\n"]
-    cls.__doc__ = "".join([*parts, "\n".join([*learnt.values(), *([] if "result_" in known else [RESULT])]), "\n"])
+    sections = {
+        "Parameters": [*first, *written.values(), *last],
+        "Attributes": [*learnt.values(), *([] if "result_" in known else [RESULT])],
+    }
+    text = "".join(f"\n\n{name}\n----------\n" + "\n".join(entries) for name, entries in sections.items())
+    cls.__doc__ = f"{head}{text}\n"
 
 
 def _entries(text: str) -> dict[tuple[str, ...], str]:

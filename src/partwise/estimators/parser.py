@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import Answer
+from partwise.estimators.parameters import SolverChoice
 from partwise.estimators.tree_parser import TreeParser
 from partwise.models.dependencies.inputs import as_sentences
 from partwise.models.dependencies.model import TreeModel
 from partwise.models.inspection import Explanation
-from partwise.solvers import Solver, get_solver
+from partwise.solvers import get_solver
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +115,7 @@ class DependencyParser(TreeParser[TreeModel]):
     _model_class: ClassVar = TreeModel
     _input_forms: ClassVar = ("dict", "string")
 
-    def _make_solver(self) -> str | Solver[Any]:
+    def _make_solver(self) -> SolverChoice:
         solver = super()._make_solver()
         # From weights alone, such as a model file's, eg starts at distributions that are far from its optimum.
         by_weights = self.warm_start and hasattr(self, "_model") and self.result_.dual_point is None

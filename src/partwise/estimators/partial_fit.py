@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partwise.models.base import Ability, Model, Training
+from partwise.estimators.warm_start import AnyModel
+from partwise.models.base import Ability, Training
 from partwise.problem import LabelledBatch, Problem
 from partwise.problem.losses import Loss
 from partwise.problem.result import HISTORY, Result
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator
     from partwise.estimators.parameters import TrainingParameters
 
+AnySolver = Solver[Any]
+
 
 @dataclass(frozen=True)
 class Stream:
     """Where the last call ended: solver and loss, the solver's state, and the seconds of all calls."""
 
-    solver: Solver[Any]
+    solver: AnySolver
     loss: Loss
     state: State
     seconds: float
@@ -49,7 +52,7 @@ def takes_single_examples(estimator: TrainingParameters) -> bool:
 
 
 def train_further(
-    estimator: StructuredEstimator[Any],
+    estimator: StructuredEstimator[AnyModel],
     X: object,
     y: object,
     classes: ArrayLike | None,
@@ -72,10 +75,10 @@ def train_further(
     estimator._stream = stream
 
 
-def _incremental_solver(estimator: TrainingParameters, training: Training) -> Solver[Any]:
+def _incremental_solver(estimator: TrainingParameters, training: Training) -> AnySolver:
     if isinstance(estimator.solver, str) and estimator.solver == "auto":
         return SGD()
-    solver: Solver[Any] = training.solver
+    solver: AnySolver = training.solver
     if not solver.incremental:
         others = ", ".join(name for name, cls in SOLVERS.items() if cls.incremental)
         raise ValueError(f"partial_fit: solver {solver.name!r} needs all examples at once; those that fit: {others}")
@@ -83,8 +86,8 @@ def _incremental_solver(estimator: TrainingParameters, training: Training) -> So
 
 
 def _examples(
-    estimator: StructuredEstimator[Any], training: Training, X: object, y: object, sample_weight: ArrayLike | None
-) -> tuple[Model[Any], LabelledBatch]:
+    estimator: StructuredEstimator[AnyModel], training: Training, X: object, y: object, sample_weight: ArrayLike | None
+) -> tuple[AnyModel, LabelledBatch]:
     """Return the model with its features, and the examples on them."""
     classes: Any = training.classes
     if hasattr(estimator, "_model"):
@@ -101,8 +104,8 @@ def _examples(
 
 
 def grown_model(
-    estimator: StructuredEstimator[Any], training: Training, X: object, y: object, sample_weight: ArrayLike | None
-) -> tuple[Model[Any], LabelledBatch]:
+    estimator: StructuredEstimator[AnyModel], training: Training, X: object, y: object, sample_weight: ArrayLike | None
+) -> tuple[AnyModel, LabelledBatch]:
     """Return the model with what is new in these examples, and the examples on its features."""
     old, new = estimator._fitted(), estimator._make_model()
     for ability in (Ability.GROWING, Ability.CARRYING, Ability.FURTHER):
@@ -126,7 +129,7 @@ def grown_model(
 
 
 def _step(
-    estimator: StructuredEstimator[Any], training: Training, model: Model[Any], problem: Problem, grown: bool
+    estimator: StructuredEstimator[AnyModel], training: Training, model: AnyModel, problem: Problem, grown: bool
 ) -> Stream:
     """Make one epoch over the problem's examples; what the state has per weight follows a model that has grown."""
     solver, last = training.solver, estimator._stream
@@ -142,7 +145,7 @@ def _step(
     return Stream(solver, training.loss, state, seconds)
 
 
-def _follow(state: State, old: Model[Any], model: Model) -> None:
+def _follow(state: State, old: AnyModel, model: AnyModel) -> None:
     """Move arrays with a value per weight of the old model to the weights of the grown one, 0 for new features."""
     n = len(old.weights)
     for name, value in vars(state).items():

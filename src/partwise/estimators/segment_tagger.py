@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from partwise.estimators.base import needs_probabilities
+from partwise.estimators.base import Answer, needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
 from partwise.estimators.token_tagger import TokenTagger
 from partwise.features.template import Template
@@ -130,7 +130,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
         return self._fitted().max_length
 
     @property
-    def state_features_(self) -> dict[tuple[str, Any, str], float]:
+    def state_features_(self) -> dict[tuple[str, Answer, str], float]:
         """Weights of ("inside", "first", "last" or "whole", attribute, type)."""
         found, model = {}, self._fitted()
         for name in model.layouts:
@@ -140,7 +140,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
         return found
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, ...], float]:
+    def transition_features_(self) -> dict[tuple[Answer, ...], float]:
         """Weights of (type, next type) pairs."""
         return self._fitted().transition_features()
 

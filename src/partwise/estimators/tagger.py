@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from partwise.estimators.base import needs_probabilities
+from partwise.estimators.base import Answer, needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
 from partwise.estimators.token_tagger import TokenTagger
 from partwise.features.kernels import KernelLike
@@ -179,7 +179,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
                 raise ValueError(f"{name} is not available with {what}, got {getattr(self, name)!r}")
 
     @needs_probabilities
-    def predict_marginals_single(self, sequence: object, *, output: str = "dict") -> Any:
+    def predict_marginals_single(self, sequence: object, *, output: str = "dict") -> Answer:
         """Return the marginals of one sequence."""
         return self.predict_marginals([sequence], output=output)[0]
 
@@ -199,12 +199,12 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         return self._fitted().node_features()
 
     @property
-    def state_features_(self) -> dict[tuple[Any, Any], float]:
+    def state_features_(self) -> dict[tuple[Answer, Answer], float]:
         """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
         return self._fitted().state_features()
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, ...], float]:
+    def transition_features_(self) -> dict[tuple[Answer, ...], float]:
         """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label), with
         order=2 also of triples of labels.
 
@@ -214,6 +214,6 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         return self._fitted().transition_features()
 
     @property
-    def boundary_features_(self) -> dict[tuple[str, Any], float]:
+    def boundary_features_(self) -> dict[tuple[str, Answer], float]:
         """Weights of ("begin", label) and ("end", label); empty unless `ends`."""
         return self._fitted().boundary_features()

@@ -1,13 +1,13 @@
 """What the parsers share: answers that sentences may hold themselves, and the solver that suits trees."""
 
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from numpy.typing import ArrayLike
 
 from partwise.estimators.base import StructuredEstimator
-from partwise.models.base import Model
+from partwise.estimators.warm_start import AnyModel
 
-ModelT = TypeVar("ModelT", bound=Model[Any])
+ModelT = TypeVar("ModelT", bound=AnyModel)
 
 
 class TreeParser(StructuredEstimator[ModelT]):

@@ -9,11 +9,12 @@ may be far from it, since u = l2 w holds for it at the optimum alone. At tempera
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.estimators.parameters import SolverChoice
 from partwise.models.base import Ability, Model
 from partwise.problem import Problem
 from partwise.problem.losses import Loss
@@ -22,6 +23,11 @@ from partwise.problem.result import Result
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.extended_points import extended
 from partwise.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from partwise.estimators.base import StructuredEstimator
+
+AnyModel = Model[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +39,9 @@ class FitKey:
     tells from others.
     """
 
-    model: type[Model]
+    model: type[AnyModel]
     loss: Loss
-    solver: Any
+    solver: SolverChoice
     penalty: Penalty
     shape: tuple[Any, ...]
     slots: Ints | None = None
@@ -70,7 +76,7 @@ def answer_numbers(problem: Problem) -> NDArray[np.uint64]:
 
 
 def start_of(
-    last: Model, key: FitKey | None, result: Result, model: Model, new: FitKey, problem: Problem
+    last: AnyModel, key: FitKey | None, result: Result, model: AnyModel, new: FitKey, problem: Problem
 ) -> WarmStart | None:
     """Return where the last fit ended, as far as that is a start for the new one."""
     smooth = new.loss.smooth
@@ -89,7 +95,7 @@ def start_of(
     return replace(result, dual_point=point, weights=weights)
 
 
-def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | None:
+def carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Floats | None:
     """Return weights of another model for the features of this one; None where no features can agree."""
     if type(last) is not type(model) or Ability.CARRYING not in model.abilities():
         return None
@@ -106,10 +112,10 @@ def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | Non
 class FormerModel:
     """The model of a fitted estimator before the estimator is fitted again, to compare the two."""
 
-    model: Model
+    model: AnyModel
 
     @classmethod
-    def of(cls, estimator: Any) -> FormerModel:
+    def of(cls, estimator: StructuredEstimator[AnyModel]) -> FormerModel:
         """Return the model that an estimator has now."""
         return cls(estimator._model)
 

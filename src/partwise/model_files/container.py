@@ -33,6 +33,9 @@ from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.support.memory import check_room
 
 Array = NDArray[Any]
+#: A value of JSON.
+Json = Any
+Dtype = np.dtype[Any]
 
 FORMAT = "partwise model"
 #: 2: weights of hashed features where most are zero.
@@ -146,7 +149,7 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
     # The widest first: every array is then aligned to its own width.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     plain = [np.ascontiguousarray(arrays[name]).astype(_little(arrays[name]), copy=False) for name in order]
-    entries: dict[str, Any] = {"__metadata__": {"sha256": _BLANK.decode(), **metadata}}
+    entries: dict[str, Json] = {"__metadata__": {"sha256": _BLANK.decode(), **metadata}}
     begin = 0
     for name, array in zip(order, plain, strict=True):
         end = begin + array.nbytes
@@ -194,7 +197,7 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, st
         raise kind.error(error.message, path) from None
 
 
-def _little(array: Array) -> np.dtype[Any]:
+def _little(array: Array) -> Dtype:
     dtype = array.dtype.newbyteorder("<")
     if dtype not in _NAMES:
         raise TypeError(f"an array of {array.dtype} has no place in a file")
@@ -237,7 +240,7 @@ class _Entry(NamedTuple):
     begin: int
     end: int
     name: str
-    dtype: np.dtype[Any]
+    dtype: Dtype
     shape: list[int]
 
 
@@ -272,7 +275,7 @@ def check_version(version: str, kind: Kind = MODEL) -> None:
         )
 
 
-def _entry(name: str, entry: Any) -> _Entry:
+def _entry(name: str, entry: Json) -> _Entry:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ContainerError(f"has an invalid description of the array {name!r}")
     shape, offsets, code = entry["shape"], entry["data_offsets"], entry["dtype"]
@@ -298,12 +301,12 @@ def _array(data: Array, entry: _Entry) -> Array:
         raise ContainerError(f"has an array {entry.name!r} whose shape is invalid ({error})") from None
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str) -> Json:
     """Return JSON without repeated names, NaN and Infinity; ValueError or RecursionError for anything else."""
     return json.loads(text, object_pairs_hook=no_repeats, parse_constant=_refuse)
 
 
-def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """Return an object of JSON; ValueError if a name occurs twice in it."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -311,5 +314,5 @@ def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> Json:
     raise ValueError(f"{constant} is not valid JSON")

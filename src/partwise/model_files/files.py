@@ -13,12 +13,16 @@ from partwise.features.presets import read_gazetteers
 from partwise.features.template import Template
 from partwise.io.files import atomic_write
 from partwise.model_files import container, foreign
+from partwise.model_files.container import Json
 from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.model_files.foreign import crfsuite
 from partwise.model_files.parts import Array, ModelParts
 from partwise.model_files.values import add_result, decode, encode, read_result
 from partwise.problem.losses import LOSSES, Loss, get_loss
 
+#: A fitted estimator, or several models that know how they are written to one file; and their classes.
+Estimator = Any
+Class = type[Any]
 #: What `save` can write.
 FORMATS = ("partwise", "crfsuite")
 
@@ -33,12 +37,12 @@ KINDS: dict[str, tuple[str, str]] = {
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }
 #: Classes that `register` was given, by kind: no module need have them under their names.
-_GIVEN: dict[str, type[Any]] = {}
+_GIVEN: dict[str, Class] = {}
 #: Parameters that say nothing about a model: they are None after loading.
 _NOT_SAVED = ("callbacks",)
 
 
-def register(kind: str, estimator: type[Any]) -> None:
+def register(kind: str, estimator: Class) -> None:
     """Let files hold models of a user-defined estimator, under this name; `load` knows it once this was called."""
     if not isinstance(estimator, type):
         raise TypeError(f"register takes the estimator's class, got {estimator!r}")
@@ -56,21 +60,21 @@ def kind_of(estimator: object) -> str:
     raise ValueError(f"{type(estimator).__name__} has no kind of model files: see partwise.model_files.register")
 
 
-def class_of(kind: str) -> type[Any]:
+def class_of(kind: str) -> Class:
     """Return the class that reads models of a kind; ModelFormatError for one that is not known."""
     if kind not in KINDS:
         hint = "import the module that registers it (partwise.model_files.register), if there is one"
         raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}: {hint}")
     module, name = KINDS[kind]
-    found: type[Any] = _GIVEN[kind] if kind in _GIVEN else getattr(importlib.import_module(module), name)
+    found: Class = _GIVEN[kind] if kind in _GIVEN else getattr(importlib.import_module(module), name)
     return found
 
 
-def _place(cls: type[Any]) -> tuple[str, str]:
+def _place(cls: Class) -> tuple[str, str]:
     return cls.__module__, cls.__qualname__
 
 
-def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
+def save(estimator: Estimator, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
     """Write a fitted estimator to a file, which is replaced in one step or left as it was; "-" is standard output.
 
     format="crfsuite": a first-order chain over named attributes, as CRFsuite reads it.
@@ -114,7 +118,7 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", f
         container.write(file, metadata, arrays)
 
 
-def _settings(settings: dict[str, Any]) -> str:
+def _settings(settings: dict[str, Json]) -> str:
     try:
         return json.dumps(settings, separators=(",", ":"), allow_nan=False)
     except TypeError as error:
@@ -131,7 +135,7 @@ def _rounded(array: Array, dtype: str) -> Array:
     return rounded
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Estimator:
     """Return the estimator that `save` wrote to a file ("-": standard input), ready to predict.
 
     Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked. A
@@ -157,7 +161,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
 
 
-def _load(source: container.Source) -> Any:
+def _load(source: container.Source) -> Estimator:
     metadata, arrays = container.parse(source)
     kind = metadata.get("kind", "")
     cls = class_of(kind)
@@ -172,7 +176,7 @@ def _load(source: container.Source) -> Any:
     return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
 
 
-def to_parts(estimator: Any, kind: str) -> ModelParts:
+def to_parts(estimator: Estimator, kind: str) -> ModelParts:
     """Return the parts of a fitted estimator: parameters, certificate, how its data were read, the model."""
     parameters = {}
     model = estimator._fitted()
@@ -199,7 +203,7 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
     return parts
 
 
-def from_parts(cls: type[Any], parts: ModelParts) -> Any:
+def from_parts(cls: Class, parts: ModelParts) -> Estimator:
     """Return the estimator of this class that `to_parts` wrote."""
     found = parts.settings.get("parameters")
     if not isinstance(found, dict) or not set(found) <= set(cls._get_param_names()):
@@ -231,7 +235,7 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     return estimator
 
 
-def _decode_solver(found: Any) -> dict[str, Any]:
+def _decode_solver(found: Json) -> dict[str, object]:
     """Return the parameters `solver` and `solver_options`: a note on how the model was trained.
 
     A solver that is missing here, or has other options by now, stays a name with its options: it matters when the

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.features import Vocabulary
-from partwise.model_files.container import FORMAT_VERSION
+from partwise.model_files.container import FORMAT_VERSION, Json
 from partwise.model_files.errors import ModelFormatError
 from partwise.support.arrays import Bytes, Floats, InputRows, Ints, pointers
 from partwise.support.lazy import cached_property
@@ -37,7 +37,7 @@ class ModelParts:
     """
 
     kind: str
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Json] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     version: int = FORMAT_VERSION
 
@@ -199,6 +199,6 @@ def encode_names(names: Sequence[str]) -> dict[str, Array]:
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:40] + "..."

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.model_files.container import Json
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.problem.result import HISTORY, Result, Status
@@ -50,7 +51,7 @@ def object_array(values: list[Any]) -> NDArray[Any]:
     return objects
 
 
-def encode(value: Any, what: str) -> Any:
+def encode(value: object, what: str) -> Json:
     """Return a value as JSON.
 
     Raises
@@ -89,7 +90,7 @@ def encode(value: Any, what: str) -> Any:
     )
 
 
-def decode(value: Any) -> Any:
+def decode(value: Json) -> Json:
     """Return what `encode` was given; ModelFormatError (or a ValueError of a loss, solver or kernel) for other JSON."""
     from partwise.features.kernels import get_kernel
     from partwise.problem.losses import Loss
@@ -139,7 +140,7 @@ def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype, "values": [encode(label, "label") for label in classes.tolist()]}
 
 
-def decode_labels(found: Any) -> NDArray[Any]:
+def decode_labels(found: Json) -> NDArray[Any]:
     """Return the labels; ModelFormatError unless there are two or more, all different."""
     if not isinstance(found, dict) or set(found) != {"dtype", "values"} or not isinstance(found["values"], list):
         raise ModelFormatError("has no list of labels")
@@ -190,7 +191,7 @@ def read_result(parts: ModelParts, weights: Floats, name: str = "result", histor
     if not isinstance(settings, dict):
         raise ModelFormatError("has no certificate of its training")
     found = ModelParts("result", settings)
-    numbers: dict[str, Any] = {name: found.number(name) for name in _CERTIFICATE}
+    numbers: dict[str, Json] = {name: found.number(name) for name in _CERTIFICATE}
     numbers |= {name: found.number(name) for name in _LATER if name in settings}
     status = found.text("status")
     if status not in get_args(Status):
@@ -205,7 +206,7 @@ def read_result(parts: ModelParts, weights: Floats, name: str = "result", histor
     )
 
 
-def _read_history(found: Any) -> dict[str, Floats]:
+def _read_history(found: Json) -> dict[str, Floats]:
     if not isinstance(found, dict) or set(found) != set(HISTORY):
         raise ModelFormatError("has no history of its training")
     columns = {name: decode(found[name]) for name in HISTORY}

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
 
 from partwise.features.template import Template
+from partwise.model_files.container import Json
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.foreign.linear_chain import LinearChain, Tool, text_limit
 from partwise.support.arrays import Floats, Ints
@@ -95,8 +95,8 @@ class _Reader:
             raise self._error(f"the file ends in its {what}", len(self.lines))
         return found, begin + 1
 
-    def _header(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _header(self) -> dict[str, Json]:
+        found: dict[str, Json] = {}
         lines, first = self._part("header")
         for number, line in enumerate(lines, first):
             name, colon, text = line.partition(": ")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -167,7 +167,7 @@ def _without_certificate(tool: str) -> Result:
     return replace(unknown, message=f"read from a file of {tool}, which holds no certificate")
 
 
-def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:
+def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
     """Return the chain of a fitted `SequenceTagger`; ValueError if a file of the tool cannot hold all of it.
 
     separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
