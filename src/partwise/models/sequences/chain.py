@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from partwise.features import Attributes, chain_map, second_order_map
+from partwise.features import Attributes, FeatureMap, chain_map, second_order_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
@@ -222,7 +222,10 @@ class ChainModel(ChainBase):
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)
         dense = self.nodes.all_pairs and not isinstance(rows.table, Attributes)
-        features = chain_map(
+        return Batch(structure, self._map_rows(structure, rows, dense, once))
+
+    def _map_rows(self, structure: Any, rows: Rows, dense: bool, once: bool) -> FeatureMap:
+        return chain_map(
             structure,
             rows.table if dense else rows.attributes(),
             layout=None if dense else self.nodes.core,
@@ -231,7 +234,6 @@ class ChainModel(ChainBase):
             transition_mask=self.transition_mask,
             once=once,
         )
-        return Batch(structure, features)
 
     # answers to items in one call of the core
 
@@ -528,8 +530,7 @@ class SecondOrderModel(ChainModel):
         return SecondOrderChain(lengths, self.n_labels)
 
     def named_chain(self) -> None:
-        """None: that form has first-order chains alone."""
-        return
+        """Return None: the core's form has first-order chains alone."""
 
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
         triples = triple_counts(rows.lengths, labels, self.n_labels)
@@ -541,10 +542,8 @@ class SecondOrderModel(ChainModel):
 
         return SecondOrderPartitioner(self)
 
-    def batch(self, rows: Rows, *, once: bool = True) -> Batch:
-        structure = self.structure(rows.lengths)
-        dense = self.nodes.all_pairs and not isinstance(rows.table, Attributes)
-        features = second_order_map(
+    def _map_rows(self, structure: Any, rows: Rows, dense: bool, once: bool) -> FeatureMap:
+        return second_order_map(
             structure,
             rows.table if dense else rows.attributes(),
             layout=None if dense else self.nodes.core,
@@ -552,39 +551,34 @@ class SecondOrderModel(ChainModel):
             triple_mask=self.triple_mask,
             once=once,
         )
-        return Batch(structure, features)
 
-    def triples(self) -> dict[tuple[int, int, int], float]:
-        """Weights of triples of labels by their numbers."""
-        n, run = self.n_labels, self.split(self.weights)[2]
-        cells = np.flatnonzero(self.triple_mask)
-        rows, last = np.divmod(cells, self.width)
-        named = zip((rows // n).tolist(), (rows % n).tolist(), last.tolist(), run[cells].tolist(), strict=True)
-        return {(a, b, c): weight for a, b, c, weight in named}
+    def triple_cells(self) -> dict[tuple[Hashable, ...], int]:
+        """Return the place of the weight of each triple of labels that has one."""
+        n, width, classes = self.n_labels, self.width, self.classes.tolist()
+        cells = np.flatnonzero(self.triple_mask).tolist()
+        return {(classes[k // width // n], classes[k // width % n], classes[k % width]): k for k in cells}
+
+    def triples(self) -> dict[tuple[Hashable, ...], float]:
+        """Return weights of triples of labels."""
+        run = self.split(self.weights)[2]
+        return {labels: float(run[cell]) for labels, cell in self.triple_cells().items()}
 
     def transition_features(self) -> dict[tuple[Hashable, ...], float]:
-        classes = self.classes.tolist()
-        named = {tuple(classes[k] for k in labels): weight for labels, weight in self.triples().items()}
-        return super().transition_features() | named
+        return super().transition_features() | self.triples()
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         return {}
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
-        classes, found = self.classes.tolist(), super().top_transitions(n)
-        for labels, weight in self.triples().items():
-            if weight:
-                found[tuple(classes[k] for k in labels)] = [(None, weight)]
-        return found
+        return super().top_transitions(n) | {key: [(None, weight)] for key, weight in self.triples().items() if weight}
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
-        found, triples, classes = super().contributions(reading, one, two), self.triples(), self.classes.tolist()
+        found, triples = super().contributions(reading, one, two), self.triples()
         for t in range(2, len(one)):
-            first, second = (tuple(labels[t - 2 : t + 1].tolist()) for labels in (one, two))
-            amount = triples.get(first, 0.0) - triples.get(second, 0.0)
-            best, rival = (tuple(classes[k] for k in labels) for labels in (first, second))
-            if first != second:
-                found.append(Contribution("transition", None, t, best, rival, amount))
+            best, second = (tuple(self.classes[labels[t - 2 : t + 1]].tolist()) for labels in (one, two))
+            if best != second:
+                amount = triples.get(best, 0.0) - triples.get(second, 0.0)
+                found.append(Contribution("transition", None, t, best, second, amount))
         return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
@@ -604,12 +598,9 @@ class SecondOrderModel(ChainModel):
         start = super().carried(old)
         if start is None or not isinstance(old, SecondOrderModel):
             return None
-        index = {label: k for k, label in enumerate(old.classes.tolist())}
-        places = [index.get(label, -1) for label in self.classes.tolist()]
-        n, before, run = self.n_labels, old.triples(), np.zeros(len(self.triple_mask))
-        for cell in np.flatnonzero(self.triple_mask).tolist():
-            pair, c = divmod(cell, self.width)
-            run[cell] = before.get((places[pair // n], places[pair % n], places[c]), 0.0)
+        before, run = old.triples(), np.zeros(len(self.triple_mask))
+        for labels, cell in self.triple_cells().items():
+            run[cell] = before.get(labels, 0.0)
         return np.concatenate([start, run])
 
     # model files
