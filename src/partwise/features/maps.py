@@ -144,7 +144,7 @@ class TableRows:
 
 def segment_map(
     structure: SegmentChain,
-    inside: TableRows,
+    inside: TableRows | None,
     *,
     first: TableRows | None = None,
     last: TableRows | None = None,

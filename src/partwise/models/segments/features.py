@@ -89,43 +89,6 @@ class Known:
     longest: int
 
 
-class WholeCounts:
-    """Texts and shapes of gold segments of two words or more, counted over blocks: by key (count, name, words)."""
-
-    def __init__(self, families: tuple[str, ...]) -> None:
-        self._found: dict[str, dict[int, tuple[int, str, int]]] = {name: {} for name in families}
-
-    def add(self, words: CodedSequences, gold: Segments, outside: Booleans) -> None:
-        """A block; outside: which types are O."""
-        firsts, sizes = gold.firsts, gold.sizes
-        chosen = (sizes > 1) & ~outside[gold.types[firsts]]
-        firsts, sizes = firsts[chosen], sizes[chosen]
-        for family, known in self._found.items():
-            texts = [FAMILIES[family](name) for name in words.names]
-            codes = _keys(texts)[words.codes]
-            found = np.zeros(len(firsts), dtype=np.uint64)
-            for size, rolled in _rolled(codes, int(sizes.max(initial=0))):
-                own = sizes == size
-                found[own] = rolled[firsts[own]]
-            keys, where, counts = np.unique(found, return_index=True, return_counts=True)
-            for key, k, count in zip(keys.tolist(), where.tolist(), counts.tolist(), strict=True):
-                before = known.get(key)
-                if before is not None:
-                    known[key] = (before[0] + count, *before[1:])
-                    continue
-                a, n = int(firsts[k]), int(sizes[k])
-                known[key] = count, " ".join(texts[code] for code in words.codes[a : a + n].tolist()), n
-
-    def known(self, min_count: int) -> dict[str, Known]:
-        """Those that occur so often."""
-        out = {}
-        for family, found in self._found.items():
-            kept = sorted(item for item in found.items() if item[1][0] >= min_count)
-            keys = np.array([key for key, _ in kept], dtype=np.uint64)
-            out[family] = Known(keys, [each[1] for _, each in kept], max((each[2] for _, each in kept), default=0))
-        return out
-
-
 class WholeFeatures:
     """The features of whole segments that a model knows.
 
@@ -136,6 +99,35 @@ class WholeFeatures:
         self.families = families
         self.lists = dict(lists)
         self.known = {name: Known(np.empty(0, dtype=np.uint64), [], 0) for name in families}
+        #: By family and key how often it was counted, its name and its words.
+        self._counted: dict[str, dict[int, tuple[int, str, int]]] = {name: {} for name in families}
+
+    def count(self, words: CodedSequences, gold: Segments, outside: Booleans) -> None:
+        """Count texts and shapes of gold segments of two words or more; outside: which types are O."""
+        firsts, sizes = gold.firsts, gold.sizes
+        chosen = (sizes > 1) & ~outside[gold.types[firsts]]
+        firsts, sizes = firsts[chosen], sizes[chosen]
+        for family, counted in self._counted.items():
+            texts = [FAMILIES[family](name) for name in words.names]
+            found = np.zeros(len(firsts), dtype=np.uint64)
+            for size, rolled in _rolled(_keys(texts)[words.codes], int(sizes.max(initial=0))):
+                own = sizes == size
+                found[own] = rolled[firsts[own]]
+            keys, where, counts = np.unique(found, return_index=True, return_counts=True)
+            for key, k, count in zip(keys.tolist(), where.tolist(), counts.tolist(), strict=True):
+                a, n = int(firsts[k]), int(sizes[k])
+                name = " ".join(texts[code] for code in words.codes[a : a + n].tolist())
+                before = counted.get(key, (0, name, n))
+                counted[key] = (before[0] + count, *before[1:])
+
+    def choose(self, min_count: int) -> None:
+        """Know what was counted so often."""
+        for family, counted in self._counted.items():
+            kept = sorted(item for item in counted.items() if item[1][0] >= min_count)
+            keys = np.array([key for key, _ in kept], dtype=np.uint64)
+            longest = max((each[2] for _, each in kept), default=0)
+            self.known[family] = Known(keys, [each[1] for _, each in kept], longest)
+        self._counted = {}  # its memory
 
     @property
     def needs_words(self) -> bool:
@@ -148,11 +140,11 @@ class WholeFeatures:
         found = [f"{family}={name}" for family in self.families for name in self.known[family].names]
         return [*found, *(f"list={name}" for name in self.lists)]
 
-    def find(self, words: CodedSequences, lengths: Ints, max_length: int) -> Listed:
-        """The segments of these sequences that have features."""
-        positions, ends_of = np.arange(len(words.codes)), np.repeat(np.cumsum(lengths), lengths)
+    def find(self, words: CodedSequences | None, lengths: Ints, max_length: int) -> Listed:
+        """The segments of these sequences that have features; without words none has."""
+        positions, ends_of = np.arange(int(lengths.sum())), np.repeat(np.cumsum(lengths), lengths)
         begins, ends, ids = [], [], []
-        for keys, numbers, codes, shortest, longest in self._searches(words):
+        for keys, numbers, codes, shortest, longest in () if words is None else self._searches(words):
             for size, rolled in _rolled(codes, min(longest, max_length)):
                 if size < shortest:
                     continue

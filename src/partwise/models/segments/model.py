@@ -14,7 +14,6 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -45,7 +44,7 @@ from partwise.models.inspection import (
 )
 from partwise.models.labels import Targets, label_dicts, split, warn_of_long_segments
 from partwise.models.readers import Sequences
-from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeCounts, WholeFeatures, WordRows
+from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeFeatures, WordRows
 from partwise.models.segments.labels import Segments, Span, Types
 from partwise.models.segments.partition import SegmentPartitioner, segment_entries
 from partwise.models.sequences.constraints import label_masks, no_labelling
@@ -140,14 +139,9 @@ class SegmentModel(SequenceModel):
         """Padded number of types."""
         return padded_width(self.n_types)
 
-    @property
-    def outside(self) -> Booleans:
-        """Which types are O."""
-        return self.types.outside
-
     def max_lengths(self) -> Ints:
         """Of the segments of each type."""
-        return np.where(self.outside, 1, self.max_length).astype(np.int64)
+        return np.where(self.types.outside, 1, self.max_length).astype(np.int64)
 
     # training
 
@@ -181,9 +175,8 @@ class SegmentModel(SequenceModel):
         self.choose_length(gold, rows)
         self.classes = self.types.classes(self.max_length)
         if rows.words is not None:
-            whole = WholeCounts(self.whole.families)
-            whole.add(rows.words, gold, self.outside)
-            self.whole.known = whole.known(int(self.min_count))
+            self.whole.count(rows.words, gold, self.types.outside)
+            self.whole.choose(int(self.min_count))
         found, counts = self.find(rows), self.new_counts()
         counts.add(rows, gold)
         self.use_features(counts)
@@ -211,7 +204,7 @@ class SegmentModel(SequenceModel):
     def use_features(self, counts: SegmentCounts) -> None:
         """Choose the features by these counts."""
         n, width, none = self.n_types, self.width, np.empty(0, dtype=np.int64)
-        self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.outside)
+        self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.types.outside)
         n_whole = len(self.whole.names)
         if n_whole and self.whole.needs_words:
             # every listed segment of training text may take a feature's weight, whose sign then says what it is not
@@ -303,16 +296,12 @@ class SegmentModel(SequenceModel):
     @property
     def length_mask(self) -> Bytes:
         """Which lengths have a weight: all that segments of a type may have, where it has more than one."""
-        mask = np.zeros((self.max_length, self.width), dtype=np.uint8)
-        mask[:, : self.n_types] = (np.arange(1, self.max_length + 1)[:, None] <= self.max_lengths()) & ~self.outside
+        mask, lengths = np.zeros((self.max_length, self.width), dtype=np.uint8), np.arange(1, self.max_length + 1)
+        mask[:, : self.n_types] = (lengths[:, None] <= self.max_lengths()) & ~self.types.outside
         return mask.ravel()
 
     def find(self, rows: WordRows) -> Listed:
         """The segments of these sequences that have features of their own."""
-        none = np.empty(0, dtype=np.int64)
-        if rows.words is None:
-            ptr = np.zeros(len(rows.lengths) + 1, dtype=np.int64)
-            return Listed((ptr, none, none), Attributes(np.zeros(1, dtype=np.int64), none, 0))
         return self.whole.find(rows.words, rows.lengths, self.max_length)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
@@ -324,7 +313,6 @@ class SegmentModel(SequenceModel):
     def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
         structure = self.structure_of(rows, found)
         dense = self.layouts["inside"].all_pairs and not isinstance(rows.table, Attributes)
-        table = rows.table if dense else rows.attributes()
 
         def of(name: str) -> TableRows | None:
             layout = self.layouts[name]
@@ -332,13 +320,11 @@ class SegmentModel(SequenceModel):
                 return None
             if name == "whole":
                 return TableRows(found.rows, layout.core)
-            return TableRows(table, None) if dense and layout.all_pairs else TableRows(rows.attributes(), layout.core)
+            return TableRows(rows.table) if dense and layout.all_pairs else TableRows(rows.attributes(), layout.core)
 
-        inside = of("inside")
-        assert inside is not None
         features = segment_map(
             structure,
-            inside,
+            of("inside"),
             first=of("first"),
             last=of("last"),
             whole=of("whole"),
@@ -354,12 +340,8 @@ class SegmentModel(SequenceModel):
 
     # answers
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
-        sequences = self.reader.sequences(X)
-        rows = self.with_words(self.reader.read(sequences, n_jobs=n_jobs), sequences)
-        lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
-        some = replace(rows, lengths=lengths[kept])
-        return Reading(self.batch(some), len(lengths), kept, SequenceSource(lengths, some))
+    def _read_rows(self, sequences: Sequences, n_jobs: int) -> WordRows:
+        return self.with_words(super()._read_rows(sequences, n_jobs), sequences)
 
     def segments_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Segments:
         """The segments of these labellings: slots are rows `inside`, rows `first`, then others."""
@@ -390,7 +372,7 @@ class SegmentModel(SequenceModel):
         found = self.segments_of(reading, np.arange(n), labellings)
         firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
         owner = np.searchsorted(starts, firsts, side="right") - 1
-        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.outside[found.types[firsts]]
+        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.types.outside[found.types[firsts]]
         every: list[list[Span]] = []
         for i in range(n):
             own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
@@ -480,7 +462,7 @@ class SegmentModel(SequenceModel):
     def _allowed_tables(self, numbers: Ints, pairs: Booleans) -> tuple[Booleans, Booleans]:
         """(length, type) and (type, next type) that these pairs of labels leave."""
         begin, later = numbers.T
-        has_later = (later >= 0) & ~self.outside
+        has_later = (later >= 0) & ~self.types.outside
         after_one = pairs[np.ix_(begin, begin)]  # a segment of one position, then one that begins
         after_more = np.where(has_later[:, None], pairs[np.ix_(later, begin)], after_one)
         differ = np.argwhere(after_one != after_more)

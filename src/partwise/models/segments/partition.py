@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from partwise.models.encoded import Column, EncodedTables, row_columns
 from partwise.models.features import Rows
 from partwise.models.partition import ChangedData
-from partwise.models.segments.features import SegmentCounts, WholeCounts
+from partwise.models.segments.features import SegmentCounts
 from partwise.models.segments.labels import Types
 from partwise.models.sequences.partition import SequencePartitioner
 from partwise.support.arrays import Ints
@@ -37,7 +37,6 @@ class SegmentPartitioner(SequencePartitioner):
     def __init__(self, model: SegmentModel) -> None:
         super().__init__(model)
         model.whole = model.make_whole()
-        self._whole = WholeCounts(model.whole.families)
         self._longest = 0
 
     def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
@@ -49,7 +48,7 @@ class SegmentPartitioner(SequencePartitioner):
         self._longest = max(self._longest, int(gold.sizes.max()))
         words = self.model.with_words(Rows(lengths, 0, np.empty((int(lengths.sum()), 0))), sequences).words
         if words is not None:
-            self._whole.add(words, gold, types.outside)
+            self.model.whole.count(words, gold, types.outside)
 
     def begin(self) -> None:
         model = self.model
@@ -57,7 +56,7 @@ class SegmentPartitioner(SequencePartitioner):
         model.types = Types.of(self._given.tolist())
         model.max_length = self._longest if model.longest is None else int(model.longest)
         model.classes = model.types.classes(model.max_length)
-        model.whole.known = self._whole.known(int(model.min_count))
+        model.whole.choose(int(model.min_count))
         self._counts = model.new_counts()
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:

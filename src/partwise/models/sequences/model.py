@@ -272,13 +272,16 @@ class SequenceModel(Model[SequenceSource]):
 
     def read(self, X: object, n_jobs: int = 1) -> SequenceReading:
         sequences = self.reader.sequences(X)
-        rows = self.reader.read(sequences, n_jobs=n_jobs)
+        rows = self._read_rows(sequences, n_jobs)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
-        some = Rows(lengths[kept], rows.n_attributes, rows.table, rows.unknown)
+        some = replace(rows, lengths=lengths[kept])
         batch, rule = self.batch(some), self.kept_rule()
         if rule is not None:
             rule.put_on(batch.structure)
         return Reading(batch, len(lengths), kept, SequenceSource(lengths, some, rule))
+
+    def _read_rows(self, sequences: Sequences, n_jobs: int) -> Rows:
+        return self.reader.read(sequences, n_jobs=n_jobs)
 
     def kept_rule(self) -> LabelRule | None:
         """Return the rule that predictions keep to, by `legal` and the training labels."""
