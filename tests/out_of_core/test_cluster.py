@@ -215,4 +215,4 @@ def test_nobody_there(tmp_path):
 
 def test_no_batches_are_no_work():
     client = SimpleNamespace(asynchronous=False)  # nothing else is asked of it
-    assert list(DaskExecutor(client, {}).run(None, [], [])) == []
+    assert list(DaskExecutor(client).run(None, [], [])) == []

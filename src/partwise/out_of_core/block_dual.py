@@ -10,10 +10,9 @@ v = sum of u_j over j != k stays,
     max over alpha_k of b_k - |u_k + v|^2 / (2 l2),
 
 which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables again.
-w = (u_k + v) / l2 goes on to the next batch. With the same order of visits this is the inner solver in memory. The
-batches of a round come in a new order each time: neighbours in a file are alike, and one order for all rounds takes
-twice the passes (CoNLL-2000 in ten batches, log loss, l2 = 2, gap 1e-2: 11.3 and 21.6; 8.2 in memory, where examples of
-all batches are mixed).
+The next batch begins with w = (u_k + v) / l2. With the same order of visits this is the inner solver in memory. Each
+round visits batches in a new order: neighbours in a file are alike, and one order for all rounds takes twice the passes
+(docs/scaling.md has the measurements).
 
 Groups. Batches are divided into `groups`; the walk over each group begins at the round's first weights w, and walks run
 on all workers. The changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
@@ -26,11 +25,8 @@ which is no less than the sum of G_g where sigma is at least the overlap |sum_g 
 to `groups` (by the inequality of Cauchy and Schwarz): 0 or 1 where groups move in opposite or unrelated directions,
 `groups` where all move alike. Scaling "auto": 1.2 times the largest overlap of the last two rounds, within 1 and
 `groups`; in the first round `groups`. A round in which D would fall is made again, from the old files, with twice that
-sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, which take most
-of the way, and less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches in
-one order, inner eg-prox, the overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of
-1e-2 become 15.5 (16.3 with one group). A constant sigma below the first rounds' overlap does harm, though D rises: see
-docs/scaling.md.
+sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, and less and
+less later. A constant sigma below the first rounds' overlap does harm, though D rises.
 
 Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
 `eg_prox`).
@@ -80,7 +76,7 @@ from partwise.solvers.dual.eg_prox import EGProx, settled
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, start_weights
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
-from partwise.solvers.engine.options import option
+from partwise.solvers.engine.options import Values, option
 from partwise.solvers.engine.registry import SOLVERS, describe, get_solver, register
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
@@ -98,6 +94,14 @@ LARGER = 2.0
 EVERY, SECONDS, MOST = 10, 40.0, 20
 
 A = TypeVar("A")
+
+
+def _integer(least: int) -> Values:
+    return Values(f"an integer of at least {least}", lambda x: type(x) is int and x >= least)
+
+
+_ORDERS = Values("permuted or cyclic", lambda x: x in ("permuted", "cyclic"))
+_SCALING = Values("at least 1", lambda x: not isinstance(x, bool) and isfinite(x) and x >= 1, ("auto",))
 
 
 @dataclass(kw_only=True)
@@ -185,26 +189,19 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     inner: str = option("auto", "the solver that works on a batch; auto: sdca, eg-prox or bcfw, by loss and structure")
     settings: str = option("", "options of the inner solver, as JSON")
-    passes: int = option(1, "steps of the inner solver on a batch before the next one")
-    groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
-    order: Literal["permuted", "cyclic"] = option(
-        "permuted", "order of batches: permuted (anew in each round) or cyclic"
+    passes: int = option(1, "steps of the inner solver on a batch before the next one", _integer(1))
+    groups: int = option(
+        0, "groups of batches that are worked on at the same time (0: as many as there are workers)", _integer(0)
     )
-    scaling: str | float = option("auto", "sigma of CoCoA+ at first, 1 to the number of groups; auto: by what overlaps")
+    order: Literal["permuted", "cyclic"] = option(
+        "permuted", "order of batches: permuted (anew in each round) or cyclic", _ORDERS
+    )
+    scaling: str | float = option(
+        "auto", "sigma of CoCoA+ at first, 1 to the number of groups; auto: by what overlaps", _SCALING
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("passes", 1), ("groups", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-        if self.order not in ("permuted", "cyclic"):
-            raise ValueError(f"order must be permuted or cyclic, got {self.order!r}")
-        if isinstance(self.scaling, str):
-            if self.scaling != "auto":
-                raise ValueError(f"scaling must be auto or a number, got {self.scaling!r}")
-        elif isinstance(self.scaling, bool) or not (isfinite(self.scaling) and self.scaling >= 1):
-            raise ValueError(f"scaling must be at least 1, got {self.scaling}")
         if self.inner == "auto":
             if self.settings:
                 raise ValueError("settings need an inner solver that is named")
@@ -215,10 +212,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     @classmethod
     def around(cls, solver: Solver[Any]) -> "BlockDual":
         """Return this solver on one batch after the other."""
+        values = {item.name: (getattr(solver, item.name), item.default) for item in fields(solver)}
         changed = {
-            item.name: getattr(solver, item.name)
-            for item in fields(solver)
-            if getattr(solver, item.name) != item.default and item.name != "check_every"
+            name: value for name, (value, default) in values.items() if value != default and name != "check_every"
         }
         settings = json.dumps(changed, sort_keys=True) if changed else ""
         return cls(inner=solver.name, settings=settings, check_every=getattr(solver, "check_every", None))

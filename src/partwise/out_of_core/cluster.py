@@ -27,7 +27,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from partwise.models.base import Model
@@ -51,8 +50,8 @@ LOOK = 0.5
 #: answers with a number per weight a task holds so many numbers, or one answer.
 SEVERAL, MOST_NUMBERS = 8, 4_000_000
 
-#: Batches that are open in this worker process, and their bytes.
-_OPEN: dict[tuple[BatchReference, Loss], tuple[BatchSums, int]] = {}
+#: Batches that are open in this worker process.
+_OPEN: dict[tuple[FileBatch, Loss], BatchSums] = {}
 
 
 class ClusterError(RuntimeError):
@@ -77,8 +76,7 @@ class ClusterPartitions(Partitions):
 
     def executor(self, batches: list[FileBatch]) -> Executor:
         """Return the executor of the cluster."""
-        sizes: dict[BatchReference, int] = {batch: batch.opened_bytes for batch in batches}
-        return DaskExecutor(self._client, sizes, self._worker_memory, self._patience, self._here.folder)
+        return DaskExecutor(self._client, self._worker_memory, self._patience, self._here.folder)
 
 
 def open(
@@ -105,14 +103,6 @@ def open(
     return ClusterPartitions(open_folder(os.path.abspath(os.fspath(folder))), client, limit, patience)
 
 
-@dataclass(frozen=True)
-class Sized:
-    """A batch's reference and the bytes that it takes once it is open."""
-
-    reference: BatchReference
-    n_bytes: int
-
-
 class Task(NamedTuple):
     """What a worker is to do, and the number of that worker."""
 
@@ -124,10 +114,11 @@ class Task(NamedTuple):
 class DaskExecutor(Executor):
     """Does work on the workers of a Dask client.
 
+    Batches are `FileBatch`.
+
     Parameters
     ----------
     client : dask.distributed.Client
-    sizes : bytes of each opened batch by its reference
     memory : int or None
         Bytes of batches that a worker keeps open, at most (None: all that it was given).
     patience : float
@@ -137,17 +128,11 @@ class DaskExecutor(Executor):
     """
 
     def __init__(
-        self,
-        client: Client,
-        sizes: dict[BatchReference, int],
-        memory: int | None = None,
-        patience: float = 60.0,
-        folder: str | None = None,
+        self, client: Client, memory: int | None = None, patience: float = 60.0, folder: str | None = None
     ) -> None:
         if client.asynchronous:
             raise ValueError("the client must not be asynchronous")
-        self._folder = folder
-        self._client, self._sizes, self._memory, self._patience = client, sizes, memory, patience
+        self._client, self._memory, self._patience, self._folder = client, memory, patience, folder
 
     @property
     def files(self) -> str | None:
@@ -169,14 +154,14 @@ class DaskExecutor(Executor):
     def _workers(self) -> list[str]:
         if self._client.status != "running":
             raise ClusterError(f"the connection to the scheduler is {self._client.status}")
-        return workers(self._client)
+        return _addresses(self._client)
 
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         known = self._workers()
-        tasks = []
-        for number, (each, own) in enumerate(zip(walks, references, strict=True)):
-            sized = [Sized(reference, self._sizes[reference]) for reference in own]
-            tasks.append(Task(number % max(1, len(known)), _walk, (each, sized, self._memory)))
+        tasks = [
+            Task(number % max(1, len(known)), _walk, (each, own, self._memory))
+            for number, (each, own) in enumerate(zip(walks, references, strict=True))
+        ]
         yield from self._done(tasks, known)
 
     def run(
@@ -191,13 +176,13 @@ class DaskExecutor(Executor):
         several = max(1, min(SEVERAL, MOST_NUMBERS // max(1, references[0].n_weights)))
         tasks = []
         for place, numbers in _tasks(len(references), max(1, len(known)), several):
-            sized = [Sized(references[number], self._sizes[references[number]]) for number in numbers]
-            tasks.append(Task(place, _do, (shared, sized, [blocks[number] for number in numbers], self._memory)))
+            own = [references[number] for number in numbers]
+            tasks.append(Task(place, _do, (shared, own, [blocks[number] for number in numbers], self._memory)))
         try:
             for answers in self._done(tasks, known):
                 yield from answers
         finally:
-            forget(client, [shared])
+            _forget(client, [shared])
 
     def _done(self, tasks: list[Task], known: list[str]) -> Iterator[Any]:
         """Yield the results of tasks in their order; each is done by its worker of those known, or by another."""
@@ -214,7 +199,7 @@ class DaskExecutor(Executor):
         try:
             yield from results(client, futures, self._patience, known, lambda number: submit(tasks[number], []))
         finally:
-            forget(client, futures)
+            _forget(client, futures)
 
 
 def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:
@@ -232,42 +217,37 @@ def _given(work: Work[T]) -> Work[T]:
     return work
 
 
-def _do(work: Work[T], batches: list[Sized], blocks: list[tuple[object, ...]], memory: int | None) -> list[T]:
+def _do(work: Work[T], batches: Sequence[FileBatch], blocks: list[tuple[object, ...]], memory: int | None) -> list[T]:
     """Do a piece of work, in a worker."""
     pairs = zip(batches, blocks, strict=True)
     return [work.on(_opened(work.loss, batch, memory), block) for batch, block in pairs]
 
 
-def _walk(walk: Walk, batches: list[Sized], memory: int | None) -> Any:
+def _walk(walk: Walk, batches: Sequence[FileBatch], memory: int | None) -> Any:
     """Do a walk, in a worker."""
     return walk.over(lambda numbers: (_opened(walk.loss, batches[number], memory) for number in numbers))
 
 
-def _opened(loss: Loss, batch: Sized, memory: int | None) -> BatchSums:
-    key = batch.reference, loss
+def _opened(loss: Loss, batch: FileBatch, memory: int | None) -> BatchSums:
+    """Return a batch, opened; the first batches stay open: each pass needs all, so that the oldest is needed next."""
+    key = batch, loss
     if key in _OPEN:
-        return _OPEN[key][0]
-    sums = BatchSums(batch.reference.open(), loss)
-    # The first batches stay: every pass asks for all of them in turn, so that dropping the oldest keeps none.
-    _forget_other_runs(loss, batch.reference)
-    if memory is None or sum(size for _, size in list(_OPEN.values())) + batch.n_bytes <= memory:
-        _OPEN[key] = sums, batch.n_bytes
+        return _OPEN[key]
+    sums = BatchSums(batch.open(), loss)
+    for other in list(_OPEN):  # a worker serves one run at a time
+        if other[1] != loss or other[0].partitions is not batch.partitions:
+            _OPEN.pop(other, None)
+    if memory is None or sum(other.opened_bytes for other, _ in [*list(_OPEN), key]) <= memory:
+        _OPEN[key] = sums
     return sums
 
 
-def _forget_other_runs(loss: Loss, reference: BatchReference) -> None:
-    """Close batches of another loss or partition: a worker serves one run at a time."""
-    for key in list(_OPEN):
-        if key[1] != loss or getattr(key[0], "partitions", None) is not getattr(reference, "partitions", None):
-            _OPEN.pop(key, None)
-
-
-def workers(client: Client) -> list[str]:
+def _addresses(client: Client) -> list[str]:
     """Return the addresses of the workers, in a fixed order."""
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def forget(client: Client, futures: Sequence[Future]) -> None:
+def _forget(client: Client, futures: Sequence[Future]) -> None:
     """Tell the scheduler, unless it is gone, that nobody waits for these futures any more."""
     with suppress(Exception):
         client.cancel(futures)
@@ -313,7 +293,7 @@ def results(
                 now = time.monotonic()
                 if client.status != "running":
                     raise ClusterError(f"the connection to the scheduler is {client.status}") from None
-                present = workers(client)
+                present = _addresses(client)
                 if present:
                     alone_since = None
                     if restricted and not set(known) & set(present):
@@ -322,7 +302,7 @@ def results(
                         old = [futures[k] for k in waiting]
                         for k in waiting:
                             futures[k] = again(k)
-                        forget(client, old)
+                        _forget(client, old)
                 elif alone_since is None:
                     alone_since = now
                 elif now - alone_since > patience:

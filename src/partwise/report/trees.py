@@ -67,7 +67,7 @@ class _Nodes:
         n_words = 0
         while stack:
             node, depth, parent = stack.pop()
-            if node in ((), []):
+            if isinstance(node, (tuple, list)) and not node:
                 raise ValueError("a node of a tree needs a label")
             label, *children = node if isinstance(node, (tuple, list)) else (node,)
             number = len(self.nodes)
