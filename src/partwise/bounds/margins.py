@@ -106,13 +106,7 @@ class Margins:
     """
 
     def __init__(
-        self,
-        examples: LabelledBatch,
-        weights: Floats,
-        *,
-        loss: Loss = "cost",
-        max_listed: int = 100,
-        n_jobs: int = 1,
+        self, examples: LabelledBatch, weights: Floats, *, loss: Loss = "cost", max_listed: int = 100, n_jobs: int = 1
     ) -> None:
         batch = examples.batch
         if not batch.structure.linear:

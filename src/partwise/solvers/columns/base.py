@@ -216,12 +216,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             raise DivergenceError(f"{self.name}: the weight of {problem.sums.describe_weight(worst)} is not finite")
 
     def run_epoch(
-        self,
-        problem: Problem,
-        state: ScalingState,
-        *,
-        parallel: bool = False,
-        **minimiser: Any,
+        self, problem: Problem, state: ScalingState, *, parallel: bool = False, **minimiser: Any
     ) -> ScalingReport:
         """Make the core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
         minimiser = {"max_newton": MOST_NEWTON, **minimiser}

@@ -31,7 +31,7 @@ is due to Cauchy's inequality in place of the largest |psi|.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypedDict, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -103,19 +103,6 @@ class Moved(NamedTuple, Generic[P]):
     reference: float
 
 
-class FirstFields(TypedDict):
-    """The fields of a `BatchState` at the start."""
-
-    u: Floats
-    b: float
-    log_partition: float
-    dual: float
-    best_dual: float
-    step_size: float
-    safe_step: float
-    visits: int
-
-
 @dataclass(frozen=True)
 class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
     """Batch steps on a dual point in some form; see the module's docstring."""
@@ -179,20 +166,19 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         check_end(state, status, self.name, self.step_size)
 
-    def first_fields(self, problem: Problem, first: Moved[P]) -> FirstFields:
-        """Return the fields of `BatchState` at the start; the first point has cost a pass like any other."""
-        dual = problem.dual_of_plane(first.u, first.b)
-        step, safe = self.step_sizes(problem)
-        return {
-            "u": first.u,
-            "b": first.b,
-            "log_partition": first.log_partition,
-            "dual": dual,
-            "best_dual": dual,
-            "step_size": step,
-            "safe_step": safe,
-            "visits": len(problem.active),
-        }
+    def first_state(self, problem: Problem, first: Moved[P]) -> BatchState:
+        """Return what a state has at the start besides its point; the first point has cost a pass like any other."""
+        dual, (step, safe) = problem.dual_of_plane(first.u, first.b), self.step_sizes(problem)
+        return BatchState(
+            u=first.u,
+            b=first.b,
+            log_partition=first.log_partition,
+            dual=dual,
+            best_dual=dual,
+            step_size=step,
+            safe_step=safe,
+            visits=len(problem.active),
+        )
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
         """Return (the first step, a step up to which the dual cannot fall)."""
@@ -217,7 +203,7 @@ class EGBatch(BatchEG[EGBatchState, Floats]):
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
         first = Moved(scores, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
-        return EGBatchState(scores=scores, **self.first_fields(problem, first))
+        return EGBatchState(scores=scores, **vars(self.first_state(problem, first)))
 
     def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved[Floats]:
         # A step that cannot be refused needs no second array of scores.

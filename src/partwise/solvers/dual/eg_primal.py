@@ -56,7 +56,7 @@ class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
         z, cost_scale = self._start(problem, warm_start)
         first = Moved((z, cost_scale), *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
         gold = problem.sums.gold_features()
-        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
+        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **vars(self.first_state(problem, first)))
 
     def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved[tuple[Floats, float]]:
         keep = 1.0 - step * problem.loss.temperature

@@ -58,14 +58,7 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint, balanced
 from partwise.problem.penalties import free_part, penalised
-from partwise.solvers.dual.base import (
-    REFRESH,
-    Start,
-    sharpness_option,
-    start_cost_scale,
-    start_option,
-    start_scores,
-)
+from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_cost_scale, start_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
 from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option

@@ -156,13 +156,7 @@ class SMO(OnlineSolver[SMOState]):
             kept, limit = limited[part.number]
             native = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
             options = _core.BcfwSetOptions(
-                l2=problem.l2,
-                search=True,
-                pairwise=True,
-                steps=1,
-                now=state.epoch,
-                keep=KEEP,
-                max_bytes=limit,
+                l2=problem.l2, search=True, pairwise=True, steps=1, now=state.epoch, keep=KEEP, max_bytes=limit
             )
             report = _core.bcfw_set_epoch(native, order, options)
             state.visits += report.visits

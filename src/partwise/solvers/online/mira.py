@@ -9,15 +9,17 @@ by
     argmin 1/2 |v - w|^2   subject to   <v, psi_y> >= kappa cost_y   for y in H_k
 
 a quadratic program of k variables, solved exactly by an active set (core/solvers/online_qp.h); for k = 1 the step is
-max(0, cost_y - <w, psi_y>) / |psi_y|^2. The constraints are hard: there is no bound on the step, and nothing to tune.
-A labelling whose margin no weights can reach together with those of better ones is left out. An example with fewer than
-k labellings has as many constraints as it has labellings; a k above the number of labellings of every example is an
-error. The weights returned are the mean of w over all visits.
+max(0, cost_y - <w, psi_y>) / |psi_y|^2. The constraints are hard: the step has no bound. A labelling whose margin no
+weights can reach together with those of better ones is left out. An example with fewer than k labellings has as many
+constraints as labellings; a k above the number of labellings of every example is an error. The weights returned are the
+mean of w over all visits.
 
 Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
 
 Source. Crammer et al. 2005, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3; k = 1 there): C not tuned,
-examples in a new order in each pass, averaged. Sample weights other than 0 have no effect, the constraints being hard.
+examples in a new order in each pass, averaged.
+
+Departures. Sample weights other than 0 have no effect, the constraints being hard.
 """
 
 from dataclasses import dataclass
@@ -74,7 +76,7 @@ class MIRA(MistakeDriven):
                 return
         raise ValueError(f"mira: k={self.k}, but no example has more than {most} labellings")
 
-    def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> _core.MiraReport:
+    def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.MiraReport:
         report = _core.mira_epoch(self.in_core(part, state), order, self.k)
         assert isinstance(state, MIRAState)
         state.left_out += report.left_out

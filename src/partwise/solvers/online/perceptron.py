@@ -13,12 +13,14 @@ The weights returned are the mean of w over all visits, kept in the time of the 
 Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
 
 Source. Collins 2002, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3): examples in a new order in each pass,
-averaged. Departure: sample weights multiply the update.
+averaged.
+
+Departures. Sample weights multiply the update.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -41,7 +43,6 @@ class MistakeState(OnlineState):
     mistakes: visits of the last epoch that changed the weights.
     """
 
-    weights: Floats
     total: Floats
     mass: float = 0.0
     mistakes: int = 0
@@ -52,7 +53,7 @@ class MistakeState(OnlineState):
 
 @dataclass(frozen=True)
 class MistakeDriven(OnlineSolver[MistakeState], ABC):
-    """What perceptron and MIRA share: all but the update."""
+    """What perceptron and MIRA share: everything but the update."""
 
     requires = frozenset(
         {
@@ -80,13 +81,13 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
         return MistakeState(weights=weights, total=np.zeros(d), rng=rng)
 
     @abstractmethod
-    def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> Any:
-        """A pass over these examples of a batch; gives the core's report."""
+    def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport | _core.MiraReport:
+        """Make a pass over these examples of a batch; return the core's report."""
 
     def step(self, problem: Problem, state: MistakeState) -> None:
         state.mistakes = 0
         for part, order in problem.sums.visits(self.draw_order(problem, state.rng)):
-            report = self.visit(problem, part, order, state)
+            report = self.visit(part, order, state)
             state.visits += report.visits
             state.mistakes += report.mistakes
             state.mass += report.mass
@@ -95,7 +96,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
         state.epoch += 1
 
     def in_core(self, part: Part, state: MistakeState) -> _core.OnlineState:
-        """The state as the core updates it."""
+        """Return the state as the core updates it."""
         return _core.OnlineState(part.native, weights=state.weights, sum=state.total if self.averaged else None)
 
     def certificate(self, problem: Problem, state: MistakeState) -> Certified:
@@ -116,5 +117,5 @@ class Perceptron(MistakeDriven):
 
     name = "perceptron"
 
-    def visit(self, problem: Problem, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport:
+    def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport:
         return _core.perceptron_epoch(self.in_core(part, state), order)

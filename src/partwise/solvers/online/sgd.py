@@ -1,34 +1,33 @@
 """Stochastic (sub)gradient descent on the primal.
 
-Problem. min P(w) of `problem` for any loss with the identity link, smooth or not; l2 > 0.
+Problem. min P(w) for any loss with the identity link, smooth or not; l2 > 0.
 
 Update. Visit k + 1, to example i, has the step size eta; n is the number of examples (`n_examples`):
 
     w <- w - eta (l2 / n w + gradient of omega_i loss_i at w)
 
-`rule` "bottou" is eta = eta0 / (1 + eta0 k l2 / n)^0.75, "power" the same without n. Of 1/2, 1/4, ..., 1/32 that eta0
-is taken which has the lowest primal value on `SAMPLED` examples drawn at random after one pass over them (with their
-share of the penalty). "reciprocal" is eta = eta0 / (1 + k / n). Of 1, 0.1, ..., 0.0001 that eta0 is taken which has the
-fewest wrong parts on examples held out (a tenth, at most `HELD_OUT`) after one pass over the others; the loss there
-decides between equals. All of these visits count. `step_size` says what eta0 is instead.
+    rule "bottou"       eta = eta0 / (1 + eta0 k l2 / n)^0.75
+    rule "power"        eta = eta0 / (1 + eta0 k l2)^0.75
+    rule "reciprocal"   eta = eta0 / (1 + k / n)
 
-First 2000 sentences of CoNLL-2000, log loss, l2 = 1, after 10 passes: "bottou" is 9 % above the optimum, "power" 270 %
-(its steps fall within a fraction of a pass), "reciprocal", after 14, 30 %.
+For the first two rules eta0 is the one of 1/2, 1/4, ..., 1/32 with the lowest primal value on `SAMPLED` examples drawn
+at random after one pass over them (with their share of the penalty). For "reciprocal" it is the one of 1, 0.1, ...,
+0.0001 with the fewest wrong parts on examples held out (a tenth, at most `HELD_OUT`) after one pass over the others;
+the loss there decides between equals. All of these visits count. `step_size` gives eta0 instead. Scaling w and adding
+to the average cost O(1), whatever the number of weights (core/solvers/online_weights.h). The average of iterates gives
+visit k the weight k.
 
-Scaling w and adding to the average cost O(1), whatever the number of weights (core/solvers/online_weights.h). The
-average of iterates gives visit k the weight k.
-
-Stopping rule. gap = P - D <= tol |P| at the last weights or at the average, checked every fifth pass (after pass
-100: every twentieth part of the passes made). Smooth losses: gap = |grad P|^2 / (2 l2). At temperature 0 the planes met
-in a pass that visits each example once add up to a plane (u, b) below the losses. The best mixture of it and the plane
-so far is kept, by an exact line search on D = b - |u|^2 / (2 l2), and u / l2 are weights to choose from as well. After
-each certificate that was due the plane that touches the losses at u / l2 joins in the same way (a Frank-Wolfe step),
-for another pass.
+Stopping rule. gap = P - D <= tol |P| at the last weights or at the average. Smooth losses: gap = |grad P|^2 / (2 l2).
+At temperature 0 the planes met in a pass that visits each example once add up to a plane (u, b) below the losses. The
+best mixture of it and the plane so far is kept, by an exact line search on D = b - |u|^2 / (2 l2), and u / l2 are
+weights to choose from as well. After each certificate that was due the plane that touches the losses at u / l2 joins in
+the same way (a Frank-Wolfe step), for another pass.
 
 Source. Collins et al. 2008, section 7.1.3 and Figure 16: rule "reciprocal" (C there is l2). Chang and Yih 2013, section
-4.3: rule "power" as it is printed (C there is 1 / l2). Bottou's program, which Chang and Yih follow, divides by n: rule
-"bottou", the default. All three step on loss_i + l2 / (2 n) |w|^2. Departures: order "permuted" by default; validation
-examples are held out of the training data; sample weights.
+4.3: rule "power" as it is printed (C there is 1 / l2), whose steps fall within a fraction of a pass. Bottou's program,
+which Chang and Yih follow, divides by n: rule "bottou", the default. All three step on loss_i + l2 / (2 n) |w|^2.
+
+Departures. Order "permuted" by default; validation examples are held out of the training data; sample weights.
 """
 
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
@@ -55,7 +54,7 @@ CANDIDATES: dict[Rule, tuple[float, ...]] = {
     "power": (0.5, 0.25, 0.125, 0.0625, 0.03125),
     "bottou": (0.5, 0.25, 0.125, 0.0625, 0.03125),
 }
-#: Examples that are held out, at most, and that the other rule draws.
+#: Examples that are held out, at most, for rule "reciprocal", and that the other rules draw.
 HELD_OUT = SAMPLED = 1000
 
 
@@ -67,7 +66,6 @@ class SGDState(OnlineState):
     that changed w. n: examples that the penalty and the step sizes are shared among.
     """
 
-    weights: Floats
     total: Floats
     u: Floats
     n: int
@@ -78,7 +76,7 @@ class SGDState(OnlineState):
 
     def complaint(self, fresh: Self) -> str:
         good = self.step_size >= 0 and isfinite(self.step_size) and self.mass >= 0 and isfinite(self.b) and self.n > 0
-        return super().complaint(fresh) or ("" if good else "its step size, average or plane is none")
+        return super().complaint(fresh) or ("" if good else "its step size, average or plane is invalid")
 
 
 @register(place=28)
@@ -87,22 +85,16 @@ class SGD(OnlineSolver[SGDState]):
     """Stochastic gradient descent (see the module's docstring)."""
 
     name = "sgd"
-    requires = frozenset(
-        {
-            Capability.IDENTITY_LINK,
-            Capability.LOSS_ORACLE,
-            Capability.MAX_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-            Capability.IN_MEMORY,
-        }
-    )
+    requires = PLAIN_L2 | {
+        Capability.IDENTITY_LINK,
+        Capability.LOSS_ORACLE,
+        Capability.MAX_ORACLE,
+        Capability.EXPLICIT_WEIGHTS,
+        Capability.IN_MEMORY,
+    }
     rate = "sublinear"
     proof = "Bach and Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
     advice = "Raise max_passes or tol, or take another step_size"
-    default_max_passes = 1000
     incremental = True
 
     rule: Rule = option(
@@ -184,7 +176,7 @@ class SGD(OnlineSolver[SGDState]):
         state.step_size = best
 
     def _judge(self, problem: Problem, state: SGDState, weights: Floats, judged: Ints) -> tuple[float, float]:
-        """What is to be small after a trial: (wrong parts, loss), or the primal value on these examples."""
+        """Return what is to be small after a trial: (wrong parts, loss), or the primal value on these examples."""
         wrong, losses = 0.0, 0.0
         for part, examples in problem.sums.visits(judged):
             losses += _core.sum_of_losses(part.native, weights, examples)
@@ -226,7 +218,7 @@ class SGD(OnlineSolver[SGDState]):
 
     @staticmethod
     def _at(problem: Problem, weights: Floats) -> Certified:
-        """The certificate of a smooth loss at these weights."""
+        """Return the certificate of a smooth loss at these weights."""
         primal, gradient = problem.value_and_gradient(weights)
         certificate = problem.certificate_at(primal, gradient, weights)
         return Certified(certificate, weights, DualPoint.of_plane(*problem.touching_plane(weights, primal, gradient)))

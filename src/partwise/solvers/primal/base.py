@@ -18,7 +18,7 @@ where S and Y hold the pairs, oldest first, and D and R are the diagonal and the
 from abc import ABC
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Protocol, Self, TypedDict, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -69,22 +69,6 @@ D = TypeVar("D", bound=DescentState)
 P = TypeVar("P", bound=PrimalState)
 
 
-class PrimalFields(TypedDict):
-    """The fields of a `PrimalState` before the first step."""
-
-    weights: Floats
-    gradient: Floats
-    primal: float
-    best_u: Floats
-    best_b: float
-    best_dual: float
-    best_off: float
-    reference: float
-    best_primal: float
-    best_norm2: float
-    visits: int
-
-
 @dataclass(frozen=True)
 class DescentSolver(Solver[D], ABC):
     """A solver whose iterate is w, which goes down until no step brings P or the gap down any more."""
@@ -108,8 +92,8 @@ class PrimalSolver(DescentSolver[P], ABC):
 
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
 
-    def start(self, problem: Problem, warm_start: WarmStart | None) -> PrimalFields:
-        """Return the fields of a `PrimalState` before the first step."""
+    def start(self, problem: Problem, warm_start: WarmStart | None) -> PrimalState:
+        """Return what a state has before the first step, whatever the solver."""
         d = problem.n_weights
         weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
         primal, gradient = problem.value_and_gradient(weights)
@@ -121,19 +105,19 @@ class PrimalSolver(DescentSolver[P], ABC):
         if problem.l2 == 0:
             at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
             reference = sqrt(problem.norm2(at_zero))
-        return {
-            "weights": weights,
-            "gradient": gradient,
-            "primal": primal,
-            "best_u": u,
-            "best_b": b,
-            "best_dual": first.dual,
-            "best_off": first.rounding,
-            "reference": reference,
-            "best_primal": primal,
-            "best_norm2": problem.norm2(gradient),
-            "visits": len(problem.active),
-        }
+        return PrimalState(
+            weights=weights,
+            gradient=gradient,
+            primal=primal,
+            best_u=u,
+            best_b=b,
+            best_dual=first.dual,
+            best_off=first.rounding,
+            reference=reference,
+            best_primal=primal,
+            best_norm2=problem.norm2(gradient),
+            visits=len(problem.active),
+        )
 
     def move(self, problem: Problem, state: P, weights: Floats, primal: float, gradient: Floats) -> None:
         """Make these the iterate, keep the best mean of planes, and look for progress.
@@ -269,23 +253,10 @@ class PairsState(State):
         return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
 
 
-class NoPairs(TypedDict):
-    """The fields of a `PairsState` before the first step."""
-
-    steps: Floats
-    changes: Floats
-    sy: Floats
-    yy: Floats
-
-
-def no_pairs(memory: int, n_weights: int) -> NoPairs:
-    """Return the fields of a `PairsState` before the first step."""
-    return {
-        "steps": np.zeros((memory, n_weights)),
-        "changes": np.zeros((memory, n_weights)),
-        "sy": np.zeros((memory, memory)),
-        "yy": np.zeros((memory, memory)),
-    }
+def no_pairs(memory: int, n_weights: int) -> dict[str, Any]:
+    """Return the arrays of a `PairsState` before the first step."""
+    rows, square = (memory, n_weights), (memory, memory)
+    return {"steps": np.zeros(rows), "changes": np.zeros(rows), "sy": np.zeros(square), "yy": np.zeros(square)}
 
 
 def direction_along(state: PairsState, gradient: Floats, n_jobs: int) -> Floats:

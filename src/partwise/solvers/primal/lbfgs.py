@@ -60,7 +60,7 @@ class LBFGS(PrimalSolver[LBFGSState]):
     max_trials: int = option(25, "trial steps of one line search", at_least(1))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LBFGSState:
-        return LBFGSState(**self.start(problem, warm_start), **no_pairs(self.memory, problem.n_weights))
+        return LBFGSState(**vars(self.start(problem, warm_start)), **no_pairs(self.memory, problem.n_weights))
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
         direction, slope, first = descent(problem, state, state.gradient)

@@ -49,6 +49,7 @@ from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import PROPER_SHARE, at_least, one_of, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import PrimalSolver, PrimalState
+from partwise.solvers.primal.lbfgs import LBFGS
 from partwise.support.arrays import Floats
 
 ETA = (1e-4, 0.25, 0.75)
@@ -91,15 +92,7 @@ class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""
 
     name = "newton"
-    requires = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.SMOOTH_PENALTY,
-            Capability.EXPECTATION_ORACLE,
-            Capability.COVARIANCE,
-            Capability.EXPLICIT_WEIGHTS,
-        }
-    )
+    requires = LBFGS.requires | {Capability.COVARIANCE}
     rate = "linear"
     proof = "Dembo et al. 1982, with a constant `cg_tol`: O(log 1/eps)"
 
@@ -115,11 +108,11 @@ class Newton(PrimalSolver[NewtonState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
         if self.preconditioner != "none" and Capability.IDENTITY_LINK not in problem.capabilities():
             raise ValueError(f"newton: no diagonal for loss {problem.loss.name!r}: use preconditioner='none'")
-        fields = self.start(problem, warm_start)
+        first = self.start(problem, warm_start)
         slots = problem.n_slots if problem.hessian_of_marginals and problem.n_slots <= KEPT else 0
         return NewtonState(
-            **fields,
-            radius=sqrt(fields["best_norm2"]),
+            **vars(first),
+            radius=sqrt(first.best_norm2),
             marginals=np.zeros(slots),
             trial=np.zeros(slots),
             scaling=np.zeros(0),
