@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from partwise.cli.errors import SafeMain, UserError
-from partwise.cli.flags import json_flag
 from partwise.cli.output import print_json, table
 
 
@@ -46,7 +45,7 @@ def _list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     help="Make the records alone: tables, charts and the page can be made from them later.",
 )  # fmt: skip
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the experiments.")
-@json_flag
+@click.option("--json", "as_json", is_flag=True, help="Write machine-readable output to standard output.")
 def command(
     names: tuple[str, ...],
     data: str | None,

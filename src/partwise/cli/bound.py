@@ -8,38 +8,13 @@ from typing import Any
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, argument, flag, make_command
 from partwise.cli.models import load_model
 from partwise.cli.output import print_json
 from partwise.cli.summary import Fields
 
 
-@click.command("bound")
-@click.argument("model", type=FILE)
-@click.argument("train", type=FILE)
-@click.option("--held-out", type=FILE, metavar="FILE", help="Also bound the loss by examples not trained on.")
-@click.option("--delta", default=0.05, show_default=True, help="Let a bound fail with this probability.")
-@click.option(
-    "--loss",
-    type=click.Choice(["cost", "zero-one"]),
-    default="cost",
-    show_default=True,
-    help="Measure an example by its cost over the largest possible one, or by whether anything is wrong.",
-)
-@length_flag
-@threads_flag
-@unpack_flag
-@json_flag
-def command(
-    model: str,
-    train: str,
-    held_out: str | None,
-    delta: float,
-    loss: Any,
-    max_length: int | None,
-    threads: int,
-    as_json: bool,
-) -> None:
+def bound(flags: Flags) -> None:
     """Bound the loss of a MODEL on new examples like those it was trained on (TRAIN).
 
     The PAC-Bayesian margin bound is about predictions with weights drawn around the model's, not about the model's own,
@@ -48,9 +23,10 @@ def command(
     """
     from partwise.bounds import NotCovered, held_out_bound, held_out_losses, margin_bound
 
+    model, delta, loss, threads = (flags[name] for name in ("model", "delta", "loss", "threads"))
     if not 0 < delta < 1:
         raise UserError(f"--delta: must be above 0 and below 1, got {delta:g}")
-    fitted, task = load_model(model, threads, max_length)
+    fitted, task = load_model(model, threads, flags["max_length"])
 
     def labelled(path: str) -> Any:
         data = task.read(path, task.recall(fitted), labelled=True)
@@ -61,9 +37,9 @@ def command(
 
     fields: Fields = {"task": task.name, "model": model}
     try:
-        found = margin_bound(labelled(train), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
+        found = margin_bound(labelled(flags["train"]), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
     except NotCovered as error:
-        if not held_out:
+        if not flags["held_out"]:
             raise UserError(f"{model}: {error}") from None
         fields |= {"value": None, "reason": str(error)}
         lines = [f"margin bound: not available: {error}"]
@@ -72,15 +48,35 @@ def command(
         lines = [f"margin bound: {found}"]
         if not found.informative:
             lines.append("It says nothing: the sample is too small for its margins.")
-    if held_out:
-        losses = held_out_losses(labelled(held_out), fitted.weights_, loss=loss, n_jobs=threads)
+    if flags["held_out"]:
+        losses = held_out_losses(labelled(flags["held_out"]), fitted.weights_, loss=loss, n_jobs=threads)
         value = held_out_bound(losses, delta)
         fields["held_out"] = {"value": value, "loss": float(losses.mean()), "n_examples": len(losses)}
         lines.append(
             f"held-out bound: risk of the model <= {value:.4f} with probability {1 - delta:g} "
             f"(loss {losses.mean():.4f} on {len(losses)} examples)"
         )
-    if as_json:
+    if flags["as_json"]:
         print_json(fields)
         return
     click.echo("\n".join(lines))
+
+
+command = make_command(
+    "bound",
+    bound,
+    argument("model"),
+    argument("train"),
+    flag("--held-out", "Also bound the loss by examples not trained on.", FILE),
+    flag("--delta", "Let a bound fail with this probability.", float, 0.05),
+    flag(
+        "--loss",
+        "Measure an example by its cost over the largest possible one, or by whether anything is wrong.",
+        ("cost", "zero-one"),
+        "cost",
+    ),
+    LENGTH,
+    THREADS,
+    UNPACK,
+    JSON,
+)

@@ -5,20 +5,11 @@ from __future__ import annotations
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE
+from partwise.cli.flags import Flags, argument, flag, make_command
 from partwise.cli.output import check_outputs
 
 
-@click.command("convert")
-@click.argument("source", type=FILE)
-@click.argument("target", type=FILE)
-@click.option(
-    "--to",
-    "format",
-    type=click.Choice(["partwise", "crfsuite"]),
-    help="Write TARGET in this format [default: crfsuite if it ends in .crfsuite, else partwise].",
-)
-def command(source: str, target: str, format: str | None) -> None:
+def convert(flags: Flags) -> None:
     """Write the model of SOURCE to TARGET, in partwise's format or in CRFsuite's.
 
     The format of SOURCE is recognised by its content: partwise, CRFsuite, Wapiti, or CRF++ (as text).
@@ -27,6 +18,7 @@ def command(source: str, target: str, format: str | None) -> None:
     """
     from partwise.model_files import load
 
+    source, target, format = flags["source"], flags["target"], flags["format"]
     if format is None:
         format = "crfsuite" if target.endswith(".crfsuite") else "partwise"
     check_outputs(target, inputs=(source,))
@@ -43,3 +35,16 @@ def command(source: str, target: str, format: str | None) -> None:
         raise UserError(f"{source}: {error}") from None
     for note in notes:
         click.echo(f"{target}: {note}", err=True)
+
+
+command = make_command(
+    "convert",
+    convert,
+    argument("source"),
+    argument("target"),
+    flag(
+        "--to format",
+        "Write TARGET in this format [default: crfsuite if it ends in .crfsuite, else partwise].",
+        ("partwise", "crfsuite"),
+    ),
+)

@@ -8,15 +8,12 @@ from pathlib import Path
 import click
 
 from partwise.cli.errors import Commands, UserError
-from partwise.cli.flags import Name, json_flag
+from partwise.cli.flags import JSON, Name
 from partwise.cli.output import print_json, table
 from partwise.cli.summary import Fields
 
-_folder = click.option(
-    "--data",
-    type=click.Path(file_okay=False),
-    help="Look for data sets here [default: the variable PARTWISE_DATA].",
-)
+_folder = click.option("--data", type=click.Path(file_okay=False), help="Use this folder [default: $PARTWISE_DATA].")
+json_flag = click.option("--json", "as_json", is_flag=True, help=JSON.help)
 
 
 @click.group("data", cls=Commands)

@@ -8,23 +8,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.cli.flags import FILE, Parameters, json_flag, threads_flag
+from partwise.cli.flags import FILE, JSON, THREADS, Flags, Parameters, flag, make_command
 from partwise.cli.output import check_outputs, print_json, table
 from partwise.cli.summary import Fields, result_fields
+from partwise.cli.tasks import Estimator
 from partwise.datasets import Treebank, digit_strings, make_treebank
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
     from partwise.datasets.files import Dataset
     from partwise.estimators import RegularizationPathCV
     from partwise.problem.result import Result
+
+Fitted: TypeAlias = "Estimator | RegularizationPathCV"
+DigitStrings: TypeAlias = "Dataset[list[Floats], list[NDArray[np.int64]]]"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Options:
         """Return the parameters of every estimator."""
         return {"tol": self.tol, "n_jobs": self.jobs, "random_state": self.seed, **more}
 
-    def digits(self, most: int | None = None) -> Dataset[list[Floats], list[NDArray[np.int64]]]:
+    def digits(self, most: int | None = None) -> DigitStrings:
         """Return strings of handwritten digits."""
         return digit_strings(self.strings if most is None else min(self.strings, most), self.seed)
 
@@ -64,7 +67,7 @@ class Row:
     tokens: float
     wholes: float
     seconds: float
-    model: Estimator | RegularizationPathCV = field(repr=False)
+    model: Fitted = field(repr=False)
     examples: Sequence[Any] = field(default=(), repr=False)
     confusion: Any = field(default=None, repr=False)
     top: Any = field(default=None, repr=False)
@@ -73,8 +76,7 @@ class Row:
     @property
     def result(self) -> Result:
         best: Any = getattr(self.model, "best_estimator_", self.model)
-        found: Result = best.result_
-        return found
+        return cast("Result", best.result_)
 
 
 def compare(predicted: Sequence[Any], gold: Sequence[Any]) -> tuple[float, float]:
@@ -83,10 +85,10 @@ def compare(predicted: Sequence[Any], gold: Sequence[Any]) -> tuple[float, float
     return float(np.concatenate(right).mean()), float(np.mean([all(row) for row in right]))
 
 
-def _fit(estimator: Estimator | RegularizationPathCV, X: object, y: object) -> float:
+def _fit(model: Fitted, X: object, y: object) -> float:
     """Fit an estimator; return its seconds."""
     begin = time.perf_counter()
-    estimator.fit(X, y)
+    model.fit(X, y)
     return time.perf_counter() - begin
 
 
@@ -98,68 +100,69 @@ def _informative(predicted: Sequence[Any], gold: Sequence[Any]) -> list[int]:
 # strings of handwritten digits
 
 
+def _single_digits(name: str, options: Options, model: Fitted) -> Row:
+    """Fit a classifier to single digits."""
+    data = options.digits()
+    seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
+    scores = compare([model.predict(x) for x in data.X_test], data.y_test)
+    return Row(name, "digit strings", *scores, seconds, model)
+
+
 def digit_by_digit(options: Options) -> Row:
     """Train a classifier that reads each digit by itself."""
     from partwise.estimators import MaxentClassifier
 
-    data, model = options.digits(), MaxentClassifier(**options.common(C=0.1))
-    seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
-    scores = compare([model.predict(x) for x in data.X_test], data.y_test)
-    return Row("maxent classifier", "digit strings", *scores, seconds, model)
+    return _single_digits("maxent classifier", options, MaxentClassifier(**options.common(C=0.1)))
 
 
 def best_of_path(options: Options) -> Row:
     """Train the same classifier with C chosen by cross-validation."""
     from partwise.estimators import MaxentClassifier, RegularizationPathCV
 
-    data = options.digits()
     model = RegularizationPathCV(MaxentClassifier(**options.common()), Cs=[0.01, 0.1, 1.0], cv=3)
-    seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
-    scores = compare([model.predict(x) for x in data.X_test], data.y_test)
-    return Row(f"same, C = {model.C_:g} chosen", "digit strings", *scores, seconds, model)
+    row = _single_digits("", options, model)
+    return replace(row, name=f"same, C = {model.C_:g} chosen")
 
 
-def _digit_chain(name: str, data: Dataset[list[Floats], list[NDArray[np.int64]]], parameters: Parameters) -> Row:
-    from partwise.estimators import SequenceTagger
-
-    model = SequenceTagger(**parameters)
-    seconds = _fit(model, data.X_train, data.y_train)
-    return Row(name, "digit strings", *compare(model.predict(data.X_test), data.y_test), seconds, model)
+def _strings(name: str, data: DigitStrings, model: Fitted, read: Callable[[Floats], Any] = np.asarray) -> Row:
+    """Fit a model to whole strings; `read` makes an input of a string's pictures."""
+    X, X_test = ([read(x) for x in part] for part in (data.X_train, data.X_test))
+    seconds = _fit(model, X, data.y_train)
+    return Row(name, "digit strings", *compare(model.predict(X_test), data.y_test), seconds, model)
 
 
 def digit_crf(options: Options) -> Row:
     """Train a conditional random field."""
-    return _digit_chain("CRF chain", options.digits(), options.common(loss="log", C=0.1))
+    from partwise.estimators import SequenceTagger
+
+    return _strings("CRF chain", options.digits(), SequenceTagger(**options.common(loss="log", C=0.1)))
 
 
 def digit_margin(options: Options) -> Row:
     """Train a max-margin chain."""
-    return _digit_chain("max-margin chain", options.digits(), options.common(loss="hinge", C=0.1))
+    from partwise.estimators import SequenceTagger
+
+    return _strings("max-margin chain", options.digits(), SequenceTagger(**options.common(loss="hinge", C=0.1)))
 
 
 def digit_kernel(options: Options) -> Row:
     """Train a chain that compares pictures by a kernel."""
-    data = options.digits(most=100)
-    name = f"RBF kernel CRF, {len(data.X_train)} strings"
-    return _digit_chain(name, data, options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
+    from partwise.estimators import SequenceTagger
+
+    model = SequenceTagger(**options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
+    return _strings(f"RBF kernel CRF, {min(options.strings, 100)} strings", options.digits(most=100), model)
 
 
 def label_graphs(options: Options) -> Row:
     """Train a model of digits that are joined with the next two."""
     from partwise.estimators import GraphLabeler
 
-    data, model = options.digits(), GraphLabeler(**options.common(C=0.1))
-    X, X_test = ([_graph(x) for x in part] for part in (data.X_train, data.X_test))
-    seconds = _fit(model, X, data.y_train)
-    scores = compare(model.predict(X_test), data.y_test)
-    return Row("graph CRF, two neighbours", "digit strings", *scores, seconds, model)
+    def graph(x: Floats) -> tuple[Floats, Ints, None, list[str]]:
+        """Return (pictures, edges, no features of edges, types of edges)."""
+        edges = [(t, t + step) for step in (1, 2) for t in range(len(x) - step)]
+        return x, np.array(edges, dtype=np.int64).reshape(-1, 2), None, [f"{b - a} apart" for a, b in edges]
 
-
-def _graph(x: Floats) -> tuple[Floats, Ints, None, list[str]]:
-    """Return (pictures, edges, no features of edges, types of edges)."""
-    n = len(x)
-    edges = [(t, t + step) for step in (1, 2) for t in range(n - step)]
-    return x, np.array(edges, dtype=np.int64).reshape(-1, 2), None, [f"{b - a} apart" for a, b in edges]
+    return _strings("graph CRF, two neighbours", options.digits(), GraphLabeler(**options.common(C=0.1)), graph)
 
 
 # sentences of a small grammar
@@ -176,16 +179,10 @@ def _tagger(name: str, options: Options, **parameters: object) -> Row:
     seconds = _fit(model, train.words, train.tags)
     predicted = model.predict(test.words)
     order = _informative(predicted, test.tags)[:3]
-    return Row(
-        name,
-        "treebank, tags",
-        *compare(predicted, test.tags),
-        seconds,
-        model,
-        [draw_tags(test.words[i], predicted[i], gold=test.tags[i]) for i in order],
-        evaluate_sequences(test.tags, predicted, chunks=False).confusion,
-        TagTask().strongest(model, 8),
-    )
+    examples = [draw_tags(test.words[i], predicted[i], gold=test.tags[i]) for i in order]
+    confusion = evaluate_sequences(test.tags, predicted, chunks=False).confusion
+    scores = compare(predicted, test.tags)
+    return Row(name, "treebank, tags", *scores, seconds, model, examples, confusion, TagTask().strongest(model, 8))
 
 
 def tag_maxent(options: Options) -> Row:
@@ -211,8 +208,7 @@ def find_phrases(options: Options) -> Row:
     order = _informative(predicted, test.chunks)[:3]
     spans = zip(order, model.predict_spans([test.words[i] for i in order]), strict=True)
     examples = [draw_spans(test.words[i], own, gold=chunk_spans(test.chunks[i])) for i, own in spans]
-    scores = compare(predicted, test.chunks)
-    return Row("segment tagger", "treebank, chunks", *scores, seconds, model, examples)
+    return Row("segment tagger", "treebank, chunks", *compare(predicted, test.chunks), seconds, model, examples)
 
 
 def parse_dependencies(options: Options) -> Row:
@@ -220,21 +216,19 @@ def parse_dependencies(options: Options) -> Row:
     from partwise.estimators import DependencyParser
     from partwise.report import draw_arcs
 
+    def pairs(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+        return [list(zip(*rows, strict=True)) for rows in zip(one, other, strict=True)]
+
     train, test = options.treebank()
-    words = [
-        [list(zip(*rows, strict=True)) for rows in zip(part.words, part.tags, strict=True)] for part in (train, test)
-    ]
-    trees = [list(zip(*rows, strict=True)) for rows in zip(train.heads, train.labels, strict=True)]
     model = DependencyParser(**options.common())
-    seconds = _fit(model, words[0], trees)
-    found = [list(zip(*tree, strict=True)) for tree in model.predict(words[1])]
+    seconds = _fit(model, pairs(train.words, train.tags), pairs(train.heads, train.labels))
+    found = [list(zip(*tree, strict=True)) for tree in model.predict(pairs(test.words, test.tags))]
     heads = [list(tree[0]) for tree in found]
     examples = [
         draw_arcs(test.words[i], heads[i], labels=list(found[i][1]), gold_heads=test.heads[i])
         for i in _informative(heads, test.heads)[:3]
     ]
-    scores = compare(heads, test.heads)
-    return Row("dependency parser", "treebank, heads", *scores, seconds, model, examples)
+    return Row("dependency parser", "treebank, heads", *compare(heads, test.heads), seconds, model, examples)
 
 
 def parse_constituents(options: Options) -> Row:
@@ -250,8 +244,7 @@ def parse_constituents(options: Options) -> Row:
     scores, order = parseval(test.trees, found), _informative(found, test.trees)
     short = [i for i in order if len(test.words[i]) <= 10] or order
     examples = [draw_tree(found[i], test.trees[i]) for i in short[:2]]
-    rates = scores.f1, scores.exact
-    return Row("constituency parser", "treebank, phrases (F1)", *rates, seconds, model, examples)
+    return Row("constituency parser", "treebank, phrases (F1)", scores.f1, scores.exact, seconds, model, examples)
 
 
 #: The runs in their order, by the kind of model, which is a section of the report.
@@ -270,29 +263,15 @@ RUNS: list[tuple[str, Callable[[Options], Row]]] = [
 ]
 
 
-@click.command("demo")
-@click.option("--strings", default=300, show_default=True, help="Train on N strings.", type=click.IntRange(min=10))
-@click.option("--sentences", default=600, show_default=True, help="Train on N sentences.", type=click.IntRange(min=10))
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed the data and the solvers.")
-@click.option("--tol", default=1e-3, show_default=True, help="Stop at a duality gap of this share of the objective.")
-@threads_flag
-@click.option(
-    "--report",
-    default="partwise-demo.html",
-    show_default=True,
-    type=FILE,
-    metavar="FILE.html",
-    help="Write the report to this file.",
-)
-@json_flag
-def command(strings: int, sentences: int, seed: int, tol: float, threads: int, report: str, as_json: bool) -> None:
+def demo(flags: Flags) -> None:
     """Train every kind of model on built-in data, show their certificates and write a report.
 
     The strings are scikit-learn's handwritten digits, blurred with noise, in an order that a chain can learn and a
     digit-by-digit classifier cannot; the sentences are those of a small grammar. Test data differ from training data.
     """
+    report, as_json = flags["report"], flags["as_json"]
     check_outputs(report)
-    options = Options(strings, sentences, tol, threads, seed)
+    options = Options(*(flags[name] for name in ("strings", "sentences", "tol", "threads", "seed")))
     rows = run(options, None if as_json else lambda name: click.echo(f"training: {name} ...", err=True))
     _report(report, rows, options)
     if as_json:
@@ -362,3 +341,16 @@ def _report(path: str, rows: Sequence[Row], options: Options) -> None:
         sections=[(kind, *section) for kind, section in sections.items()],
         settings={"strings": options.strings, "sentences": options.sentences, "tol": options.tol, "seed": options.seed},
     )
+
+
+command = make_command(
+    "demo",
+    demo,
+    flag("--strings", "Train on N strings.", click.IntRange(10), 300),
+    flag("--sentences", "Train on N sentences.", click.IntRange(10), 600),
+    flag("--seed", "Seed the data and the solvers.", click.IntRange(0), 0),
+    flag("--tol", "Stop at a duality gap of this share of the objective.", float, 1e-3),
+    THREADS,
+    flag("--report", "Write the report to this file.", FILE, "partwise-demo.html", metavar="FILE.html"),
+    JSON,
+)

@@ -7,32 +7,13 @@ import time
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, argument, flag, make_command
 from partwise.cli.models import evaluate_pipeline, load_models, refuse_model
 from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
 from partwise.cli.summary import result_fields, unknown_text
 
 
-@click.command("evaluate")
-@click.argument("models", type=FILE, nargs=-1, required=True, metavar="MODEL...")
-@click.argument("gold", type=FILE)
-@click.option("--calibration", is_flag=True, help="Compare probabilities with observed frequencies.")
-@click.option(
-    "--report", type=FILE, metavar="FILE.html", help="Write a report with scores, confusion matrix, examples."
-)
-@length_flag
-@threads_flag
-@unpack_flag
-@json_flag
-def command(
-    models: tuple[str, ...],
-    gold: str,
-    calibration: bool,
-    report: str | None,
-    max_length: int | None,
-    threads: int,
-    as_json: bool,
-) -> None:
+def evaluate(flags: Flags) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
 
     Of several models each is scored on what those before it fill in: a parser on predicted tags.
@@ -40,9 +21,10 @@ def command(
     For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
     """
     begin = time.perf_counter()
-    check_outputs(report, inputs=(*models, gold))
+    gold, calibration, report, as_json = (flags[name] for name in ("gold", "calibration", "report", "as_json"))
+    check_outputs(report, inputs=(*flags["models"], gold))
     refuse_model(gold)
-    loaded = load_models(models, threads, max_length)
+    loaded = load_models(flags["models"], flags["threads"], flags["max_length"])
     if len(loaded) > 1:
         if calibration or report:
             raise UserError("--calibration and --report are not available for several models")
@@ -86,3 +68,17 @@ def command(
         click.echo(f"{unknown_text(fitted)}: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:
         click.echo(f"\n{found}")
+
+
+command = make_command(
+    "evaluate",
+    evaluate,
+    argument("models", nargs=-1, required=True, metavar="MODEL..."),
+    argument("gold"),
+    flag("--calibration", "Compare probabilities with observed frequencies.", bool),
+    flag("--report", "Write a report with scores, confusion matrix, examples.", FILE, metavar="FILE.html"),
+    LENGTH,
+    THREADS,
+    UNPACK,
+    JSON,
+)

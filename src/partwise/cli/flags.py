@@ -152,6 +152,11 @@ def solver_names() -> list[str]:
 FILE = File()
 
 
+def argument(name: str, **more: Any) -> click.Argument:
+    """Return an argument that is a file."""
+    return click.Argument([name], type=FILE, **more)
+
+
 def flag(names: str, help: str, kind: Any = None, default: object = None, **more: Any) -> click.Option:
     """Return an option.
 
@@ -197,29 +202,27 @@ def _set_unpack_limit(ctx: click.Context, param: click.Parameter, value: int | N
         ctx.with_resource(unpack_limit(value))
 
 
-json_flag = click.option("--json", "as_json", is_flag=True, help="Write machine-readable output to standard output.")
-threads_flag = click.option(
-    "--threads",
-    type=int,
-    default=1,
-    show_default=True,
-    callback=_check_threads,
-    help="Use this many threads; -1: all processors.",
-)
-unpack_flag = click.option(
+JSON = flag("--json as_json", "Write machine-readable output to standard output.", bool)
+THREADS = flag("--threads", "Use this many threads; -1: all processors.", int, 1, callback=_check_threads)
+UNPACK = flag(
     "--max-unpacked",
-    type=click.IntRange(0),
+    "Accept gzip files that unpack to this many bytes [default: 25 times their size, or 1.5 MiB].",
+    click.IntRange(0),
     metavar="BYTES",
     expose_value=False,
     callback=_set_unpack_limit,
-    help="Accept gzip files that unpack to this many bytes [default: 25 times their size, or 1.5 MiB].",
 )
-length_flag = click.option(
+LENGTH = flag(
     "--max-length",
-    type=click.IntRange(1, 1 << 15),
+    "Parsers: refuse longer sentences [default: as in training].",
+    click.IntRange(1, 1 << 15),
     metavar="N",
-    help="Parsers: refuse sentences longer than this [default: as in training].",
 )
+
+
+def make_command(name: str, run: Callable[[Flags], None], *parameters: click.Parameter) -> click.Command:
+    """Return a command that gives `run` the values of its flags; the docstring of `run` is its help."""
+    return click.Command(name, params=list(parameters), callback=lambda **flags: run(flags), help=inspect.getdoc(run))
 
 
 # flags of an estimator's parameters

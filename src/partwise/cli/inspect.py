@@ -8,7 +8,7 @@ import os
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, json_flag
+from partwise.cli.flags import FILE, JSON, Flags, argument, flag, make_command
 from partwise.cli.output import check_outputs, print_json
 from partwise.cli.summary import (
     Fields,
@@ -24,17 +24,7 @@ from partwise.cli.tasks import task_of
 from partwise.conllu import ConlluPipeline
 
 
-@click.command("inspect")
-@click.argument("model", type=FILE)
-@click.option("--top", type=click.IntRange(0), default=5, show_default=True, help="Show N features of each label.")
-@click.option(
-    "--dump",
-    type=FILE,
-    metavar="FILE",
-    help="Write all weights instead (-: to standard output), one per line: kind, names, weight, separated by tabs.",
-)
-@json_flag
-def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
+def inspect(flags: Flags) -> None:
     """Show what a MODEL file holds: parameters, certificate, labels, strongest features.
 
     Of a partition's folder: what is in it, after every file was read and checked.
@@ -42,6 +32,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
     from partwise import load
     from partwise.io import atomic_write
 
+    model, dump, as_json = flags["model"], flags["dump"], flags["as_json"]
     if os.path.isdir(model):
         if dump:
             raise UserError(f"--dump is not available for a folder ({model})")
@@ -74,7 +65,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "labels": task.labels(fitted),
         **result_fields(fitted.result_),
     }
-    strongest = task.strongest(fitted, top) if top else {}
+    strongest = task.strongest(fitted, flags["top"]) if flags["top"] else {}
     if as_json:
         print_json({**fields, "top": strongest})
         return
@@ -145,3 +136,17 @@ def _show_partition(folder: str, as_json: bool) -> None:
 def escape(text: str) -> str:
     """Return a text without tabs and line ends, which separate fields and lines."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+command = make_command(
+    "inspect",
+    inspect,
+    argument("model"),
+    flag("--top", "Show N features of each label.", click.IntRange(0), 5),
+    flag(
+        "--dump",
+        "Write all weights instead (-: to standard output), one per line: kind, names, weight, separated by tabs.",
+        FILE,
+    ),
+    JSON,
+)

@@ -13,12 +13,11 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.output import peak_memory, print_json, warn_blank
 from partwise.cli.summary import Fields, unknown_text
-from partwise.cli.tasks import NoExamples, Task, task_of
+from partwise.cli.tasks import Estimator, NoExamples, Task, task_of
 from partwise.io.files import atomic_write
 from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
     from partwise.conllu import ConlluPipeline
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, Flags, estimator_options, flag, was_given
+from partwise.cli.flags import FILE, Flags, argument, estimator_options, flag, was_given
 from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
 from partwise.cli.summary import Fields, aligned, certificate_lines, features_text, model_text, trained_text
 from partwise.cli.tasks import TASKS, Task, TaskGroup
@@ -28,7 +28,7 @@ NEED_DATA = ("early_stopping", "folds", "baseline", "report", "start")
 def partition_flags(task: Task) -> list[click.Parameter]:
     """Return the arguments and flags of `partition`."""
     return [
-        click.Argument(["data"], type=FILE),
+        argument("data"),
         flag("-o --output", "Write the partition to this folder, which is made.", FILE, metavar="DIR", required=True),
         flag("--batch-size", "Make batches that take about so much memory; 8M, 1G.", default="32M", metavar="BYTES"),
         flag("--overwrite", "Replace a partition that is there.", bool),

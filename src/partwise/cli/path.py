@@ -16,6 +16,7 @@ from partwise.cli.flags import (
     Flags,
     Parameters,
     Strengths,
+    argument,
     default_strength,
     estimator_settings,
     flag,
@@ -26,11 +27,10 @@ from partwise.cli.flags import (
 )
 from partwise.cli.output import check_outputs, peak_memory, print_json, table
 from partwise.cli.summary import Fields, result_fields, size_text
-from partwise.cli.tasks import Data, Task, TaskGroup
+from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
 from partwise.cli.train import output_of, save_models, saved
 
 if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
     from partwise.problem.result import Result
 
 
@@ -38,7 +38,7 @@ def path_flags(task: Task) -> list[click.Parameter]:
     """Return the arguments and flags of `path`."""
     l2 = 1.0 / default_strength(task)
     return [
-        click.Argument(["data"], type=FILE),
+        argument("data"),
         flag("-o --output", "Write the best model to this file [default: DATA's name, .pw].", FILE, metavar="MODEL"),
         flag("--dev", "Choose C by the labelled data in this file.", FILE),
         flag(

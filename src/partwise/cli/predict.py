@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, Parameters, json_flag, length_flag, threads_flag, unpack_flag
+from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, Parameters, argument, flag, make_command
 from partwise.cli.models import Loaded, annotate_file, load_models, refuse_model, warn_unknown
 from partwise.cli.output import check_outputs, warn_blank
-from partwise.cli.tasks import NoExamples, Request
+from partwise.cli.tasks import Estimator, NoExamples, Request
 from partwise.io.files import atomic_write
-
-if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
 
 #: More answers per sentence would fill the memory.
 MOST = 10_000
@@ -26,74 +22,7 @@ MOST = 10_000
 BLOCK = 1 << 20
 
 
-@click.command("predict")
-@click.argument("models", type=FILE, nargs=-1, required=True, metavar="MODEL...")
-@click.argument("data", type=FILE, metavar="INPUT")
-@click.option(
-    "-o",
-    "--output",
-    default="-",
-    type=FILE,
-    metavar="OUT",
-    help="Write predictions here [default: standard output].",
-)
-@click.option("--marginals", is_flag=True, help="Also give probabilities (losses log and softmax-margin).")
-@click.option("--k-best", type=click.IntRange(1, MOST), metavar="K", help="Write the K best answers with their scores.")
-@click.option("--constraints", type=FILE, metavar="FILE", help="Keep to the rules in this file (docs/file_formats.md).")
-@click.option(
-    "--format",
-    type=click.Choice(["auto", "text", "arrow"]),
-    default="auto",
-    show_default=True,
-    help="Read INPUT as text: one sentence per line, tokens separated by white space (taggers that read words alone, "
-    "parsers of phrases); as arrow: standard input and output are Arrow streams; auto: as the training data, or text "
-    "if it can be nothing else.",
-)
-@click.option(
-    "--column",
-    "columns",
-    metavar="NAME",
-    multiple=True,
-    help="Tables: read this column; several in the model's order [default: those that fit].",
-)
-@click.option("--keep", metavar="NAME", multiple=True, help="Tables: write this input column, too [default: all].")
-@click.option(
-    "--into", default="prediction", show_default=True, metavar="NAME", help="Tables: write predictions to this column."
-)
-@click.option(
-    "--nulls",
-    type=click.Choice(["error", "keep"]),
-    default="error",
-    show_default=True,
-    help="Tables: refuse rows without input, or keep them without a prediction.",
-)
-@click.option(
-    "--by",
-    metavar="NAME",
-    multiple=True,
-    help="Tables: join the rows, one per word, that have the same value in this column (in all that are named).",
-)
-@length_flag
-@threads_flag
-@unpack_flag
-@json_flag
-def command(
-    models: tuple[str, ...],
-    data: str,
-    output: str,
-    marginals: bool,
-    k_best: int | None,
-    constraints: str | None,
-    format: str,
-    columns: tuple[str, ...],
-    keep: tuple[str, ...],
-    into: str,
-    nulls: str,
-    by: tuple[str, ...],
-    max_length: int | None,
-    threads: int,
-    as_json: bool,
-) -> None:
+def predict(flags: Flags) -> None:
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote, or with several in their order.
 
     The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
@@ -111,29 +40,33 @@ def command(
     """
     from partwise.tables import is_table
 
+    models, data, output, format = flags["models"], flags["data"], flags["output"], flags["format"]
+    marginals, k_best, constraints = flags["marginals"], flags["k_best"], flags["constraints"]
     tables = format == "arrow" or any(is_table(path) or os.path.isdir(path) for path in (data, output))
     target = os.path.join(output, os.path.basename(data)) if tables and os.path.isdir(output) else output
     check_outputs(target, inputs=(*models, data, constraints))
     refuse_model(data)
-    loaded = load_models(models, threads, max_length)
-    if not tables and (columns or keep or into != "prediction" or nulls != "error" or by):
+    loaded = load_models(models, flags["threads"], flags["max_length"])
+    options = {name: flags[name] or None for name in ("columns", "keep", "into", "nulls", "by")}
+    if not tables and options != {"columns": None, "keep": None, "into": "prediction", "nulls": "error", "by": None}:
         raise UserError("--column, --keep, --into, --nulls and --by are for Parquet and Arrow files")
     if len(loaded) > 1:
-        if marginals or k_best or constraints or as_json or tables:
+        if marginals or k_best or constraints or flags["as_json"] or tables:
             raise UserError(
                 "--marginals, --k-best, --constraints, --json and tables are not available for several models"
             )
         annotate_file(loaded, data, output, True if format == "text" else None, BLOCK)
     elif tables:
-        if constraints or as_json or format == "text":
+        if constraints or flags["as_json"] or format == "text":
             raise UserError("--constraints, --json and --format text are not available for tables")
         if format == "auto" and "-" in (data, output):
             told = "give its name, for example -o out.parquet, or say --format arrow for a stream"
             raise UserError(f"{data}: predictions for a table are a table: {told}")
-        options = {"columns": columns or None, "into": into, "nulls": nulls, "by": by or None, "keep": keep or None}
         _label_table(loaded[0].model, data, output, {**options, "probabilities": marginals, "k_best": k_best})
     else:
-        _label_file(loaded[0], data, output, format == "text", constraints, Request(marginals, k_best, None, as_json))
+        _label_file(
+            loaded[0], data, output, format == "text", constraints, Request(marginals, k_best, None, flags["as_json"])
+        )
 
 
 def _label_file(loaded: Loaded, data: str, output: str, text: bool, constraints: str | None, request: Request) -> None:
@@ -184,3 +117,42 @@ def _label_table(model: Estimator, data: str, output: str, options: Parameters) 
     except ImportError as error:
         raise UserError(str(error)) from None
     warn_unknown(model, done.unknown)
+
+
+command = make_command(
+    "predict",
+    predict,
+    argument("models", nargs=-1, required=True, metavar="MODEL..."),
+    argument("data", metavar="INPUT"),
+    flag("-o --output", "Write predictions to this file; -: standard output.", FILE, "-", metavar="OUT"),
+    flag("--marginals", "Also give probabilities (losses log and softmax-margin).", bool),
+    flag("--k-best", "Write the K best answers with their scores.", click.IntRange(1, MOST), metavar="K"),
+    flag("--constraints", "Keep to the rules in this file (docs/file_formats.md).", FILE),
+    flag(
+        "--format",
+        "Read INPUT as text: one sentence per line, tokens separated by white space (taggers that read words alone, "
+        "parsers of phrases); as arrow: standard input and output are Arrow streams; auto: as the training data, or "
+        "text if it can be nothing else.",
+        ("auto", "text", "arrow"),
+        "auto",
+    ),
+    flag(
+        "--column columns",
+        "Tables: read this column; several in the model's order [default: those that fit].",
+        metavar="NAME",
+        multiple=True,
+    ),
+    flag("--keep", "Tables: write this input column, too [default: all].", metavar="NAME", multiple=True),
+    flag("--into", "Tables: write predictions to this column.", default="prediction", metavar="NAME"),
+    flag("--nulls", "Tables: refuse rows without input, or leave their predictions empty.", ("error", "keep"), "error"),
+    flag(
+        "--by",
+        "Tables: join the rows, one per word, that have the same value in this column (in all that are named).",
+        metavar="NAME",
+        multiple=True,
+    ),
+    LENGTH,
+    THREADS,
+    UNPACK,
+    JSON,
+)

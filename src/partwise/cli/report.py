@@ -6,13 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Evaluation, Task
-
-if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
+from partwise.cli.tasks import Data, Estimator, Evaluation, Task
 
 #: Sentences that are drawn, and features of each label that are listed.
 EXAMPLES, TOP = 6, 10

@@ -7,16 +7,12 @@ from dataclasses import fields
 
 import click
 
-from partwise.cli.flags import Name, json_flag, loss_names, solver_names
+from partwise.cli.flags import JSON, Flags, Name, flag, loss_names, make_command, solver_names
 from partwise.cli.output import print_json, table
 from partwise.cli.summary import Fields
 
 
-@click.command("solvers")
-@click.argument("name", required=False, type=Name("solver", lambda: solver_names()[1:]), metavar="[NAME]")
-@click.option("--loss", type=Name("loss", loss_names), help="Show only solvers of this loss.")
-@json_flag
-def command(name: str | None, loss: str | None, as_json: bool) -> None:
+def solvers(flags: Flags) -> None:
     """Show which solver fits which loss on which structure; with a NAME that solver's options.
 
     The table comes from what the solvers ask for and what problems of each kind offer.
@@ -26,6 +22,7 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
     from partwise.solvers.engine.registry import SOLVERS
     from partwise.specimens import SPECIMENS
 
+    name, loss = flags["name"], flags["loss"]
     losses = {loss: LOSSES[loss]} if loss else LOSSES
     names = [name] if name else list(SOLVERS)
     fits = {
@@ -34,7 +31,7 @@ def command(name: str | None, loss: str | None, as_json: bool) -> None:
         }
         for kind in SPECIMENS
     }
-    if as_json:
+    if flags["as_json"]:
         print_json({"solvers": {solver: _describe(solver) for solver in names}, "fits": fits})
         return
     if name:
@@ -75,3 +72,12 @@ def _print_one(name: str, fits: dict[str, dict[str, list[str]]]) -> None:
         click.echo("\noptions (--solver-option NAME=VALUE):")
         rows = [[key.replace("_", "-"), str(item["default"]), item["help"]] for key, item in found["options"].items()]
         click.echo(table(rows, left=3, indent="  "))
+
+
+command = make_command(
+    "solvers",
+    solvers,
+    click.Argument(["name"], required=False, type=Name("solver", lambda: solver_names()[1:]), metavar="[NAME]"),
+    flag("--loss", "Show only solvers of this loss.", Name("loss", loss_names)),
+    JSON,
+)

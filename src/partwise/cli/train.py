@@ -18,6 +18,7 @@ from partwise.cli.flags import (
     FILE,
     Flags,
     Parameters,
+    argument,
     default_strength,
     estimator_settings,
     flag,
@@ -35,10 +36,9 @@ from partwise.cli.summary import (
     result_fields,
     trained_text,
 )
-from partwise.cli.tasks import Data, Evaluation, Task, TaskGroup
+from partwise.cli.tasks import Data, Estimator, Evaluation, Task, TaskGroup
 
 if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
     from partwise.cli.warm_start import Start
     from partwise.solvers import Checkpoint
 
@@ -51,7 +51,7 @@ CHECKPOINT = "run.ckpt"
 def train_flags(task: Task) -> list[click.Parameter]:
     """Return the arguments and flags of `train`."""
     return [
-        click.Argument(["data"], type=FILE),
+        argument("data"),
         flag("-o --output", "Write the model to this file [default: DATA's name with .pw].", FILE, metavar="MODEL"),
         flag("--dev", "Score the model on the labelled data in this file.", FILE),
         flag(

@@ -15,10 +15,9 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import RENAMED, Flags, Parameters, flag_name, loss_settings, was_given
 from partwise.cli.models import load_one
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Task, task_of
+from partwise.cli.tasks import Data, Estimator, Task, task_of
 
 if TYPE_CHECKING:
-    from partwise.cli.tasks import Estimator
     from partwise.estimators.warm_start import FormerModel
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.

@@ -99,9 +99,7 @@ class TagTask(StructuredTask):
             ),
             flag("--columns", "Read these columns, as in 1,2,4; the last is the label [default: all].", metavar="LIST"),
             flag(
-                "--inputs",
-                "CoNLL-U: read these columns, as in form,upos,feats.Case [default: form].",
-                metavar="LIST",
+                "--inputs", "CoNLL-U: read these columns, as in form,upos,feats.Case [default: form].", metavar="LIST"
             ),
             flag("--target", f"CoNLL-U: learn this column: {targets} [default: UPOS].", metavar="NAME"),
             flag("--separator", "Split columns at this; any: runs of tabs and spaces.", SEPARATORS, "any"),
