@@ -5,7 +5,8 @@ import pytest
 
 from partwise.datasets import make_treebank
 from partwise.io import parse_trees
-from partwise.models.constituents.treebank import TreeTransform, WordClasses, read_off, words_of
+from partwise.models.constituents.treebank import TreeTransform, read_off, words_of
+from partwise.models.constituents.treebank.grammar import WordClasses
 
 CATS = """(S (NP (D the) (N cat)) (VP (V sat)))
 (S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))
@@ -77,7 +78,7 @@ def test_random_trees(rng):
     assert grammar.rule_counts.sum() == n_words - len(trees)
     assert grammar.root_counts.sum() == len(trees)
     # What training sentences consist of is in the grammar.
-    entries = {(a, b) for a, b in grammar.lexical.tolist()}
+    entries, rules = {(a, b) for a, b in grammar.lexical.tolist()}, grammar.rules.tolist()
     for tree in trees:
         numbers = iter(grammar.check_words(words_of(tree)).tolist())
         waiting = [tree]
@@ -88,7 +89,7 @@ def test_random_trees(rng):
                 assert (parent, next(numbers)) in entries
             else:
                 children = (grammar.symbol_numbers[child[0]] for child in node[1:])
-                assert (parent, *children) in grammar.rule_numbers
+                assert [parent, *children] in rules
                 waiting += [node[2], node[1]]
 
 

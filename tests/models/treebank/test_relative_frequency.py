@@ -14,10 +14,9 @@ from partwise.models.constituents.treebank import (
     is_parsed,
     read_off,
     relative_frequencies,
-    rows_of_tree,
-    tree_of_rows,
     words_of,
 )
+from partwise.models.constituents.treebank.trees import rows_of_tree, tree_of_rows
 
 CATS = """(S (NP (D the) (N cat)) (VP (V sat)))
 (S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))
@@ -115,8 +114,8 @@ def log_probability(grammar, found, tree):
             total += values[indptr[at] + k]
             at += 1
         else:
-            pair = (grammar.symbol_numbers[child[0]] for child in node[1:])
-            total += found.rules[grammar.rule_numbers[own, *pair]]
+            pair = [grammar.symbol_numbers[child[0]] for child in node[1:]]
+            total += found.rules[grammar.rules.tolist().index([own, *pair])]
             waiting += [node[2], node[1]]
     return total
 

@@ -24,11 +24,10 @@ from partwise.models.constituents.treebank import (
     RelativeFrequencyParser,
     TreeTransform,
     clean_tree,
-    common_root,
     is_parsed,
     words_of,
 )
-from partwise.models.constituents.treebank.trees import postorder
+from partwise.models.constituents.treebank.trees import common_root, postorder
 
 if TYPE_CHECKING:
     from partwise.estimators import ConstituencyParser

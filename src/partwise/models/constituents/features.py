@@ -27,7 +27,7 @@ from typing import TypedDict
 import numpy as np
 
 from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
-from partwise.models.constituents.treebank import WordClasses
+from partwise.models.constituents.treebank.grammar import WordClasses
 from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up, places_in
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers

@@ -10,7 +10,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.constituents.features import MARKS, PROPERTIES, TABLES, TEMPLATES, Table, Tables, WordCodes
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.treebank import TreebankGrammar, WordClasses
+from partwise.models.constituents.treebank.grammar import TreebankGrammar, WordClasses
 from partwise.models.features import PairLayout
 from partwise.structures import padded_width
 from partwise.support.arrays import Floats, Ints

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partwise.models.constituents.inputs import chart_bytes
-from partwise.models.constituents.treebank import TreebankGrammar
+from partwise.models.constituents.treebank.grammar import TreebankGrammar
 from partwise.models.constituents.treebank.relative_frequency import Lexicon, relative_frequencies
 from partwise.models.constituents.treebank.transform import read_symbol
 from partwise.structures import Grammar

@@ -29,18 +29,16 @@ from partwise.models.constituents.files import add_grammar, add_tables, read_gra
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.inputs import as_trees, check_same_words, read_gold, read_sentences
 from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
-from partwise.models.constituents.treebank import (
+from partwise.models.constituents.treebank.grammar import WordClasses, read_off
+from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
+from partwise.models.constituents.treebank.trees import (
     Tree,
-    TreeTransform,
-    WordClasses,
     common_root,
     flat_tree,
-    read_off,
     rows_of_tree,
     tree_of_rows,
     words_of,
 )
-from partwise.models.constituents.treebank.transform import read_symbol
 from partwise.models.constraints import check_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.errors import ConstraintError

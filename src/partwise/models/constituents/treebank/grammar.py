@@ -17,8 +17,6 @@ from partwise.support.lazy import cached_property
 
 #: The class of unknown words whose own class no rare word has: all rare words together.
 ANY_CLASS = "any"
-
-
 #: Suffixes have at most so many characters, and leave at least so many of the word.
 LONGEST_SUFFIX, SHORTEST_STEM = 3, 2
 
@@ -68,11 +66,8 @@ def _case(word: str, first: bool) -> str:
 def _suffixes(word: str) -> list[str]:
     """Suffixes of letters, the longest first."""
     low = word.lower()
-    found = []
-    for n in range(min(LONGEST_SUFFIX, len(low) - SHORTEST_STEM), 0, -1):
-        if low[-n:].isalpha():
-            found.append(low[-n:])
-    return found
+    sizes = range(min(LONGEST_SUFFIX, len(low) - SHORTEST_STEM), 0, -1)
+    return [low[-n:] for n in sizes if low[-n:].isalpha()]
 
 
 @dataclass(frozen=True)
@@ -106,19 +101,18 @@ class TreebankGrammar:
 
     @property
     def n_symbols(self) -> int:
+        """Number of symbols."""
         return len(self.symbols)
 
     @property
     def n_terminals(self) -> int:
+        """Number of words and of classes of unknown words."""
         return len(self.words) + len(self.classes)
 
     @cached_property
     def symbol_numbers(self) -> dict[str, int]:
+        """The number of each symbol."""
         return {symbol: k for k, symbol in enumerate(self.symbols)}
-
-    @cached_property
-    def rule_numbers(self) -> dict[tuple[int, int, int], int]:
-        return {(a, b, c): k for k, (a, b, c) in enumerate(self.rules.tolist())}
 
     @cached_property
     def _terminal_numbers(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -227,20 +221,11 @@ def numbered_grammar(
     for (a, name), n in by_class.items():
         lexical[a, at[name]] += n
         lexical[a, at[ANY_CLASS]] += n
-    rule_array, rule_counts = _arrays({tuple(number[x] for x in rule): n for rule, n in rules.items()}, 3)
-    root_array, root_counts = _arrays({(number[symbol],): n for symbol, n in roots.items()}, 1)
-    lexical_array, lexical_counts = _arrays(lexical, 2)
+    binary = _arrays({tuple(number[x] for x in rule): n for rule, n in rules.items()}, 3)
+    tops, top_counts = _arrays({(number[symbol],): n for symbol, n in roots.items()}, 1)
+    names = tuple(words), tuple(classes)
     return TreebankGrammar(
-        symbols=tuple(symbols),
-        rules=rule_array,
-        rule_counts=rule_counts,
-        roots=root_array.reshape(-1),
-        root_counts=root_counts,
-        words=tuple(words),
-        classes=tuple(classes),
-        lexical=lexical_array,
-        lexical_counts=lexical_counts,
-        word_classes=word_classes,
+        tuple(symbols), *binary, tops.reshape(-1), top_counts, *names, *_arrays(lexical, 2), word_classes
     )
 
 

@@ -29,6 +29,9 @@ TAG_WEIGHT = 10.0
 #: Sentences of one structure.
 _BATCH = 100
 
+#: Pointers, symbols and scores of the words of a sentence, as in `Lexicon`.
+Entry = tuple[Ints, Ints, Floats]
+
 
 @dataclass(frozen=True)
 class Lexicon:
@@ -38,7 +41,7 @@ class Lexicon:
     symbols: Ints
     log_probabilities: Floats
 
-    def of(self, terminals: Ints) -> tuple[Ints, Ints, Floats]:
+    def of(self, terminals: Ints) -> Entry:
         """The same three for a sequence of terminals."""
         counts = self.indptr[terminals + 1] - self.indptr[terminals]
         indptr = pointers(counts)
@@ -169,19 +172,12 @@ class RelativeFrequencyParser:
             word_ptr=pointers(counts),
             word_columns=self._column[np.concatenate([symbols for _, symbols, _ in entries])],
         )
-        return [self._best(structure, i, words, *entries[i]) for i, words in enumerate(sentences)]
+        return [self._best(structure, i, words, entries[i]) for i, words in enumerate(sentences)]
 
-    def _best(
-        self,
-        structure: Grammar,
-        i: int,
-        words: Sequence[str],
-        indptr: Ints,
-        symbols: Ints,
-        values: Floats,
-    ) -> tuple[Tree, float]:
+    def _best(self, structure: Grammar, i: int, words: Sequence[str], entry: Entry) -> tuple[Tree, float]:
         if not structure.has_derivation(i):
-            return self._flat(words, indptr, symbols, values), -np.inf
+            return self._flat(words, entry), -np.inf
+        indptr, symbols, values = entry
         scores = np.zeros(structure.num_slots(i))
         scores[: len(self.grammar.rules)] = self.probabilities.rules
         *_, spans, lexical, _ = structure.table_offsets(i)
@@ -199,8 +195,8 @@ class RelativeFrequencyParser:
         tree = tree_of_rows(structure.nodes_of(i, slots, counts), self.grammar.symbols, words)
         return (tree if self.transform is None else self.transform.restore(tree)), value
 
-    def _flat(self, words: Sequence[str], indptr: Ints, symbols: Ints, values: Floats) -> FlatTree:
-        names = self.grammar.symbols
+    def _flat(self, words: Sequence[str], entry: Entry) -> FlatTree:
+        names, (indptr, symbols, values) = self.grammar.symbols, entry
         best = [symbols[a + int(np.argmax(values[a:b]))] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
         root = names[self.grammar.roots[int(np.argmax(self.grammar.root_counts))]]
         if self.transform is None:

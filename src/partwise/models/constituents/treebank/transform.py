@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from partwise.models.constituents.treebank.trees import Tree, check_tree, clean_tree, is_leaf
+from partwise.models.constituents.treebank.trees import Tree, check_tree, clean_tree, is_leaf, postorder
 
 DIRECTIONS = ("right", "left")
 
@@ -100,8 +100,8 @@ class TreeTransform:
     root: str | None = None
 
     def __post_init__(self) -> None:
-        across: Any = self.horizontal
-        up: Any = self.vertical
+        across: object = self.horizontal
+        up: object = self.vertical
         if not isinstance(across, Real) or not (across == math.inf or (float(across) >= 0 and float(across) % 1 == 0)):
             raise ValueError(f"horizontal={self.horizontal!r} must be a whole number, 0 or more, or infinite")
         if not isinstance(up, Integral) or int(up) < 1:
@@ -166,11 +166,8 @@ class TreeTransform:
         labels = [child[0] if isinstance(child, tuple) else None for child in node[1:]]
         if self.binarise == "left":
             labels.reverse()
-        made = []
-        for k in range(1, len(labels) - 1):
-            first = 0 if self.horizontal >= k else k - int(self.horizontal)
-            made.append(made_symbol(node[0], above, labels[first:k]))
-        return (symbol, *made)
+        firsts = (0 if self.horizontal >= k else k - int(self.horizontal) for k in range(1, len(labels) - 1))
+        return (symbol, *(made_symbol(node[0], above, labels[first:k]) for k, first in enumerate(firsts, 1)))
 
     def _joined(self, children: list[Tree], symbols: tuple[str, ...]) -> Tree:
         right = self.binarise == "right"
@@ -188,19 +185,10 @@ class TreeTransform:
             If the tree's root is a symbol that binarisation made.
         """
         # Each entry of `done` is the list of children that a binary node stands for.
-        done: list[list[Any]] = []
-        waiting: list[tuple[Tree, bool]] = [(tree, False)]
-        while waiting:
-            node, seen = waiting.pop()
-            if not seen and not is_leaf(node):
-                waiting += [(node, True), (node[2], False), (node[1], False)]
-                continue
+        done: list[list[Tree | str]] = []
+        for node in postorder(tree):
             chain, made = read_symbol(node[0])
-            if seen:
-                right = done.pop()
-                below = done.pop() + right
-            else:
-                below = [node[1]]
+            below: list[Tree | str] = [node[1]] if is_leaf(node) else [*done.pop(-2), *done.pop()]
             if not made:
                 for label in reversed(chain):
                     below = below if label is None else [(label, *below)]
@@ -208,5 +196,4 @@ class TreeTransform:
         (top,) = done
         if len(top) != 1 or isinstance(top[0], str):
             raise ValueError(f"{tree[0]!r} cannot be the root of a tree: binarisation made it")
-        restored: Tree = top[0]
-        return restored if self.root is None else (self.root, restored)
+        return top[0] if self.root is None else (self.root, top[0])
