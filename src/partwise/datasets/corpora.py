@@ -127,7 +127,7 @@ def _read_part(name: str, data: Path | None, task: str) -> tuple[Attributes, Sen
 
 
 def pos_features(tokens: Sequence[str]) -> list[list[str]]:
-    """Attributes for part-of-speech tagging, after Ratnaparkhi 1996.
+    """Return attributes for part-of-speech tagging, after Ratnaparkhi 1996.
 
     The words up to two tokens away, prefixes and suffixes of up to four letters, and whether the word has a digit, an
     upper-case letter or a hyphen. (There the spelling is looked at for rare words only.) A tagger adds the tags before
@@ -147,7 +147,7 @@ def pos_features(tokens: Sequence[str]) -> list[list[str]]:
 
 
 def chunk_features(tokens: Sequence[str], pos: Sequence[str]) -> list[list[str]]:
-    """Attributes of a sentence's tokens, by the 19 templates of CRFsuite's chunking example.
+    """Return attributes of a sentence's tokens, by the 19 templates of CRFsuite's chunking example.
 
     Words and parts of speech up to two tokens away, the word pairs with the neighbours, all part-of-speech pairs and
     triples inside that window. A template that reaches past the sentence gives no attribute; the first token has

@@ -27,7 +27,7 @@ _MARKERS = "osD^vPX*"
 
 
 def compare(results: Mapping[str, object] | Iterable[object]) -> Comparison:
-    """Set runs on the same problem side by side.
+    """Compare runs on the same problem.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Comparison:
             panel.plot(x[shown][-1], values[shown][-1], "o", markersize=7, color=colour, markerfacecolor=face, zorder=3)
 
     def savefig(self, path: str | os.PathLike[str] | BinaryIO, **options: Any) -> None:
-        """Draw, and write the figure to a file; options are those of matplotlib's `savefig`."""
+        """Write the figure to a file; options are those of matplotlib's `savefig`."""
         from matplotlib import pyplot
 
         figure = self.plot()

@@ -6,69 +6,91 @@ Strings go to the core as Arrow has them, concatenated. Python lists are cut out
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
+from scipy import sparse
 
 from partwise.io import Sentences
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.tables.errors import TableError
 
+#: A value of an attribute, or a row of attributes.
+Value = Any
+
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values are lists, in one of Arrow's ways."""
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    views = (pa.types.is_list_view, pa.types.is_large_list_view)
-    return any(test(kind) for test in (*tests, *views))
+    """Return whether values are lists, in one of Arrow's ways."""
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(kind) for test in tests)
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are strings, perhaps by their numbers in a dictionary."""
-    if pa.types.is_dictionary(kind):
+    """Return whether values are strings, perhaps by their numbers in a dictionary."""
+    if types.is_dictionary(kind):
         return is_text(kind.value_type)
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers or bools."""
-    return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean))
+    """Return whether values are numbers or bools."""
+    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean))
 
 
 def is_words(kind: pa.DataType) -> bool:
-    """Whether values are lists of strings."""
+    """Return whether values are lists of strings."""
     return is_list(kind) and is_text(kind.value_type)
 
 
-def lists(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
-    """All items of a column of lists end to end, and the lists' lengths. TableError for an item that is null."""
-    if pa.types.is_map(array.type):
-        raise TypeError("maps have keys and items")
-    lengths = pc.list_value_length(array).to_numpy(zero_copy_only=False).astype(np.int64)
+def _numpy(array: pa.Array) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = array.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _lists(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
+    """Return the items of all lists, concatenated, and the lists' lengths; TableError for an item that is null."""
+    lengths = _numpy(pc.list_value_length(array)).astype(np.int64)
     flat = array.flatten()
     if flat.null_count:
-        at = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
-        row = row_of(lengths, at)
+        at = int(np.flatnonzero(_numpy(flat.is_null()))[0])
+        row = _row_of(lengths, at)
         raise TableError(f"item {at - int(lengths[:row].sum())} is null", column, row)
     return flat, lengths
 
 
+def _maps(column: str, array: pa.Array, what: str, row: Callable[[int], int]) -> tuple[pa.Array, pa.Array, Ints]:
+    """Return the keys and values of all maps, concatenated, and the maps' lengths; TableError for a null value.
+
+    what: a value, for messages. row: from a map's number to its row.
+    """
+    lengths = np.diff(np.asarray(array.offsets)).astype(np.int64)
+    begin, end = int(array.offsets[0].as_py()), int(array.offsets[len(array)].as_py())
+    values = array.items.slice(begin, end - begin)
+    if values.null_count:
+        at = int(np.flatnonzero(_numpy(values.is_null()))[0])
+        raise TableError(f"{what} is null", column, row(_row_of(lengths, at)))
+    return array.keys.slice(begin, end - begin), values, lengths
+
+
 def list_array(flat: pa.Array, lengths: Ints) -> pa.ListArray:
-    """Items end to end as a column of lists of these lengths."""
+    """Return concatenated items as a column of lists of these lengths."""
     return pa.ListArray.from_arrays(pa.array(pointers(lengths), type=pa.int32()), flat)
 
 
-def row_of(lengths: Ints, item: int) -> int:
-    """The row that an item lies in when the items of all rows lie end to end."""
+def _row_of(lengths: Ints, item: int) -> int:
+    """Return the row of an item, by its number among the items of all rows."""
     return int(np.searchsorted(np.cumsum(lengths), item, side="right"))
 
 
 def sentences(columns: list[str], arrays: list[pa.Array]) -> Sentences:
-    """A table of strings from columns of lists of strings, or of texts, which are split at white space."""
+    """Return a table of strings from columns of lists of strings, or of texts, which are split at white space."""
     packed, first = [], None
     for name, array in zip(columns, arrays, strict=True):
-        flat, lengths = words_of(name, array)
+        flat, lengths = _words(name, array)
         if first is not None and not np.array_equal(lengths, first):
             row = int(np.flatnonzero(lengths != first)[0])
             raise TableError(f"has {lengths[row]} items, column {columns[0]!r} has {first[row]}", name, row)
@@ -78,21 +100,18 @@ def sentences(columns: list[str], arrays: list[pa.Array]) -> Sentences:
     return Sentences.from_packed(packed, first)
 
 
-def words_of(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
-    """The words of all rows end to end and how many each row has."""
-    return _split(array) if is_text(array.type) else lists(column, array)
-
-
-def _split(array: pa.Array) -> tuple[pa.Array, Ints]:
-    """Texts split at white space: words end to end and how many there are of each."""
-    flat, lengths = lists("", pc.utf8_split_whitespace(array.cast(pa.large_string())))
-    empty = pc.equal(flat, "").to_numpy(zero_copy_only=False)  # at the ends of a text
+def _words(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
+    """Return the words of all rows, concatenated, and how many each row has."""
+    if not is_text(array.type):
+        return _lists(column, array)
+    flat, lengths = _lists("", pc.utf8_split_whitespace(array.cast(pa.large_string())))
+    empty = _numpy(pc.equal(flat, ""))  # at the ends of a text
     kept = np.append(0, np.cumsum(~empty))[pointers(lengths)]
     return flat.filter(pa.array(~empty)), np.diff(kept)
 
 
-def _packed(flat: pa.Array) -> tuple[pa.Array, Ints]:
-    """Strings as bytes and offsets."""
+def _packed(flat: pa.Array) -> tuple[np.ndarray[Any, Any], Ints]:
+    """Return strings as bytes and offsets."""
     flat = flat.cast(pa.large_string())
     if not len(flat):
         return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
@@ -103,126 +122,109 @@ def _packed(flat: pa.Array) -> tuple[pa.Array, Ints]:
 
 
 def word_lists(column: str, array: pa.Array) -> list[list[str]]:
-    """A column of lists of strings, or of texts, as Python has it."""
-    flat, lengths = words_of(column, array)
+    """Return a column of lists of strings, or of texts, as Python lists."""
+    flat, lengths = _words(column, array)
     return _cut(_python(flat), lengths)
 
 
-def _python(flat: pa.Array) -> list[Any]:
-    """An array without nulls as a Python list."""
+def _python(flat: pa.Array) -> list[Value]:
+    """Return an array without nulls as a Python list."""
     if is_text(flat.type):
         flat = flat.cast(pa.large_string())
-    found: list[Any] = flat.to_numpy(zero_copy_only=False).tolist()
+    found: list[Value] = _numpy(flat).tolist()
     return found
 
 
-def _cut(flat: list[Any], lengths: Ints) -> list[list[Any]]:
+def _cut(flat: list[Value], lengths: Ints) -> list[list[Value]]:
     ends = pointers(lengths).tolist()
     return [flat[a:b] for a, b in zip(ends, ends[1:], strict=False)]
 
 
-def named_items(column: str, array: pa.Array) -> list[list[Any]]:
-    """Lists of positions with named attributes: lists of strings, maps or structs (null fields are left out)."""
-    flat, lengths = lists(column, array)
-    rows = _items(column, flat, lengths)
-    return _cut(rows, lengths)
+def named_items(column: str, array: pa.Array) -> list[list[Value]]:
+    """Return lists of positions with named attributes: lists of strings, maps, or structs without their null fields."""
+    flat, lengths = _lists(column, array)
+    return _cut(_items(column, flat, lambda item: _row_of(lengths, item)), lengths)
 
 
-def items(column: str, array: pa.Array) -> list[Any]:
-    """Rows of named attributes: lists of strings, maps or structs."""
-    return _items(column, array, np.ones(len(array), dtype=np.int64))
+def items(column: str, array: pa.Array) -> list[Value]:
+    """Return rows of named attributes: lists of strings, maps, or structs without their null fields."""
+    return _items(column, array, lambda item: item)
 
 
-def _items(column: str, flat: pa.Array, outer: Ints) -> list[Any]:
+def _items(column: str, flat: pa.Array, row: Callable[[int], int]) -> list[Value]:
     kind = flat.type
-    if pa.types.is_struct(kind):
+    if types.is_struct(kind):
         names = [field.name for field in kind]
         fields = [_with_nulls(flat.field(k)) for k in range(len(names))]
         rows: Any = zip(*fields, strict=True) if fields else [()] * len(flat)
-        return [{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in rows]
-    if pa.types.is_map(kind):
-        lengths = np.diff(np.asarray(flat.offsets)).astype(np.int64)
-        begin, end = int(flat.offsets[0].as_py()), int(flat.offsets[len(flat)].as_py())
-        items = flat.items.slice(begin, end - begin)
-        if items.null_count:
-            at = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
-            raise TableError("an attribute's value is null", column, row_of(outer, row_of(lengths, at)))
-        keys, values = _python(flat.keys.slice(begin, end - begin)), _python(items)
-        named = list(zip(keys, values, strict=True))
+        return [{n: v for n, v in zip(names, each, strict=True) if v is not None} for each in rows]
+    if types.is_map(kind):
+        keys, values, lengths = _maps(column, flat, "an attribute's value", row)
+        named = list(zip(_python(keys), _python(values), strict=True))
         return [dict(each) for each in _cut(named, lengths)]
     try:
-        inner, lengths = lists(column, flat)
+        inner, lengths = _lists(column, flat)
     except TableError as error:
-        raise TableError("an attribute is null", column, row_of(outer, error.row or 0)) from None
+        raise TableError("an attribute is null", column, row(error.row or 0)) from None
     return _cut(_python(inner), lengths)
 
 
-def _with_nulls(array: pa.Array) -> list[Any]:
-    """Values with None in place of nulls."""
-    if is_text(array.type) or is_number(array.type):
-        if not array.null_count:
-            return _python(array)
-        text = array.cast(pa.large_string()) if is_text(array.type) else array
-        fill = pc.fill_null(text, "" if is_text(array.type) else False if pa.types.is_boolean(array.type) else 0)
-        valid = array.is_valid().to_numpy(zero_copy_only=False).tolist()
-        return [value if ok else None for value, ok in zip(_python(fill), valid, strict=True)]
-    found: list[Any] = array.to_pylist()
-    return found
+def _with_nulls(array: pa.Array) -> list[Value]:
+    """Return values with None in place of nulls."""
+    text = is_text(array.type)
+    if not (text or is_number(array.type)):
+        found: list[Value] = array.to_pylist()
+        return found
+    if not array.null_count:
+        return _python(array)
+    plain = array.cast(pa.large_string()) if text else array
+    filled = _python(pc.fill_null(plain, "" if text else False if types.is_boolean(array.type) else 0))
+    return [value if ok else None for value, ok in zip(filled, _numpy(array.is_valid()).tolist(), strict=True)]
+
+
+def _floats(column: str, array: pa.Array, row: Callable[[int], int]) -> Floats:
+    """Return finite numbers; TableError with the row of one that is not."""
+    values: Floats = np.ascontiguousarray(_numpy(array.cast(pa.float64(), safe=False)), dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise TableError(f"{float(values[bad[0]])} is not a finite number", column, row(int(bad[0])))
+    return values
 
 
 def numbers(column: str, array: pa.Array) -> Floats:
-    """A column of finite numbers."""
-    found = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    _check_finite(column, found, lambda k: k)
-    return np.ascontiguousarray(found, dtype=np.float64)
+    """Return a column of finite numbers."""
+    return _floats(column, array, lambda k: k)
 
 
 def matrix(column: str, array: pa.Array, width: int) -> Floats:
-    """A column of lists of `width` numbers each, one row per list."""
-    flat, lengths = lists(column, array)
+    """Return a column of lists of `width` numbers as a matrix with a row per list."""
+    flat, lengths = _lists(column, array)
     wrong = np.flatnonzero(lengths != width)
     if len(wrong):
         row = int(wrong[0])
         raise TableError(f"has {lengths[row]} numbers, the model has {width} features", column, row)
-    values = flat.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    _check_finite(column, values, lambda k: k // width)
-    return np.ascontiguousarray(values, dtype=np.float64).reshape(-1, width)
-
-
-def _check_finite(column: str, values: Any, row: Any) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        value = float(values[bad[0]])
-        raise TableError(f"{value} is not a finite number", column, int(row(int(bad[0]))))
+    return _floats(column, flat, lambda k: k // width).reshape(-1, width)
 
 
 def matrices(column: str, array: pa.Array, width: int) -> list[Floats]:
-    """A column of lists of lists of `width` numbers: one matrix each."""
-    flat, lengths = lists(column, array)
+    """Return a column of lists of lists of `width` numbers as a matrix each."""
+    flat, lengths = _lists(column, array)
     try:
         rows = matrix(column, flat, width)
     except TableError as error:
-        raise TableError(error.message, column, row_of(lengths, error.row or 0)) from None
+        raise TableError(error.message, column, _row_of(lengths, error.row or 0)) from None
     return np.split(rows, pointers(lengths)[1:-1]) if len(lengths) else []
 
 
-def sparse_matrix(column: str, array: pa.Array, width: int, first: int) -> Any:
-    """A column of maps from indices, counted from `first`, to numbers; indices that the model has not are left out."""
-    from scipy import sparse
-
-    lengths = np.diff(np.asarray(array.offsets)).astype(np.int64)
-    begin, end = int(array.offsets[0].as_py()), int(array.offsets[len(array)].as_py())
-    keys, items = array.keys.slice(begin, end - begin), array.items.slice(begin, end - begin)
-    if items.null_count:
-        at = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
-        raise TableError("a value is null", column, row_of(lengths, at))
-    indices = keys.cast(pa.int64()).to_numpy(zero_copy_only=False) - first
-    values = items.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+def sparse_matrix(column: str, array: pa.Array, width: int, first: int) -> sparse.csr_array:
+    """Return a column of maps from indices, counted from `first`, to numbers; unknown indices are left out."""
+    keys, items, lengths = _maps(column, array, "a value", lambda row: row)
+    indices = _numpy(keys.cast(pa.int64())) - first
     low = np.flatnonzero(indices < 0)
     if len(low):
         at = int(low[0])
-        raise TableError(f"index {indices[at] + first}: they are counted from {first}", column, row_of(lengths, at))
-    _check_finite(column, values, lambda k: row_of(lengths, k))
-    row = np.repeat(np.arange(len(lengths)), lengths)
+        raise TableError(f"index {indices[at] + first}: they are counted from {first}", column, _row_of(lengths, at))
+    values = _floats(column, items, lambda k: _row_of(lengths, k))
     known = indices < width
+    row = np.repeat(np.arange(len(lengths)), lengths)
     return sparse.csr_array((values[known], (row[known], indices[known])), shape=(len(lengths), width))

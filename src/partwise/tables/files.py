@@ -45,7 +45,7 @@ def predict_file(
     n_jobs: int | None = None,
     **options: object,
 ) -> TablePredictor:
-    """Label Parquet or Arrow (Feather) files; the answers are more columns of another one.
+    """Label Parquet or Arrow (Feather) files: write files with the answers as more columns.
 
     Parameters
     ----------

@@ -164,9 +164,9 @@ def fit(
     head: str | None = None,
     relation: str | None = None,
     interleaved: bool = False,
-    **options: Any,
-) -> Any:
-    """Train a tagger or a dependency parser on a table of tokens: ``model.fit(X, y)``. Gives the model.
+    **options: object,
+) -> Estimator:
+    """Train a tagger or a dependency parser on a table of tokens by ``model.fit(X, y)``; return it.
 
     Parameters
     ----------
@@ -195,9 +195,9 @@ def partial_fit(
     head: str | None = None,
     relation: str | None = None,
     interleaved: bool = False,
-    **options: Any,
-) -> Any:
-    """`fit` by the model's `partial_fit`, whose `options` (`classes`, ...) it takes. Gives the model.
+    **options: object,
+) -> Estimator:
+    """Train a tagger or a dependency parser further, by its `partial_fit` with `options` (`classes`, ...); return it.
 
     TableError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
     """

@@ -78,7 +78,7 @@ class Partitions(EncodedData):
         return self.manifest.kind
 
     def size(self, number: int) -> BatchSize:
-        """The sizes of a batch."""
+        """Return the sizes of a batch."""
         return self.manifest.sizes[number]
 
     def estimator(self, **training: Any) -> Any:
