@@ -80,7 +80,7 @@ def _ready(fitted: Estimator, threads: int, max_length: int | None) -> tuple[Est
     if max_length is not None:
         if "max_length" not in fitted.get_params():
             raise UserError(f"--max-length: sentences of any length are taken by a model of task {task.name!r}")
-        fitted.max_length = max_length
+        fitted.set_params(max_length=max_length)
     return fitted, task
 
 

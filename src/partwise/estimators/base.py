@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -60,6 +59,22 @@ from partwise.support.checks import (
     count_jobs,
     seed_of,
 )
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What is used of scikit-learn's class, which has no types: mypy would let any parameter pass."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: object) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def __getstate__(self) -> dict[str, object]: ...
+        def __getattr__(self, name: str) -> Any: ...
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+
+else:
+    from sklearn.base import BaseEstimator
 
 ModelT = TypeVar("ModelT", bound=AnyModel)
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -156,6 +171,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     """
 
     result_: Result
+    #: How the command line read the training data, for models that it trained.
+    input_settings_: dict[str, object]
     _model: ModelT
     _last: LastInput
     #: The class of models that has the estimator's own parameters as its options.
@@ -330,7 +347,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             Taggers of named attributes with `order=1`, classifiers.
         """
         with unchanged_on_failure(self):
-            train_further(self, X, y, classes, sample_weight, grow)
+            train_further(cast(StructuredEstimator[AnyModel], self), X, y, classes, sample_weight, grow)
         return self
 
     def _prepare_fit(self, X: object, y: object, sample_weight: Weights) -> _Prepared[ModelT]:

@@ -300,7 +300,9 @@ class Task(Reader, Scorer, Drawer):
         """Return the files of further models that are written beside the model; see `prepared`."""
         return []
 
-    def prepared(self, settings: Flags, training: Data, held: Data | None) -> tuple[Data, Data | None, list[Estimator]]:
+    def prepared(
+        self, settings: Flags, training: Data, held: Data | None
+    ) -> tuple[Data, Data | None, Sequence[Estimator]]:
         """Return training and development data as the model is to see them, and the models of `beside`."""
         return training, held, []
 

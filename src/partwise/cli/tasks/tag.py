@@ -278,7 +278,7 @@ class TagTask(StructuredTask):
     def features_of(self, remembered: Flags) -> Fields:
         return feature_fields(remembered)
 
-    def strongest(self, model: SequenceTagger, n: int, data: Data | None = None) -> Strongest:
+    def strongest(self, model: Any, n: int, data: Data | None = None) -> Strongest:
         found: Strongest = {}
         if model.kernel is None:
             attributes, labels, weights = model.state_weights_
@@ -292,7 +292,7 @@ class TagTask(StructuredTask):
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
 
-    def weights(self, model: SequenceTagger) -> Iterable[tuple[str, ...]]:
+    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
         if model.kernel is not None:
             raise UserError("--dump: with a kernel there are no weights of attributes")
         for (attribute, label), weight in model.state_features_.items():
@@ -302,11 +302,11 @@ class TagTask(StructuredTask):
         for (end, label), weight in model.boundary_features_.items():
             yield end, "", str(label), repr(weight)
 
-    def size(self, model: SequenceTagger) -> int:
+    def size(self, model: Any) -> int:
         states = 0 if model.kernel is not None else len(model.state_weights_[2])
         return states + len(_transitions(model)) + len(model.boundary_features_)
 
-    def examples(self, model: SequenceTagger, data: Data, n: int) -> list[str]:
+    def examples(self, model: Any, data: Data, n: int) -> list[str]:
         from partwise.report import draw_tags
 
         some = self.take(data, drawable(data))
