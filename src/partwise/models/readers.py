@@ -385,6 +385,12 @@ def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")
 
 
+def check_known(reader: NameReader, least: int) -> None:
+    """Raise ValueError if a reader knows no attribute. least: how often an attribute must occur to be known."""
+    if not reader.n_attributes:
+        raise ValueError("X has no attribute" + (f" that occurs {least} times" * (least > 1)))
+
+
 class ColumnReader(Reader):
     """Reads sequences given as 2-D arrays or sparse matrices: attribute j is column j."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.features import logistic_map, multiclass_map
+from partwise.features import Attributes, logistic_map, multiclass_map
 from partwise.features.rows import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
@@ -51,7 +51,7 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.labels import LabelArray, all_labels, warn_of_gone, with_class_weight
-from partwise.models.readers import NameReader
+from partwise.models.readers import NameReader, check_known
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
@@ -59,7 +59,7 @@ from partwise.problem.losses import Loss
 from partwise.problem.penalties import Free
 from partwise.solvers import Solver
 from partwise.structures import Multiclass, padded_width
-from partwise.support.arrays import Booleans, Floats, Ints
+from partwise.support.arrays import Booleans, Floats, InputRows, Ints
 from partwise.support.checks import check_count, check_sample_weight
 from partwise.support.memory import check_weights
 
@@ -123,31 +123,23 @@ class ClassesModel(Model[ClassRows]):
             X, y, weight = take_rows(X, keep), y[keep], weight[keep]
             if given is None and self.class_weight is not None:
                 warn_of_gone(before, np.unique(y))
-        X = self._learn_columns(X)
+        if isinstance(X, list):
+            reader = NameReader()
+            X = item_rows(reader, X, self.min_count).matrix
+            self.use_reader(reader)
+        else:
+            self.use_columns(int(X.shape[1]))
         classes, labels = np.unique(y, return_inverse=True)
         if given is not None:
             classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
-        self.use_columns(int(X.shape[1]))
         self.check_size()
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         self.one_sided = training.l1 > 0 and len(classes) == 2
-        examples = self._examples(encoded, training.by_features)
+        examples = self.labelled(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
         free = self._free_weights(encoded, training)
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
-
-    def _learn_columns(self, X: Matrix) -> Matrix:
-        """Return the training rows as a matrix; the columns of items are the attributes that occur often enough."""
-        if not isinstance(X, list):
-            if self.min_count > 1:
-                raise ValueError(f"min_count={self.min_count} is for rows that are dicts or lists of strings")
-            return X
-        self.reader = NameReader()
-        found = item_rows(self.reader, X, self.min_count)
-        if not self.reader.n_attributes:
-            raise ValueError("X has no attribute" + (f" that occurs {self.min_count} times" * (self.min_count > 1)))
-        return found.matrix
 
     def _free_weights(self, encoded: EncodedRows, training: Training) -> Free | None:
         """Return the weights without a penalty, if the intercept has none; warn where a penalty by default does harm.
@@ -210,14 +202,6 @@ class ClassesModel(Model[ClassRows]):
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes of the first call")
         return super().further(X, y, with_class_weight(self.class_weight, y, weight, self.classes), n_jobs)
 
-    def _examples(self, encoded: EncodedRows, by_features: bool | None) -> LabelledBatch:
-        structure = self.structure(encoded.size.n_examples)
-        rows = self._with_ones(encoded.rows).table
-        one_sided = self.one_sided and bool(by_features)
-        features = logistic_map(structure, rows) if one_sided else classifier_map(structure, rows, by_features)
-        gold = structure.encode(encoded.labels)
-        return LabelledBatch(Batch(structure, features), gold, encoded.weight, self.slot_costs(structure, gold))
-
     def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
         table = self.costs_of(self.classes.tolist())
         if table is None:
@@ -235,7 +219,15 @@ class ClassesModel(Model[ClassRows]):
 
     def use_columns(self, n: int) -> None:
         """Set the number of columns that have weights."""
+        if self.min_count > 1 and self.reader is None:
+            raise ValueError(f"min_count={self.min_count} is for rows that are dicts or lists of strings")
         self.n_attributes = n + self.fit_intercept
+
+    def use_reader(self, reader: NameReader) -> None:
+        """Take the attributes that a reader knows as columns; ValueError if it knows none."""
+        check_known(reader, self.min_count)
+        self.reader = reader
+        self.use_columns(reader.n_attributes)
 
     def check_size(self) -> None:
         """Raise TooLarge for more weights than can be trained."""
@@ -263,12 +255,9 @@ class ClassesModel(Model[ClassRows]):
             table = csr_attributes(sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), (X.shape[0], n)))
         return Rows(np.ones(X.shape[0], dtype=np.int64), n, table)
 
-    def _rows(self, X: Matrix) -> Rows:
-        """Return the feature matrix, with its column of ones, as rows of examples."""
-        return self._with_ones(self.plain_rows(X).compact())
-
-    def _with_ones(self, rows: Rows) -> Rows:
-        return rows.with_ones() if self.fit_intercept else rows
+    def _table(self, rows: Rows) -> Attributes | InputRows:
+        """Return rows with their column of ones, if there is an intercept."""
+        return (rows.with_ones() if self.fit_intercept else rows).table
 
     # partitions
 
@@ -287,7 +276,11 @@ class ClassesModel(Model[ClassRows]):
         return EncodedRows.from_parts(parts, self.n_attributes - self.fit_intercept, len(self.classes))
 
     def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
-        return self._examples(encoded, by_features)
+        structure, rows = self.structure(encoded.size.n_examples), self._table(encoded.rows)
+        one_sided = self.one_sided and bool(by_features)
+        features = logistic_map(structure, rows) if one_sided else classifier_map(structure, rows, by_features)
+        gold = structure.encode(encoded.labels)
+        return LabelledBatch(Batch(structure, features), gold, encoded.weight, self.slot_costs(structure, gold))
 
     def with_weights(self, weights: Floats) -> ClassesModel:
         n_classes = len(self.classes)
@@ -375,8 +368,8 @@ class ClassesModel(Model[ClassRows]):
         matrix, n = rows.matrix, int(rows.matrix.shape[0])
 
         def batch() -> Batch:
-            structure = Multiclass(n, len(self.classes))
-            return Batch(structure, multiclass_map(structure, self._rows(own_sparse(matrix)).table))
+            structure, own = self.structure(n), self.plain_rows(own_sparse(matrix)).compact()
+            return Batch(structure, multiclass_map(structure, self._table(own)))
 
         return Reading(batch, n, source=rows)
 
@@ -411,15 +404,13 @@ class ClassesModel(Model[ClassRows]):
         if len(y) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} rows but y has {len(y)}")
         index = {label: i for i, label in enumerate(self.classes.tolist())}
-        given = [index.get(label, -1) for label in np.asarray(y).tolist()]
-        labels = np.array(given, dtype=np.int64)
-        structure: Any = reading.batch.structure
-        return Labellings(*structure.encode(np.maximum(labels, 0))), labels >= 0
+        labels = np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
+        return Labellings(*reading.structure(Multiclass).encode(np.maximum(labels, 0))), labels >= 0
 
     def constrain(self, reading: Reading[ClassRows], allowed: object) -> None:
         """Put masks of the labels that each row may have on the structure: `allowed` of `MaxentClassifier`."""
         index = {label: i for i, label in enumerate(self.classes.tolist())}
-        structure: Any = reading.batch.structure
+        structure = reading.structure(Multiclass)
         for i, labels in enumerate(check_entries(allowed, reading.n_examples, "rows")):
             if labels is None:
                 continue
@@ -523,7 +514,7 @@ class ClassesModel(Model[ClassRows]):
         n_rows = 1 if len(self.classes) == 2 else len(self.classes)
         self.coef = read_coefficients(parts, n_rows)
         self.intercept = np.array(parts.floats("intercept_weights", n_rows))
-        self.use_columns(self.coef.shape[1])
+        self.n_attributes = self.coef.shape[1] + self.fit_intercept
         for part, name in (("features", "names"), ("given_names", "given_names")):
             if parts.has(part):
                 names = parts.part(part).vocabulary().names()
@@ -531,15 +522,12 @@ class ClassesModel(Model[ClassRows]):
                     raise ModelFormatError(f"names {len(names)} features and has weights for {self.coef.shape[1]}")
                 setattr(self, name, names)
         if parts.has("reader"):
-            self._read_reader(parts.part("reader"))
+            if parts.part("reader").kind != NameReader.kind:
+                raise ModelFormatError(f"reads its input in an unknown way ({parts.part('reader').kind[:40]!r})")
+            self.reader = NameReader.from_parts(parts.part("reader"))
+            if self.reader.n_attributes != self.coef.shape[1]:
+                raise ModelFormatError(f"knows {self.reader.n_attributes} attributes and weighs {self.coef.shape[1]}")
         return self
-
-    def _read_reader(self, parts: ModelParts) -> None:
-        if parts.kind != NameReader.kind:
-            raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")
-        self.reader = NameReader.from_parts(parts)
-        if self.reader.n_attributes != self.coef.shape[1]:
-            raise ModelFormatError(f"knows {self.reader.n_attributes} attributes and weighs {self.coef.shape[1]}")
 
 
 def _both_sides(rows: Floats, n_classes: int) -> Floats:

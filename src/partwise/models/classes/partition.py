@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from partwise.models.classes.features import Items, Matrix, item_rows, items_of, n_rows, take_rows
@@ -29,7 +28,7 @@ class ClassesPartitioner(Partitioner):
 
     def __init__(self, model: ClassesModel) -> None:
         self.model = model
-        self._seen: NDArray[Any] | None = None  # labels, and the sums of their rows' weights
+        self._seen: LabelArray | None = None  # labels, and the sums of their rows' weights
         self._sums = np.empty(0)
         self._n_features = 0
         self._density = Density()
@@ -54,11 +53,10 @@ class ClassesPartitioner(Partitioner):
         if isinstance(X, list):
             self._names.add(NameReader(), items_of(self._weighed(X, y, weight)), n_jobs)
             return
-        if self.model.min_count > 1:
-            raise ValueError(f"min_count={self.model.min_count} is for rows that are dicts or lists of strings")
         if self._n_features not in (0, X.shape[1]) and not sparse.issparse(X):
             raise ValueError(f"X has {X.shape[1]} columns, a block before had {self._n_features}")
         self._n_features = max(self._n_features, int(X.shape[1]))
+        self.model.use_columns(self._n_features)
         self._density.add(self.model.plain_rows(X))
 
     def _weighed(self, items: Items, y: LabelArray, weight: Floats | None) -> Items:
@@ -81,11 +79,8 @@ class ClassesPartitioner(Partitioner):
         if self._items:
             reader = self._names.reader_of(self.model.min_count)
             assert isinstance(reader, NameReader)
-            self.model.reader, self._n_features = reader, reader.n_attributes
-            if not self._n_features:
-                least = self.model.min_count
-                raise ValueError("X has no attribute" + (f" that occurs {least} times" * (least > 1)))
-        self.model.use_columns(self._n_features)
+            self._n_features = reader.n_attributes
+            self.model.use_reader(reader)
         self.model.check_size()
 
     def encode(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> EncodedRows | None:

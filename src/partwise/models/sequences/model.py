@@ -32,7 +32,7 @@ from partwise.models.labels import (
     warn_of_gone,
     warn_of_many_labels,
 )
-from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form
 from partwise.models.sequences.constraints import (
     LabelRule,
     check_legal,
@@ -237,8 +237,8 @@ class SequenceModel(Model[SequenceSource]):
 
     def check_attributes(self) -> None:
         """Raise ValueError if no attribute of sequences of names is known."""
-        if isinstance(self.reader, NameReader) and not self.reader.n_attributes:
-            raise ValueError("X has no attribute" + (f" that occurs {self.rarest} times" if self.rarest > 1 else ""))
+        if isinstance(self.reader, NameReader):
+            check_known(self.reader, self.rarest)
 
     @abstractmethod
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
