@@ -39,13 +39,9 @@ class Targets(Sequences):
     def of(cls, X: object, name: str = "y") -> Targets:
         """Return all of `X`: `CodedSequences`, or a list of label sequences."""
         if isinstance(X, CodedSequences):
-            return CodedTargets(cast(Any, X), range(len(X)))
+            return CodedTargets(X, range(len(X)))
         plain = Sequences.of(X, name)
         return cls(plain.items, plain.numbers)
-
-    def take(self, indices: Ints) -> Self:
-        some = super().take(indices)
-        return type(self)(some.items, some.numbers)
 
     def check(self, lengths: Ints) -> Self:
         """Return itself; ValueError unless the labels fit sequences of these lengths."""
@@ -93,12 +89,6 @@ class CodedTargets(Targets):
     def coded(self) -> CodedSequences:
         """The labels with their numbers."""
         return cast(CodedSequences, self.items)
-
-    def take(self, indices: Ints) -> Self:
-        return type(self)(cast(Any, self.coded.take(indices)), [self.numbers[i] for i in indices.tolist()])
-
-    def lengths(self, name: str = "y") -> Ints:
-        return self.coded.lengths
 
     def check_count(self) -> None:
         check_distinct(self.coded.distinct())

@@ -20,6 +20,7 @@ from partwise.features import Attributes, Vocabulary
 from partwise.features.rows import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
+from partwise.io.coded import CodedSequences
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
@@ -32,7 +33,7 @@ TOO_DEEP = "dicts are nested too deeply, or one contains itself"
 class Sequences:
     """Sequences to read, with the numbers they have in the caller's list (for messages)."""
 
-    items: list[Any]
+    items: Any  # a list, or a table that the core reads
     numbers: Sequence[int]
     #: What messages call one of them, and a row of it.
     one: str = "sequence"
@@ -51,10 +52,17 @@ class Sequences:
     def take(self, indices: Ints) -> Self:
         """Return some of them, under their own numbers."""
         chosen = indices.tolist()
-        return replace(self, items=[self.items[i] for i in chosen], numbers=[self.numbers[i] for i in chosen])
+        items = self.items.take(indices) if self._is_table else [self.items[i] for i in chosen]
+        return replace(self, items=items, numbers=[self.numbers[i] for i in chosen])
+
+    @property
+    def _is_table(self) -> bool:
+        return isinstance(self.items, (Sentences, CodedSequences))
 
     def lengths(self, name: str = "X") -> Ints:
         """Return the number of positions of each."""
+        if self._is_table:
+            return cast(Ints, self.items.lengths)
         for number, item in zip(self.numbers, self.items, strict=True):
             if isinstance(item, (str, bytes, dict)) or not (isinstance(item, Sized) or sparse.issparse(item)):
                 what = f"{name}: {self.one} {number} must be a list or a 2-D array of {self.row}s"

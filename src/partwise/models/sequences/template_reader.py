@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.features import Rows
 from partwise.models.readers import Sequences, VocabularyReader
-from partwise.support.arrays import Booleans, Ints
+from partwise.support.arrays import Booleans
 
 
 class TextSequences(Sequences):
@@ -26,10 +27,10 @@ class TextSequences(Sequences):
     def of(cls, X: object, name: str = "X") -> TextSequences:
         """Return all of `X`: `Sentences`, or a list of sentences."""
         if isinstance(X, Sentences):
-            return cls(cast(Any, X), range(len(X)))
+            return cls(X, range(len(X)))
         plain = Sequences.of(X, name)
         try:
-            return cls(cast(Any, Sentences.from_lists(plain.items)), plain.numbers)
+            return cls(Sentences.from_lists(plain.items), plain.numbers)
         except ValueError as error:
             raise ValueError(f"{name}: with a template tokens are strings, or tuples of strings: {error}") from None
 
@@ -38,24 +39,9 @@ class TextSequences(Sequences):
         """The strings."""
         return cast(Sentences, self.items)
 
-    def take(self, indices: Ints) -> Self:
-        """Return some of them, under their own numbers."""
-        return type(self)(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
-
-    def lengths(self, name: str = "X") -> Ints:
-        """Return the number of tokens of each."""
-        return self.table.lengths
-
 
 #: Kinds of templates in model files.
 DIALECTS: dict[str, type[Template]] = {kind.dialect: kind for kind in (Template, Patterns)}
-
-
-def _dialect(parts: ModelParts) -> str:
-    dialect = parts.text("dialect") if parts.has("dialect") else Template.dialect
-    if dialect not in DIALECTS:
-        raise ModelFormatError(f"has a template of an unknown kind ({dialect[:40]!r})")
-    return dialect
 
 
 def get_template(template: object) -> Template:
@@ -123,14 +109,13 @@ class TemplateReader(VocabularyReader):
 
     def edge_attributes(self) -> Booleans | None:
         """Return which attributes are about pairs of labels, or None if the template has no such lines."""
-        if not self.template.edges:
-            return None
-        return self.known.starts_with(self.template.edge_prefixes).astype(np.bool_)
+        return self._starting_with(self.template.edge_prefixes)
 
     def edge_only(self) -> Booleans | None:
-        if not self.template.edges:
-            return None
-        return self.known.starts_with(self.template.edge_only_prefixes).astype(np.bool_)
+        return self._starting_with(self.template.edge_only_prefixes)
+
+    def _starting_with(self, prefixes: Sequence[str]) -> Booleans | None:
+        return self.known.starts_with(prefixes).astype(np.bool_) if self.template.edges else None
 
     def to_parts(self) -> ModelParts:
         parts = ModelParts(self.kind, {"text": self.template.text, "gazetteers": list(self.template.gazetteers)})
@@ -146,6 +131,9 @@ class TemplateReader(VocabularyReader):
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> TemplateReader:
+        dialect = parts.text("dialect") if parts.has("dialect") else Template.dialect
+        if dialect not in DIALECTS:
+            raise ModelFormatError(f"has a template of an unknown kind ({dialect[:40]!r})")
         resources: dict[str, Any] = {}
         listed = parts.settings.get("gazetteers")
         if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
@@ -159,7 +147,7 @@ class TemplateReader(VocabularyReader):
             resources["gazetteers"] = {
                 name: Gazetteer(parts.part(f"gazetteer{k}").names()) for k, name in enumerate(listed)
             }
-            template = DIALECTS[_dialect(parts)](parts.text("text"), **resources)
+            template = DIALECTS[dialect](parts.text("text"), **resources)
         except ModelFormatError:
             raise
         except ValueError as error:
