@@ -49,7 +49,7 @@ _TIES = 1e-9
 
 
 class NotCovered(ValueError):
-    """The margin bound is not about this model."""
+    """The error that the margin bound is not about this model."""
 
     def __str__(self) -> str:
         return (
@@ -81,7 +81,7 @@ class Listed(NamedTuple):
 
 
 def _thresholds(scores: Floats, scaled: Floats) -> Floats:
-    """`Listed.threshold` from scores and counts times norms (labellings x slots); ties count as within."""
+    """Return `Listed.threshold` from scores and counts times norms (labellings x slots); ties count as within."""
     apart = cdist(scaled, scaled, "cityblock")
     behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
     with np.errstate(divide="ignore"):
@@ -148,11 +148,11 @@ class Margins:
         return len(self.offsets) - 1
 
     def losses_of_best(self) -> Floats:
-        """L of the best labelling of each example."""
+        """Return L of the best labelling of each example."""
         return self._losses.of(self.best)
 
     def largest_losses(self, gamma: float) -> Floats:
-        """An upper bound of max over C(gamma) of L for each example, exact for those that are `listed`."""
+        """Return an upper bound of max over C(gamma) of L for each example, exact for those that are `listed`."""
         slope, constant = self._apart(self.best)
         direction = self.scores + gamma * slope
         level = gamma * constant - self.best.sums(self.offsets, self.scores)
@@ -161,7 +161,7 @@ class Margins:
         return found
 
     def largest_losses_of_older_set(self, gamma: float) -> Floats:
-        """The same for C'(gamma)."""
+        """Return the same for C'(gamma), the older set."""
         ratio = gamma * self._cost_factors()
         spread = ratio[self.owner] * self.costs
         anchors = self._maximize(self.scores - spread)
@@ -174,7 +174,7 @@ class Margins:
     # listed labellings
 
     def _list(self, most: int) -> Listed:
-        """The labellings of examples that have at most so many."""
+        """List the labellings of examples that have at most so many."""
         gold = self.gold.spread(self.offsets)
         parts: list[tuple[Floats, Floats, Floats, Floats]] = []
         examples = []
@@ -203,7 +203,7 @@ class Margins:
     # the relaxation
 
     def _relaxed(self, direction: Floats, level: Floats, inside: Labellings) -> Floats:
-        """An upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""
+        """Return an upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""
         if self.loss == "zero-one":
             return self._any_other(direction, level)
         losses = self.costs / self._largest[self.owner]
@@ -236,7 +236,7 @@ class Margins:
         return clipped
 
     def _any_other(self, direction: Floats, level: Floats) -> Floats:
-        """1 unless every labelling but the gold one has <direction, counts> + level < 0."""
+        """Return 1, or 0 where every labelling but the gold one has <direction, counts> + level < 0."""
         best = self._maximize(direction)
         value = best.sums(self.offsets, direction) + level
         gold = self._losses.are_gold(best)
@@ -250,7 +250,7 @@ class Margins:
         return found
 
     def _apart(self, fixed: Labellings) -> tuple[Floats, Floats]:
-        """(slope, constant) with E(y, fixed) <= <slope, counts(y)> + constant, by example."""
+        """Return (slope, constant) with E(y, fixed) <= <slope, counts(y)> + constant, by example."""
         if id(fixed) not in self._lines:
             counts = fixed.spread(self.offsets)
             most = self._most_uses(fixed, counts)
@@ -260,7 +260,7 @@ class Margins:
         return self._lines[id(fixed)]
 
     def _most_uses(self, fixed: Labellings, counts: Floats) -> Floats:
-        """How often a labelling can use each of the slots that these labellings use (0 for others)."""
+        """Return how often a labelling can use each of the slots that these labellings use (0 for others)."""
         most = np.zeros(len(counts))
         lengths = np.diff(fixed.indptr)
         for k in range(int(lengths.max(initial=0))):
@@ -272,7 +272,7 @@ class Margins:
         return np.maximum(most, counts)
 
     def _cost_factors(self) -> Floats:
-        """B of each example: the largest E(y, gold) / cost(y), by Dinkelbach's method on E's linear bound."""
+        """Return B: the largest E(y, gold) / cost(y) of each example, by Dinkelbach's method on E's linear bound."""
         slope, constant = self._apart(self.gold)
         factor = np.zeros(self.n_examples)
         for _ in range(_CALLS):
@@ -286,13 +286,13 @@ class Margins:
         return factor * (1.0 + 1e-9)
 
     def _used(self) -> Booleans:
-        """Which slots some labelling uses (all, where that is not known)."""
+        """Return which slots some labelling uses (all, where that is not known)."""
         if Capability.EXPECTATION_ORACLE not in structure_capabilities(self.structure):
             return np.ones(len(self.owner), dtype=bool)
         return self._answers.expectations(np.zeros(len(self.owner))) > 0
 
     def _maximize(self, scores: Floats, which: Ints | None = None) -> Labellings:
-        """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
+        """Return best labellings under these slot scores, of all examples or of these (the others are empty)."""
         indptr, slots, counts = self._answers.best(scores, which)
         if which is None:
             return Labellings(indptr, slots, counts)

@@ -103,7 +103,7 @@ class EGResult:
         return float(self.values[0])
 
     def bound(self, other: ArrayLike) -> float:
-        """What the theorems promise of Q(alpha^(T + 1)) - Q(other) after T iterations, for any point `other`.
+        """Return what the theorems promise of Q(alpha^(T + 1)) - Q(other) after T iterations, for any point `other`.
 
         Theorem 1 of Collins et al. 2008 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were
         searched for, and Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
@@ -120,7 +120,7 @@ class EGResult:
         return self._guarantee(self.function.simplices.sums(terms), max(excess, 0.0)).after(self.iterations)
 
     def iterations_for(self, epsilon: float) -> int:
-        """Iterations after which Q is within epsilon of its minimum, by the theorems, whatever the minimiser is.
+        """Return after how many iterations Q is within epsilon of its minimum, by the theorems, for any minimiser.
 
         D[alpha* || alpha^1] is replaced by the largest it can be, sum_i max_j log(1 / alpha^1_ij), and
         Q(alpha^1) - Q(alpha*) by Q(alpha^1) - lower_bound.
@@ -140,7 +140,7 @@ class EGResult:
         return self._guarantee(farthest, self.first_value - self.lower_bound).needed(epsilon)
 
     def _guarantee(self, divergences: Floats, excess: float) -> "Guarantee":
-        """What is proved of this run's steps, for a minimiser with these divergences from the start."""
+        """Return what is proved of this run's steps, for a minimiser with these divergences from the start."""
         function, steps = self.function, self.step_sizes
         if self.iterations == 0:
             raise ValueError("no theorem is about a run without iterations")
@@ -163,21 +163,21 @@ class EGResult:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Q(alpha^(T + 1)) - Q* <= min(sublinear / T, linear exp(-contraction T)); linear: by default `sublinear`."""
+    """A bound Q(alpha^(T + 1)) - Q* <= min(sublinear / T, linear exp(-contraction T)); linear: None is `sublinear`."""
 
     sublinear: float
     linear: float | None = None
     contraction: float = 0.0
 
     def after(self, iterations: float) -> float:
-        """The bound after so many iterations."""
+        """Return the bound after so many iterations."""
         first = self.sublinear / iterations
         if not self.contraction:
             return first
         return min(first, self._factor * exp(-self.contraction * iterations))
 
     def needed(self, epsilon: float) -> int:
-        """The least number of iterations with a bound of at most epsilon."""
+        """Return the least number of iterations with a bound of at most epsilon."""
         first = self.sublinear / epsilon
         if self.contraction and self._factor > 0:
             first = min(first, max(log(self._factor / epsilon), 0.0) / self.contraction)
@@ -244,7 +244,7 @@ class Point:
 
     @property
     def terms(self) -> float:
-        """The size of what is added up in Q and its gap, of which they may be small differences."""
+        """The size of the terms of Q and its gap, which may be small differences of them."""
         return float(np.abs(self.alpha) @ np.abs(self.gradient))
 
 
@@ -269,7 +269,7 @@ class Run:
         self.constant = step_size not in ("search", "adaptive")
 
     def _first_steps(self) -> Floats:
-        """A step per block; those of batch methods are all the same."""
+        """Return a step per block; those of batch methods are all the same."""
         function, n = self.function, self.simplices.n_blocks
         if not isinstance(self.step_size, str):
             check_positive("step_size", self.step_size)
@@ -352,7 +352,7 @@ class Run:
         )
 
     def evaluate(self, logs: Floats, gradient: bool = True) -> Point:
-        """The point with these logs, and its value, gradient and gap."""
+        """Return the point with these logs, its value, gradient and gap."""
         alpha = np.exp(logs)
         value = self.function.value_at(alpha)
         if not gradient or not isfinite(value):
@@ -361,7 +361,7 @@ class Run:
         return Point(logs, alpha, found, value, self.function.gap(logs, found))
 
     def batch_step(self, now: Point) -> Point:
-        """Figure 1: all blocks move."""
+        """Move all blocks at once (Collins et al. 2008, Figure 1)."""
         while True:
             eta = float(self.steps[0])
             self.trials += 1
@@ -377,7 +377,7 @@ class Run:
         return after
 
     def corner(self, now: Point) -> Floats:
-        """Where a step beyond double precision leads: to the corner with the least gradient in each block."""
+        """Return where a step beyond double precision leads: the corner with the least gradient in each block."""
         least = self.simplices.per_component(self.simplices.least(now.gradient))
         return self.simplices.normalised(np.where(now.gradient > least, -np.finfo(float).max / 4, 0.0))
 
@@ -393,7 +393,7 @@ class Run:
         return bool(rise <= divergence / eta + slack)
 
     def single_steps(self, now: Point, count: int) -> Point:
-        """Figure 2: blocks move one after the other."""
+        """Move blocks one after the other (Collins et al. 2008, Figure 2)."""
         logs, alpha, value = now.logs.copy(), now.alpha.copy(), now.value
         for i in self.visits(count):
             block = self.simplices.block(i)
@@ -418,7 +418,7 @@ class Run:
         return self.evaluate(logs)
 
     def visits(self, count: int) -> Ints:
-        """The next blocks."""
+        """Return the next blocks."""
         n = self.simplices.n_blocks
         return self.rng.integers(0, n, count) if self.order == "random" else np.arange(count) % n
 
@@ -440,16 +440,16 @@ class QPResult(EGResult):
 
     @property
     def gradient_range(self) -> float:
-        """B."""
+        """B of the module's docstring."""
         return self.function.gradient_range
 
     @property
     def largest_eigenvalue(self) -> float:
-        """lambda."""
+        """The largest eigenvalue of A."""
         return self.function.largest_eigenvalue
 
     def _guarantee(self, divergences: Floats, excess: float) -> Guarantee:
-        """Collins et al.'s theorem where it is about this step, which is then the lower bound; else Theorem 1."""
+        """Return what Collins et al. prove where it is about this step, which is the lower bound; else Theorem 1."""
         try:
             return super()._guarantee(divergences, excess)
         except ValueError:
@@ -474,7 +474,7 @@ class QPResult(EGResult):
 
 
 def theorem_1_factors(step_size: float | None, gradient_range: float, largest: float) -> tuple[float, float] | None:
-    """Factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T; None where the theorem says nothing."""
+    """Return the factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T, if the theorem has any."""
     if step_size is None:
         return None
     x = step_size * gradient_range

@@ -76,10 +76,10 @@ class SmoothTerm(Protocol):
     def lipschitz(self) -> float: ...
     def value(self, alpha: Floats) -> float: ...
     def gradient(self, alpha: Floats) -> Floats: ...
-    def respond(self, v: Floats, mu: float, prox: Any) -> Floats:
+    def respond(self, v: Floats, mu: float, prox: Prox) -> Floats:
         """The alpha in Q that maximises <v, alpha> - g(alpha) - mu d(alpha)."""
 
-    def conjugate(self, v: Floats, prox: Any) -> float:
+    def conjugate(self, v: Floats, prox: Prox) -> float:
         """max over alpha in Q of <v, alpha> - g(alpha)."""
 
 
@@ -127,39 +127,39 @@ class ExcessiveGapMethod:
 
     @property
     def lipschitz(self) -> float:
-        """L of eq. 16."""
+        """L, eq. 16."""
         return self.norm**2 / self.f.modulus + self.g.lipschitz
 
     def weights(self, alpha: Floats) -> Floats:
-        """w(alpha), eq. 14a."""
+        """Return w(alpha), eq. 14a."""
         return self.f.respond(-(self.matrix.T @ alpha))
 
     def primal(self, w: Floats) -> float:
-        """J, eq. 5."""
+        """Return J, eq. 5."""
         return self.f.value(w) + self.g.conjugate(self.matrix @ w, self.prox)
 
     def smoothed(self, w: Floats, mu: float) -> float:
-        """J_mu, eq. 8."""
+        """Return J_mu, eq. 8."""
         v = self.matrix @ w
         alpha = self.g.respond(v, mu, self.prox)
         return self.f.value(w) + float(v @ alpha) - self.g.value(alpha) - mu * self.prox.value(alpha)
 
     def dual(self, alpha: Floats) -> float:
-        """D, eq. 9."""
+        """Return D, eq. 9."""
         w = self.weights(alpha)
         return self.f.value(w) + float((self.matrix @ w) @ alpha) - self.g.value(alpha)
 
     def dual_gradient(self, alpha: Floats) -> Floats:
-        """Eq. 15."""
+        """Return the gradient of D, eq. 15."""
         gradient: Floats = self.matrix @ self.weights(alpha) - self.g.gradient(alpha)
         return gradient
 
     def bound(self, k: int) -> float:
-        """What eq. 17 promises of J(w_k) - D(alpha_k)."""
+        """Return what eq. 17 promises of J(w_k) - D(alpha_k)."""
         return 6.0 * self.lipschitz * self.prox.diameter / (self.prox.modulus * (k + 1) * (k + 2))
 
     def iterates(self) -> Iterator[Iterate]:
-        """(w_k, alpha_k, mu_k) for k = 1, 2, ..."""
+        """Yield (w_k, alpha_k, mu_k) for k = 1, 2, ..."""
         start = np.array(self.prox.centre, dtype=np.float64)
         mu = self.lipschitz / self.prox.modulus
         w = self.weights(start)
@@ -221,7 +221,7 @@ class ExcessiveGapMethod:
         )
 
     def _checked(self, iterate: Iterate) -> tuple[float, float, float]:
-        """J(w), D(alpha) and D(alpha) - J_mu(w); ValueError if they contradict what is proved."""
+        """Return J(w), D(alpha) and D(alpha) - J_mu(w); ValueError if they contradict what is proved."""
         primal, dual = self.primal(iterate.w), self.dual(iterate.alpha)
         smoothed = self.smoothed(iterate.w, iterate.mu)
         if not (isfinite(primal) and isfinite(dual) and isfinite(smoothed)):

@@ -48,7 +48,7 @@ class ExplicitDual:
     counts: list[Floats]
 
     def point(self, alpha: Floats) -> DualPoint:
-        """The dual point of the problem that these distributions are."""
+        """Return the problem's dual point of these distributions."""
         alpha = np.asarray(alpha, dtype=np.float64)
         ends = pointers(self.blocks)
         if alpha.shape != (ends[-1],):

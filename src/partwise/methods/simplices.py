@@ -31,7 +31,7 @@ ROUNDING = 8 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, eq=False)
 class Simplices:
-    """alpha = (alpha_1, ..., alpha_n) end to end, alpha_i a distribution on sizes[i] corners."""
+    """A product of simplices: points alpha = (alpha_1, ..., alpha_n), alpha_i a distribution on sizes[i] corners."""
 
     sizes: Ints
 
@@ -61,7 +61,7 @@ class Simplices:
         return int(self.ends[-1])
 
     def block(self, i: int) -> slice:
-        """Where block i is."""
+        """Return the components of block i."""
         return slice(int(self.ends[i]), int(self.ends[i + 1]))
 
     def per_component(self, values: Floats) -> Floats:
@@ -126,7 +126,7 @@ class Simplices:
 
 
 def log_of(alpha: Floats) -> Floats:
-    """log, with 0 log 0 = 0 in mind."""
+    """Return logarithms, 0 where alpha is 0: so that 0 log 0 = 0."""
     logs: Floats = np.log(np.where(alpha > 0, alpha, 1.0))
     return logs
 
@@ -182,18 +182,18 @@ class SimplexFunction:
             object.__setattr__(self, name, item)
 
     def value_at(self, alpha: Floats) -> float:
-        """Q, checked to be a number; it may be infinite."""
+        """Return Q; ValueError if it is NaN (it may be infinite)."""
         value = float(self.value(alpha))
         if np.isnan(value):
             raise ValueError("value gave NaN")
         return value
 
     def gradient_at(self, alpha: Floats) -> Floats:
-        """The gradient, checked."""
+        """Return the gradient; ValueError if it has another shape or is not finite."""
         return self._checked(self.gradient(alpha), len(alpha), "gradient")
 
     def block_gradient_at(self, alpha: Floats, i: int) -> Floats:
-        """The gradient in block i, checked."""
+        """Return the gradient in block i; ValueError as in `gradient_at`."""
         block = self.simplices.block(i)
         if self.block_gradient is None:
             return self.gradient_at(alpha)[block]
@@ -346,7 +346,7 @@ def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayL
 
 
 def _gradient_range(A: Floats, b: Floats, simplices: Simplices) -> float:
-    """B: each component of b + A alpha lies between sums over blocks of its row's smallest and largest entries."""
+    """Return B: components of b + A alpha lie between sums over blocks of their rows' least and largest entries."""
     firsts = simplices.firsts
     high = b + np.maximum.reduceat(A, firsts, axis=1).sum(axis=1)
     low = b + np.minimum.reduceat(A, firsts, axis=1).sum(axis=1)

@@ -12,19 +12,19 @@ _ORACLES = {
 
 
 def structure_capabilities(structure: Structure) -> frozenset[Capability]:
-    """The oracles a structure has, besides its optional capabilities.
+    """Return the oracles that a structure has, and its optional capabilities.
 
     A structure written in Python has the oracles that it implements; the compiled ones have both.
     """
-    found = {oracle for method, oracle in _ORACLES.items() if _implements(structure, method)}
+    own, base = type(structure), Structure
+    compiled = is_compiled(structure)
+    found = {
+        oracle for method, oracle in _ORACLES.items() if compiled or getattr(own, method) is not getattr(base, method)
+    }
     return capabilities(structure.capabilities()) | found
 
 
 def is_compiled(structure: Structure) -> bool:
-    """Whether its oracles are compiled code, whose cost follows from its sizes; those in Python may cost anything."""
+    """Return whether its oracles are compiled: their cost follows from sizes; oracles in Python may cost anything."""
     bases = type(structure).__mro__
     return any(base is not Structure and base.__module__ == Structure.__module__ for base in bases)
-
-
-def _implements(structure: Structure, method: str) -> bool:
-    return is_compiled(structure) or getattr(type(structure), method) is not getattr(Structure, method)

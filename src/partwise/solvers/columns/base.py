@@ -111,7 +111,8 @@ class ScalingState(State):
         odd = [name for name in of_data if not np.array_equal(getattr(self, name), getattr(fresh, name))]
         if odd:
             return f"{odd[0]} is not that of the data"
-        if (self.potentials < 0).any() or not is_plan(self.wait, self.rest):
+        waits = (self.wait >= 1) & (self.wait <= LONGEST) & (self.rest >= 0) & (self.rest < LONGEST)
+        if (self.potentials < 0).any() or not waits.all():
             return "potentials or the plan of visits are invalid"
         return super().complaint(fresh)
 
@@ -232,9 +233,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         )
         if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
-            return _core.scaling_rounds(
-                cells, plan, _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
-            )
+            options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+            return _core.scaling_rounds(cells, plan, options)
         minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
         options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
         return _core.scaling_epoch(cells, self.columns(state), options)
@@ -265,9 +265,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             small = tol > 0 and certificate.gradient_norm <= tol * state.reference
             return "no certificate" if small else ("stalled" if stalled else None)
         status = super().finished(problem, state, certificate, tol)
-        if status is None and stalled:
-            return self.at_the_end(certificate)
-        return status
+        return self.at_the_end(certificate) if status is None and stalled else status
 
     def remark(self, problem: Problem, state: ScalingState) -> str:
         text = f"{state.updates} updates of single weights"
@@ -312,12 +310,6 @@ def _first(n: int) -> Ints:
     numbers = np.arange(n, dtype=np.int64)
     numbers.setflags(write=False)
     return numbers
-
-
-def is_plan(wait: Ints, rest: Ints) -> bool:
-    """Return whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
-    good = (wait >= 1) & (wait <= LONGEST) & (rest >= 0) & (rest < LONGEST)
-    return bool(good.all())
 
 
 def check_data(problem: Problem) -> None:

@@ -160,9 +160,8 @@ class CDL1(Solver[CDL1State]):
 
     def finished(self, problem: Problem, state: CDL1State, certificate: Certificate, tol: float) -> Status | None:
         status = super().finished(problem, state, certificate, tol)
-        if status is None and state.steps == 0:  # no coordinate moves any more
-            return self.at_the_end(certificate)
-        return status
+        ended = status is None and state.steps == 0  # no coordinate moves any more
+        return self.at_the_end(certificate) if ended else status
 
     def _working_set(self, weights: Floats, violation: Floats, u: Floats) -> Ints:
         used = weights != 0

@@ -124,7 +124,9 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:
         uniform, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
-        bound = self._bound(problem)
+        omega, psi2 = problem.sample_weight, psi2_bounds(problem)
+        theorem = float(omega.sum() * psi2[problem.active].max())
+        bound = (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2  # L
         spread = dot(problem.sample_weight, entropies)
         u, b = problem.sums.dual_terms_slots(uniform)
         state = ExcessiveGapState(
@@ -149,7 +151,9 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     def step(self, problem: Problem, state: ExcessiveGapState) -> None:
         while True:
-            tau = self._tau(state)
+            tau = 2.0 / (state.k + 3)
+            if self.smoothing == "adaptive":  # the root of tau^2 L = (1 - tau) mu
+                tau = 2.0 * state.mu / (state.mu + sqrt(state.mu * state.mu + 4.0 * state.curvature * state.mu))
             target = problem.weights_of_plane((1.0 - tau) * state.u + tau * state.q_u)  # w(alpha hat)
             weights = (1.0 - tau) * state.weights + tau * target
             mu = max((1.0 - tau) * state.mu, min(_negligible(state), state.mu))
@@ -187,18 +191,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     def remark(self, problem: Problem, state: ExcessiveGapState) -> str:
         return "the warm start has no excessive gap at any smoothing: started cold" if state.cold else ""
-
-    def _bound(self, problem: Problem) -> float:
-        """Return L of the module's docstring."""
-        omega, psi2 = problem.sample_weight, psi2_bounds(problem)
-        theorem = float(omega.sum() * psi2[problem.active].max())
-        return (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2
-
-    def _tau(self, state: ExcessiveGapState) -> float:
-        if self.smoothing == "theorem":
-            return 2.0 / (state.k + 3)
-        mu, curvature = state.mu, state.curvature
-        return 2.0 * mu / (mu + sqrt(mu * mu + 4.0 * curvature * mu))  # the root of tau^2 L = (1 - tau) mu
 
     @staticmethod
     def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:

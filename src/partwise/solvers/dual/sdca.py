@@ -256,7 +256,11 @@ class SDCA(BlockSolver[BlockState | LineState]):
         if isinstance(state, PulledState) and free is not None:
             options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1, pulled=(free.start, free.stop), pull=state.pull)
         while visits < len(problem.active):
-            order = _awake(state, self.draw_order(problem, state.rng))
+            order = self.draw_order(problem, state.rng)
+            awake = order[state.rest[order] == 0]
+            state.rest -= state.rest > 0
+            if len(awake):  # where all examples rest, all are visited
+                order = awake
             for part, own in problem.sums.rounds(order):
                 blocks = _core.SdcaState(
                     part.native,
@@ -270,7 +274,10 @@ class SDCA(BlockSolver[BlockState | LineState]):
                 report = _core.sdca_epoch(blocks, own, options)
                 visits += report.visits
                 gain += report.dual_gain
-            self._send_to_rest(state, order)
+            gains = state.gains[order]
+            idle = gains <= self.skip * gains.mean()
+            pause = np.where(idle, np.minimum(2 * state.pause[order] + 1, self.longest_rest), 0)
+            state.pause[order] = state.rest[order] = pause
         state.epoch += 1
         state.visits += visits
         state.gain = gain
@@ -280,13 +287,6 @@ class SDCA(BlockSolver[BlockState | LineState]):
             settle(problem, state)
         if isinstance(state, PulledState):
             _move_center(problem, state)
-
-    def _send_to_rest(self, state: BlockState, order: Ints) -> None:
-        gains = state.gains[order]
-        idle = gains <= self.skip * gains.mean()
-        pause = np.where(idle, np.minimum(2 * state.pause[order] + 1, self.longest_rest), 0)
-        state.pause[order] = pause
-        state.rest[order] = pause
 
     def _start_lines(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LineState:
         point = None if warm_start is None else start_point(problem, warm_start, ("cliques",))
@@ -335,13 +335,6 @@ class SDCA(BlockSolver[BlockState | LineState]):
         state.gain = float(state.gaps.sum())
         if state.epoch % REFRESH == 0:
             _refresh_lines(problem, state)
-
-
-def _awake(state: BlockState, order: Ints) -> Ints:
-    """Return the visits of this pass: of examples whose rest is over (of all, if there are none)."""
-    awake = order[state.rest[order] == 0]
-    state.rest -= state.rest > 0
-    return awake if len(awake) else order
 
 
 def settle(problem: Problem, state: BlockState) -> None:
