@@ -16,6 +16,7 @@ from partwise.io.files import Path, atomic_write, decode_text, read_bytes
 
 Item = list[str] | dict[str, float]
 
+_NAME = re.compile(r"(?:[^:\\]|\\[:\\])*")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -100,20 +101,13 @@ class _Fields:
     def _name(self, field: int) -> tuple[str, int | None]:
         """Return the name without escapes, and the place of the colon after it, if there is one."""
         text = self.fields[field]
-        name, at, colon = "", 0, None
-        while at < len(text):
-            if text[at] == "\\":
-                if text[at + 1 : at + 2] not in (":", "\\"):
-                    raise self._error(r"a backslash is written \\, a colon \:", field, at)
-                at += 1
-            elif text[at] == ":":
-                colon = at
-                break
-            name += text[at]
-            at += 1
-        if not name:
+        quoted = _NAME.match(text)[0]  # type: ignore[index]  # it matches every text
+        end = len(quoted)
+        if text[end : end + 1] == "\\":
+            raise self._error(r"a backslash is written \\, a colon \:", field, end)
+        if not quoted:
             raise self._error("empty label" if field == 0 else "empty attribute", field)
-        return name, colon
+        return re.sub(r"\\(.)", r"\1", quoted), end if end < len(text) else None
 
 
 def write_items(

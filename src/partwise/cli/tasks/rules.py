@@ -10,6 +10,7 @@ Rules about labels, one per line; ``#`` begins a comment, and blank lines are sk
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -106,9 +107,80 @@ def read_constraints(path: str, labels: Sequence[object]) -> Constraints:
     n = len(names)
     rules = Constraints(names, np.ones((n, n), dtype=bool), np.ones(n, dtype=bool), np.ones(n, dtype=bool))
     for number, line in enumerate(read_text(path).split("\n"), 1):
-        text = line.split("#", 1)[0] if line.lstrip().startswith("#") else line.rstrip("\r")
-        _Line(path, number, text).add_to(rules)
+        if not line.lstrip().startswith("#"):
+            _Line(rules, path, number, [(found[0], found.start() + 1) for found in re.finditer(r"\S+", line)]).read()
     return rules
+
+
+@dataclass
+class _Line:
+    """One line of rules about labels; its words know their column."""
+
+    rules: Constraints
+    path: str
+    number: int
+    words: Words
+
+    def error(self, message: str, column: int) -> FormatError:
+        return FormatError(message, self.path, self.number, column)
+
+    def read(self) -> None:
+        """Add the rule of this line, if there is one."""
+        if not self.words:
+            return
+        (rule, column), *rest = self.words
+        least = {"scheme": 1, "forbid": 2, "word": 2, "token": 3}.get(rule)
+        if least is None:
+            raise self.error(f"unknown rule {rule!r}: there are scheme, forbid, word, token", column)
+        if len(rest) < least or (rule in ("scheme", "forbid") and len(rest) > least):
+            raise self.error(f"{rule!r} takes {least}{' or more' if rule in ('word', 'token') else ''} words", column)
+        getattr(self, f"_{rule}")(rest)
+
+    def _scheme(self, rest: Words) -> None:
+        name, column = rest[0]
+        if name not in SCHEMES:
+            raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
+        scheme = LabelRule.of_scheme(name, self.rules.labels)
+        self.rules.follow &= scheme.pairs
+        self.rules.first &= scheme.first
+        self.rules.last &= scheme.last
+
+    def _forbid(self, rest: Words) -> None:
+        (before, _), (after, _) = rest
+        if before == BEGIN:
+            self.rules.first &= ~self._mask(rest[1:], star=True)
+        elif after == END:
+            self.rules.last &= ~self._mask(rest[:1], star=True)
+        else:
+            self.rules.follow &= ~np.outer(self._mask(rest[:1], star=True), self._mask(rest[1:], star=True))
+
+    def _word(self, rest: Words) -> None:
+        word, mask = rest[0][0], self._mask(rest[1:])
+        self.rules.words[word] = self.rules.words.get(word, True) & mask
+
+    def _token(self, rest: Words) -> None:
+        (sentence, _), (token, _) = rest[:2]
+        for text, column in rest[:2]:
+            if not (text.isascii() and text.isdigit() and int(text) > 0):
+                raise self.error(f"expected a number from 1, got {text!r}", column)
+        place = int(sentence) - 1, int(token) - 1
+        self.rules.absent[place] = (
+            self.error(f"there is no sentence {sentence}", rest[0][1]),
+            self.error(f"there is no token {token} in sentence {sentence}", rest[1][1]),
+        )
+        self.rules.tokens[place] = self.rules.tokens.get(place, True) & self._mask(rest[2:])
+
+    def _mask(self, words: Words, star: bool = False) -> Bools:
+        labels = self.rules.labels
+        mask = np.zeros(len(labels), dtype=bool)
+        for word, column in words:
+            if star and word == ANY:
+                mask[:] = True
+            elif word in labels:
+                mask[labels.index(word)] = True
+            else:
+                raise self.error(f"the model has no label {word!r}", column)
+        return mask
 
 
 @dataclass(frozen=True)
@@ -215,77 +287,3 @@ def read_span_rules(path: str, labels: Sequence[str]) -> SpanRules:
         sentence, first, last = map(int, rest[:3])
         rules.add(number, sentence, (rule, label, first, last))
     return rules
-
-
-class _Line:
-    """One line, split into words that know their place."""
-
-    def __init__(self, path: str, number: int, text: str) -> None:
-        self.path, self.number = path, number
-        self.words: Words = []
-        at = 0
-        for word in text.split():
-            at = text.index(word, at)
-            self.words.append((word, at + 1))
-            at += len(word)
-
-    def error(self, message: str, column: int) -> FormatError:
-        return FormatError(message, self.path, self.number, column)
-
-    def add_to(self, rules: Constraints) -> None:
-        if not self.words:
-            return
-        (rule, column), rest = self.words[0], self.words[1:]
-        least = {"scheme": 1, "forbid": 2, "word": 2, "token": 3}.get(rule)
-        if least is None:
-            raise self.error(f"unknown rule {rule!r}: there are scheme, forbid, word, token", column)
-        if len(rest) < least or (rule in ("scheme", "forbid") and len(rest) > least):
-            raise self.error(f"{rule!r} takes {least}{' or more' if rule in ('word', 'token') else ''} words", column)
-        getattr(self, f"_{rule}")(rules, rest)
-
-    def _scheme(self, rules: Constraints, rest: Words) -> None:
-        name, column = rest[0]
-        if name not in SCHEMES:
-            raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
-        scheme = LabelRule.of_scheme(name, rules.labels)
-        rules.follow &= scheme.pairs
-        rules.first &= scheme.first
-        rules.last &= scheme.last
-
-    def _forbid(self, rules: Constraints, rest: Words) -> None:
-        (before, _), (after, _) = rest
-        if before == BEGIN:
-            rules.first &= ~self._mask(rules, rest[1:], star=True)
-        elif after == END:
-            rules.last &= ~self._mask(rules, rest[:1], star=True)
-        else:
-            pairs = np.outer(self._mask(rules, rest[:1], star=True), self._mask(rules, rest[1:], star=True))
-            rules.follow &= ~pairs
-
-    def _word(self, rules: Constraints, rest: Words) -> None:
-        word = rest[0][0]
-        mask = self._mask(rules, rest[1:])
-        rules.words[word] = rules.words[word] & mask if word in rules.words else mask
-
-    def _token(self, rules: Constraints, rest: Words) -> None:
-        for text, column in rest[:2]:
-            if not (text.isascii() and text.isdigit() and int(text) > 0):
-                raise self.error(f"expected a number from 1, got {text!r}", column)
-        place = int(rest[0][0]) - 1, int(rest[1][0]) - 1
-        mask = self._mask(rules, rest[2:])
-        rules.absent[place] = (
-            self.error(f"there is no sentence {rest[0][0]}", rest[0][1]),
-            self.error(f"there is no token {rest[1][0]} in sentence {rest[0][0]}", rest[1][1]),
-        )
-        rules.tokens[place] = rules.tokens[place] & mask if place in rules.tokens else mask
-
-    def _mask(self, rules: Constraints, words: Words, star: bool = False) -> Bools:
-        mask = np.zeros(len(rules.labels), dtype=bool)
-        for word, column in words:
-            if star and word == ANY:
-                mask[:] = True
-            elif word in rules.labels:
-                mask[rules.labels.index(word)] = True
-            else:
-                raise self.error(f"the model has no label {word!r}", column)
-        return mask
