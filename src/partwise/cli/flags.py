@@ -44,6 +44,32 @@ TRAINING = ("loss", "penalty", "l1_ratio", "solver", "tol", "max_seconds", "max_
 #: More threads than any machine has.
 MOST_THREADS = 1 << 16
 
+#: Help of parameters whose first sentence in the estimator's docstring is about Python.
+HELP = {
+    "beam_width": "With --model maxent: keep this many histories in the search.",
+    "binarise": "Join the children on this side first in binarisation.",
+    "borders": "Give attributes weights of their own at these positions of segments.",
+    "ends": "Give weights to the first and the last label of a sequence.",
+    "hash_bits": "With --features hashed: use two to the power of this many weights.",
+    "history": "With --model maxent: use this many tags before a position.",
+    "inputs": "Read these columns of words, such as form,upos; by default form,lemma,upos,xpos,feats.",
+    "l1_ratio": "With --penalty elasticnet: give l1 this share of the penalty.",
+    "label_C": "Set the inverse of the penalty's strength for relations.",
+    "loss": "Minimise this loss: log is a CRF (maximum entropy), hinge a max-margin model.",
+    "max_passes": "Stop after this many passes (the best weights so far are kept).",
+    "max_seconds": "Stop after this many seconds (the best weights so far are kept).",
+    "memory_limit": "Keep features within this many bytes during training; others are recomputed in each pass.",
+    "model": "Train a CRF, or a classifier of positions that sees the tags before them (maxent).",
+    "non_projective": "With --structure projective: skip, lift or refuse gold trees with crossing arcs.",
+    "order": "With --model crf: score a label with this many labels before it.",
+    "penalize_intercept": "Penalise intercepts like other weights, as LIBLINEAR's -B 1 does.",
+    "scheme": "Write predicted labels in this scheme.",
+    "single_root": "Give the head 0 to exactly one word.",
+    "solver": "Train by this solver (see `partwise solvers`); auto chooses one.",
+    "structure": "Learn trees whose arcs do not cross (projective), or all trees (spanning).",
+    "transitions": "Give weights to the pairs of neighbouring labels that occur, or to all; auto: as --states.",
+}
+
 # types of values
 
 
@@ -254,16 +280,14 @@ def estimator_options(cls: type, names: Iterable[str]) -> list[click.Option]:
 
 
 def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> click.Option:
-    kind, text = docs
+    kind, text = docs[0], HELP.get(name, docs[1])
     members = typing.get_args(parameter.annotation) or (parameter.annotation,)
     names, default = flag_name(name), parameter.default
     shown = default is not None and default != ""
     if name == "loss":
         kind_of: object = Name("loss", loss_names)
-        text = "Minimise this loss: log is a CRF (maximum entropy), hinge a max-margin model."
     elif name == "solver":
         kind_of = Name("solver", solver_names)
-        text = "Train by this solver (see `partwise solvers`); auto chooses one."
     elif bool in members:
         return click.Option([f"{names}/--no-{names[2:]}", name], default=default, show_default=shown, help=text)
     elif kind.startswith("{"):
