@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from helpers.specimens import SPECIMENS
 from partwise import MaxentClassifier, SequenceTagger, compare, solve
 from partwise.callbacks import EachPass
 from partwise.problem.losses import LOSSES
 from partwise.problem.result import Result
 from partwise.solvers import available_solvers, suitable_solvers
-from partwise.specimens import SPECIMENS
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 

@@ -17,6 +17,7 @@ from scipy import sparse
 import partwise
 from helpers.cut_problems import cut
 from helpers.small_problems import Listed, Small
+from helpers.specimens import SPECIMENS
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve
@@ -32,8 +33,8 @@ from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EG, LBFGS, SDCA, EGProx, choose, compatibility_table, register_solver, suitable_solvers
 from partwise.solvers.engine import auto, registry
 from partwise.solvers.engine.base import RATES
+from partwise.solvers.engine.compatibility import KINDS
 from partwise.solvers.engine.data_sample import Look
-from partwise.specimens import SPECIMENS, specimen
 from partwise.structures import Chain, Multiclass
 
 
@@ -418,16 +419,12 @@ def test_capabilities_that_are_none():
         assert all(isinstance(need, Capability) for need in type(get_solver(name)).requires)
 
 
-def test_a_specimen_joins_the_table():
-    @specimen("Multiclass, three batches", batches=3)
-    def three():
-        return SPECIMENS["Multiclass"].make()
-
-    try:
-        assert "Multiclass, three batches" in compatibility_table()
-        assert SPECIMENS["Multiclass, three batches"].problem(Loss("log", 1.0, 0.0)).n_batches == 3
-    finally:
-        del SPECIMENS["Multiclass, three batches"]
+def test_the_kinds_of_the_table_offer_what_their_specimens_do():
+    assert list(SPECIMENS) == list(KINDS)
+    for kind, specimen in SPECIMENS.items():
+        data, penalty = KINDS[kind]
+        assert specimen.penalty == penalty, kind
+        assert specimen.problem(Loss("log", *LOSSES["log"])).sums.facts.capabilities == data, kind
 
 
 def test_every_solver_says_how_fast_it_is():

@@ -18,9 +18,8 @@ def solvers(flags: Flags) -> None:
     The table comes from what the solvers ask for and what problems of each kind offer.
     """
     from partwise.problem.losses import LOSSES
-    from partwise.solvers.engine.compatibility import fitting_solvers
+    from partwise.solvers.engine.compatibility import KINDS, fitting_solvers
     from partwise.solvers.engine.registry import SOLVERS
-    from partwise.specimens import SPECIMENS
 
     name, loss = flags["name"], flags["loss"]
     losses = {loss: LOSSES[loss]} if loss else LOSSES
@@ -29,7 +28,7 @@ def solvers(flags: Flags) -> None:
         kind: {
             key: [solver for solver in fitting_solvers(item, kind) if solver in names] for key, item in losses.items()
         }
-        for kind in SPECIMENS
+        for kind in KINDS
     }
     if flags["as_json"]:
         print_json({"solvers": {solver: _describe(solver) for solver in names}, "fits": fits})

@@ -7,7 +7,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem.capabilities import Capability
-from partwise.problem.losses import Link
+from partwise.problem.losses import Link, Loss
 from partwise.support.arrays import Floats
 
 
@@ -169,3 +169,9 @@ def dual_of_box(u: Floats, b: float, l1: float, l2: float) -> float:
         left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
         low, high = (left, high) if value(left) < value(right) else (low, right)
     return max(value(inside), value(1.0), value(0.5 * (low + high)))
+
+
+def offered(data: frozenset[Capability], loss: Loss, penalty: Penalty) -> frozenset[Capability]:
+    """Return the capabilities of a problem; data: those of its structure, features and batches."""
+    found = data | loss.capabilities() | penalty.capabilities()
+    return found | {Capability.LOSS_ORACLE} if loss.oracle in found else found

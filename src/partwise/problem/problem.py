@@ -52,7 +52,17 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
 from partwise.problem.losses import Loss, get_loss
-from partwise.problem.penalties import L2, ElasticNet, Penalty, bound, dual_of_box, free_part, penalised, settled
+from partwise.problem.penalties import (
+    L2,
+    ElasticNet,
+    Penalty,
+    bound,
+    dual_of_box,
+    free_part,
+    offered,
+    penalised,
+    settled,
+)
 from partwise.problem.result import Certificate
 from partwise.problem.sums import Sums, check_size
 from partwise.problem.tasks import BatchSums, named_task
@@ -237,8 +247,7 @@ class Problem:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        found = self.sums.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
-        return found | {Capability.LOSS_ORACLE} if self.loss.oracle in found else found
+        return offered(self.sums.facts.capabilities, self.loss, self.penalty)
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 

@@ -1,7 +1,4 @@
-"""Specimens: tiny batches of every kind of problem, which are asked for their capabilities (`compatibility_table`).
-
-Each is made by a function below with a decorator, in the order of the table.
-"""
+"""Specimens: a tiny problem of each kind in the table of what fits what (`solvers.engine.compatibility.KINDS`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
