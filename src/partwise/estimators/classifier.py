@@ -168,7 +168,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         return X, y
 
     def _check_more(self, X: Table, y: object) -> tuple[Table, object]:
-        self._make_model().needs(Ability.FURTHER, "partial_fit")  # parameters may have been set since
+        self._make_model().needs(Ability.PARTIAL_FIT, "partial_fit")  # parameters may have been set since
         X = self._check_input(X)
         return X, _checked_labels(X, y)
 

@@ -92,12 +92,12 @@ def _examples(
     classes: Any = training.classes
     if hasattr(estimator, "_model"):
         model = estimator._fitted()
-        model.needs(Ability.FURTHER, "partial_fit")
+        model.needs(Ability.PARTIAL_FIT, "partial_fit")
         if classes is not None and set(classes) != set(getattr(estimator, "classes_", classes)):
             raise ValueError("classes: they must be those of the first call, or left out")
         return model, model.further(*estimator._check_more(X, y), sample_weight, training.n_jobs)
     model = estimator._make_model()
-    model.needs(Ability.FURTHER, "partial_fit")
+    model.needs(Ability.PARTIAL_FIT, "partial_fit")
     if classes is not None and not model.takes_classes:
         raise ValueError(f"classes: {type(estimator).__name__} takes none, leave them out")
     return model, model.learn(*estimator._check_data(model, X, y), sample_weight, training).labelled
@@ -108,7 +108,7 @@ def grown_model(
 ) -> tuple[AnyModel, LabelledBatch]:
     """Return the model with what is new in these examples, and the examples on its features."""
     old, new = estimator._fitted(), estimator._make_model()
-    for ability in (Ability.GROWING, Ability.CARRYING, Ability.FURTHER):
+    for ability in (Ability.GROWTH, Ability.WARM_START, Ability.PARTIAL_FIT):
         new.needs(ability, "partial_fit with grow=True")
     known = getattr(estimator, "classes_", None)
     classes: Any = training.classes

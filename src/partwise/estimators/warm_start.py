@@ -97,7 +97,7 @@ def start_of(
 
 def carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Floats | None:
     """Return weights of another model for the features of this one; None where no features can agree."""
-    if type(last) is not type(model) or Ability.CARRYING not in model.abilities():
+    if type(last) is not type(model) or Ability.WARM_START not in model.abilities():
         return None
     found = model.carried(last)
     if found is not None and np.shape(found) != (problem.n_weights,):
@@ -122,7 +122,7 @@ class FormerModel:
     @property
     def can_start(self) -> bool:
         """Whether a fit can start from its weights."""
-        return Ability.CARRYING in self.model.abilities()
+        return Ability.WARM_START in self.model.abilities()
 
     @property
     def late(self) -> tuple[str, ...]:

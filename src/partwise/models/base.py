@@ -60,16 +60,16 @@ class Ability(Enum):
     EXPLANATIONS = "explain"
     TOP_FEATURES = "top_features"
     PRUNING = "pruned"
-    CARRYING = "carried"
+    WARM_START = "carried"
     FILES = "to_parts"
     PARTITIONS = "partitioner"
-    FURTHER = "further"
-    GROWING = "joined"
+    PARTIAL_FIT = "further"
+    GROWTH = "joined"
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that a model has to write for it."""
-        others = {Ability.FILES: ("to_parts", "from_parts"), Ability.FURTHER: ("encode",)}
+        others = {Ability.FILES: ("to_parts", "from_parts"), Ability.PARTIAL_FIT: ("encode",)}
         return others.get(self, (self.value,))
 
 

@@ -107,7 +107,7 @@ class ClassesModel(Model[ClassRows]):
         self.penalize_intercept = penalize_intercept
         if self.fit_intercept and penalize_intercept is not None and not penalize_intercept:
             why = "penalize_intercept=False: not available with {}"
-            self.lacks = {Ability.FURTHER: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
+            self.lacks = {Ability.PARTIAL_FIT: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
         self.min_count = check_count("min_count", min_count)
         self.class_weight = class_weight
         self.label_cost = LabelCost.of(cost)

@@ -517,7 +517,7 @@ class SecondOrderModel(ChainModel):
     """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
 
     kind = "second-order chain"
-    lacks: Mapping[Ability, str] = {Ability.GROWING: "partial_fit with grow=True: not available with order=2"}
+    lacks: Mapping[Ability, str] = {Ability.GROWTH: "partial_fit with grow=True: not available with order=2"}
 
     #: Which triples have a weight, (n_labels * n_labels * width,).
     triple_mask: Bytes

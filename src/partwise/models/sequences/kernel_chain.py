@@ -44,7 +44,7 @@ class KernelChainModel(ChainBase):
     kind = "kernel chain"
     dense = True  # kernels compare whole rows, which is faster on dense ones
     lacks: Mapping[Ability, str] = {
-        Ability.FURTHER: "partial_fit: not available with a kernel",
+        Ability.PARTIAL_FIT: "partial_fit: not available with a kernel",
         Ability.TOP_FEATURES: "with a kernel there are no weights of attributes",
         Ability.EXPLANATIONS: "with a kernel there are no weights of attributes to explain an answer by",
     }

@@ -69,7 +69,7 @@ class MaxentChainModel(SequenceModel):
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
     reads_by_weights: ClassVar[bool] = True
     has_columns: ClassVar[bool] = True
-    lacks: Mapping[Ability, str] = {Ability.FURTHER: "partial_fit: not available with model='maxent'"}
+    lacks: Mapping[Ability, str] = {Ability.PARTIAL_FIT: "partial_fit: not available with model='maxent'"}
 
     nodes: PairLayout
     n_attributes: int
