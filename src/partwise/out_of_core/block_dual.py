@@ -56,7 +56,7 @@ import shutil
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from math import inf, isfinite, log
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -365,7 +365,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         # The time of the slowest group, and what it took in addition.
         slowest = max((spent for _, spent in found), key=lambda spent: spent.total)
         rest = time.perf_counter() - before - slowest.total
-        parts = {"walk": type(first[0]).__name__, "rest": rest, **slowest._asdict()}
+        parts = {"walk": type(first[0]).__name__, "rest": rest, **asdict(slowest)}
         logger.debug("block-dual: %s", parts, extra={"spent": parts})
         return [answer for answer, _ in found]
 

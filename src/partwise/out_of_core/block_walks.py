@@ -94,7 +94,8 @@ class Moved(NamedTuple):
     digests: list[bytes]
 
 
-class Spent(NamedTuple):
+@dataclass
+class Spent:
     """Seconds of a walk, and of its waits for batches to be opened, blocks to be read, and files to be written.
 
     again: seconds of rounds that were made again. processor: seconds of the processor, all threads.
@@ -106,6 +107,23 @@ class Spent(NamedTuple):
     writing: float = 0.0
     again: float = 0.0
     processor: float = 0.0
+
+    @contextmanager
+    def during(self, part: str) -> Iterator[None]:
+        """Add the time of the block to a part."""
+        before = time.perf_counter()
+        yield
+        setattr(self, part, getattr(self, part) + time.perf_counter() - before)
+
+    def waiting(self, part: str, things: Iterator[T]) -> Iterator[T]:
+        """Yield the things, and add the time until each comes to a part."""
+        while True:
+            with self.during(part):
+                thing = next(things, _END)
+            if thing is _END:
+                return
+            yield thing  # type: ignore[misc]
+            del thing
 
 
 class Plane(NamedTuple):
@@ -136,11 +154,13 @@ class BlockWalk(Walk, Generic[A]):
 
     def over(self, batches: Batches) -> tuple[A | None, Spent]:
         """Return the answer of `work` (None: the rounds since are needed), and where the time went."""
-        clock = Clock()
-        found = self._over(batches, clock)
-        return found, clock.spent()
+        clock, processor = Spent(), time.process_time()
+        with clock.during("total"):
+            found = self._over(batches, clock)
+        clock.processor = time.process_time() - processor
+        return found, clock
 
-    def _over(self, batches: Batches, clock: Clock) -> A | None:
+    def _over(self, batches: Batches, clock: Spent) -> A | None:
         for folder in {folder for folder, _ in list(_KEPT) if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
         known = _KEPT.get((self.folder, self.group))
@@ -159,7 +179,7 @@ class BlockWalk(Walk, Generic[A]):
         """Return the numbers of its batches in the order of visits."""
         return list(range(len(self.visits)))
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> A:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> A:
         """Do the walk's work with the batches and their blocks, in that order."""
         raise NotImplementedError
 
@@ -192,7 +212,7 @@ class Round(BlockWalk[Moved]):
     def order(self) -> list[int]:
         return self.now.order(self)
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> Moved:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> Moved:
         _KEPT.pop((self.folder, self.group), None)  # they are changed in place
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
         kept: list[Block | None] = [None] * len(self.visits)
@@ -222,7 +242,7 @@ class Round(BlockWalk[Moved]):
 class Save(BlockWalk[list[bytes]]):
     """Writes blocks to files and returns the digests."""
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> list[bytes]:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> list[bytes]:
         found = []
         for visit, block in zip(self.visits, blocks, strict=True):
             with clock.during("writing"):
@@ -240,7 +260,7 @@ class Certify(BlockWalk[Plane]):
     weights: Floats
     check: bool = False
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Clock) -> Plane:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> Plane:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
@@ -255,34 +275,6 @@ class Certify(BlockWalk[Plane]):
                 b += own_b
             del part, block
         return Plane(value, u, b)
-
-
-class Clock:
-    """Measures the parts of a walk's time."""
-
-    def __init__(self) -> None:
-        self._began, self._processor = time.perf_counter(), time.process_time()
-        self._parts: dict[str, float] = {}
-
-    @contextmanager
-    def during(self, part: str) -> Iterator[None]:
-        before = time.perf_counter()
-        yield
-        self._parts[part] = self._parts.get(part, 0.0) + time.perf_counter() - before
-
-    def waiting(self, part: str, things: Iterator[T]) -> Iterator[T]:
-        """Yield the things, and count the time until each comes for that part."""
-        while True:
-            with self.during(part):
-                thing = next(things, _END)
-            if thing is _END:
-                return
-            yield thing  # type: ignore[misc]
-            del thing
-
-    def spent(self) -> Spent:
-        total, processor = time.perf_counter() - self._began, time.process_time() - self._processor
-        return Spent(total, processor=processor, **self._parts)
 
 
 def forget(folder: str) -> None:

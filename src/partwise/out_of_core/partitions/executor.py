@@ -81,31 +81,26 @@ class PartitionExecutor(Executor):
         return None if reference is None else Ahead(reference, loss)
 
 
-class Ahead:
-    """A batch that is read on another thread."""
+class Ahead(Thread):
+    """A thread that reads a batch."""
 
     def __init__(self, reference: BatchReference, loss: Loss) -> None:
-        self._sums: BatchSums | None = None
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._read, args=(reference, loss), name="partwise-read-ahead", daemon=True)
-        self._thread.start()
+        super().__init__(name="partwise-read-ahead", daemon=True)
+        self._reference, self._loss = reference, loss
+        self._found: BatchSums | BaseException | None = None
+        self.start()
 
-    def _read(self, reference: BatchReference, loss: Loss) -> None:
+    def run(self) -> None:
         try:
-            self._sums = BatchSums(reference.open(), loss)
+            self._found = BatchSums(self._reference.open(), self._loss)
         except BaseException as error:  # raised where the batch is asked for
-            self._error = error
-
-    def join(self) -> None:
-        """Wait until the batch is read, or reading has failed."""
-        self._thread.join()
-        self._sums = None
+            self._found = error
 
     def result(self) -> BatchSums:
         """Return the batch; raise the error of reading it if there was one."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        sums, self._sums = self._sums, None
-        assert sums is not None
-        return sums
+        self.join()
+        found, self._found = self._found, None
+        if isinstance(found, BaseException):
+            raise found
+        assert found is not None
+        return found
