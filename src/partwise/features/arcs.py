@@ -159,7 +159,7 @@ class ArcTemplate:
         return cls(_side(parts[0], line), _side(parts[1], line), between)
 
     def without(self, constant: frozenset[str]) -> ArcTemplate | None:
-        """The template without columns that are the same everywhere; None if that makes it another kind of template."""
+        """Return the template without constant columns; None if a side loses all of its columns."""
         head = tuple(atom for atom in self.head if atom[0] not in constant)
         modifier = tuple(atom for atom in self.modifier if atom[0] not in constant)
         same = bool(head) == bool(self.head) and bool(modifier) == bool(self.modifier)
@@ -174,12 +174,12 @@ class ArcTemplate:
 
     @property
     def columns(self) -> set[str]:
-        """All that it looks at, by name."""
+        """The names of all columns and single features that it looks at."""
         names = {name for name, _ in (*self.head, *self.modifier)}
         return names if self.between is None else names | {self.between}
 
     def compiled(self, keys: Sequence[str] = ()) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
-        """The form that the core takes, for words that have these single features as their last columns."""
+        """Return the form that the core takes; keys: the single features that are the last columns of words."""
         number = {name: k for k, name in enumerate((*COLUMNS, *(_FEATURE + key for key in keys)))}
         head, modifier = ([(number[name], offset) for name, offset in side] for side in (self.head, self.modifier))
         return head, modifier, -1 if self.between is None else number[self.between]
@@ -190,7 +190,7 @@ def _is_column(name: str) -> bool:
 
 
 def feature_keys(templates: Iterable[ArcTemplate]) -> tuple[str, ...]:
-    """The single features that templates look at, in order of their names."""
+    """Return the single features that templates look at, in order of their names."""
     names = {name for template in templates for name in template.columns}
     return tuple(sorted(name.removeprefix(_FEATURE) for name in names if name.startswith(_FEATURE)))
 
@@ -210,7 +210,7 @@ def _side(words: Sequence[str], line: str) -> tuple[Atom, ...]:
 
 
 def parse_templates(table: str) -> list[ArcTemplate]:
-    """The templates of a table; blank lines and lines that begin with # are passed over."""
+    """Return the templates of a table; blank lines and lines that begin with # are passed over."""
     if not isinstance(table, str):
         raise ValueError(f"a table of templates must be a string, got {table!r}")
     lines = [line for line in table.split("\n") if line.strip() and not line.lstrip().startswith("#")]
@@ -220,7 +220,7 @@ def parse_templates(table: str) -> list[ArcTemplate]:
 
 
 class ArcTable:
-    """A table made ready for the core, without what says nothing in the training data.
+    """A table of templates, ready for the core.
 
     Columns that have one value everywhere (a treebank without lemmas) are left out of templates, and templates that
     have become equal are taken once.
@@ -238,7 +238,7 @@ class ArcTable:
 
     @classmethod
     def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> ArcTable:
-        """The templates that say something about these words, which have all single features of the table.
+        """Return the templates on columns that vary among these words.
 
         inputs : the columns that may be looked at
         """
@@ -253,7 +253,7 @@ class ArcTable:
 
     @classmethod
     def from_text(cls, table: str) -> ArcTable:
-        """All templates of a table."""
+        """Return all templates of a table."""
         return cls(parse_templates(table))
 
     @property
@@ -261,15 +261,15 @@ class ArcTable:
         return "\n".join(map(str, self.templates))
 
     def index(self, tokens: ArcTokens, heads: Ints | None, min_count: int = 1) -> ArcIndex:
-        """Features seen on arcs from these heads (None: on all arcs)."""
+        """Return the features seen `min_count` times on arcs from these heads (None: on all arcs)."""
         return ArcIndex.seen(self.compiled, tokens, heads, min_count)
 
     def map(self, tokens: ArcTokens, index: ArcIndex, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
-        """The feature map of all arcs."""
+        """Return the feature map of all arcs."""
         return ArcMap(self.compiled, tokens, index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[Ints, Ints]:
-        """(row_ptr, attributes) of the arcs from these heads."""
+        """Return (row_ptr, attributes) of the arcs from these heads."""
         return index.attributes(self.compiled, tokens, heads)
 
     @property
@@ -280,7 +280,7 @@ class ArcTable:
 
 
 def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]], keys: Sequence[str] = ()) -> ArcTokens:
-    """Words for the core.
+    """Return words for the core.
 
     Parameters
     ----------

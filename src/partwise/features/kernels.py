@@ -72,10 +72,10 @@ class _Function(ABC):
 
     @abstractmethod
     def core(self) -> KernelFunction:
-        """The function in the core; ValueError if its parameters make no kernel."""
+        """Return the function in the core; ValueError if its parameters make no kernel."""
 
     def fitted(self, rows: Rows) -> Self:
-        """The kernel with everything that depends on the training rows settled."""
+        """Return the kernel with parameters that depend on the training rows."""
         if getattr(self, "gamma", 1.0) is not None:
             return self
         return replace(self, gamma=scale_gamma(rows))  # type: ignore[type-var]
@@ -131,7 +131,7 @@ class Precomputed:
     name: ClassVar[str] = "precomputed"
 
     def fitted(self, rows: Rows) -> Self:
-        """The kernel itself."""
+        """Return the kernel itself."""
         return self
 
 
@@ -147,7 +147,7 @@ _KERNELS: dict[str, type[KernelLike]] = {
 
 
 def get_kernel(kernel: str | KernelLike, **parameters: Any) -> KernelLike:
-    """The kernel of this name with these parameters; None among them means the default. A kernel stays what it is.
+    """Return the kernel of this name with these parameters (None: the default), or the kernel that is given.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def scale_gamma(rows: Rows) -> float:
 
 
 def _largest(rows: Rows) -> tuple[int, float]:
-    """The column and the value that is the largest in size."""
+    """Return the largest absolute value, as (its column, the value)."""
     if isinstance(rows, Attributes):
         values = np.ones(len(rows.attributes)) if rows.values is None else rows.values
         at = int(np.argmax(np.abs(values)))
@@ -197,7 +197,7 @@ def _largest(rows: Rows) -> tuple[int, float]:
 
 
 def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> None:
-    """ValueError, beginning with the name, unless the matrix is square, finite, symmetric, positive semi-definite.
+    """Raise ValueError unless a matrix is square, finite, symmetric and positive semi-definite.
 
     The last is a Cholesky factorisation of the matrix with TOLERANCE * trace added to its diagonal: n^3 / 3
     multiplications and the room of a copy.
@@ -242,7 +242,7 @@ def kernel_map(
     recompute: bool = False,
     by_position: bool = False,
 ) -> LinearMap:
-    """The feature map of training rows; see `KernelFeatures.of` and `KernelFeatures.training_map`."""
+    """Return the feature map of training rows; see `KernelFeatures.of` and `KernelFeatures.training_map`."""
     features = KernelFeatures.of(
         rows,
         kernel,
@@ -275,7 +275,7 @@ class Part:
         return _n_rows(self.rows)
 
     def against(self, queries: Rows | None) -> Kernel:
-        """Kernel values of queries (None: the training rows themselves) with the support, whatever their places."""
+        """Return kernel values of queries (None: the training rows) with the support, ignoring places."""
         if isinstance(self.kernel, Precomputed):
             return self._stored(queries)
         function = self.kernel.core()
@@ -289,7 +289,7 @@ class Part:
         return DenseKernel(function, self.rows) if queries is None else DenseKernel(function, queries, self.rows)
 
     def keep(self, some: Booleans) -> Part:
-        """The part with these support rows only."""
+        """Return the part with these support rows only."""
         places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
             columns = np.arange(self.n_support, dtype=np.int64) if self.columns is None else self.columns
@@ -311,7 +311,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Which kernels there are, on which rows: what training and prediction need in addition to coefficients."""
+    """Kernels and the rows that have coefficients: what prediction needs in addition to the coefficients."""
 
     nodes: Part
     edges: Part | None
@@ -330,7 +330,7 @@ class KernelFeatures:
         recompute: bool = False,
         lengths: Ints | None = None,
     ) -> KernelFeatures:
-        """Kernels on training rows.
+        """Return kernels on training rows.
 
         Parameters
         ----------
@@ -376,7 +376,7 @@ class KernelFeatures:
         return cls(nodes, edges, float(memory_limit), bool(recompute))
 
     def training_map(self, structure: Multiclass | Chain, *, transition_mask: Bytes | None = None) -> LinearMap:
-        """The feature map of the training rows: what solvers take."""
+        """Return the feature map of the training rows: what solvers take."""
         return self._map(structure, None, None, transition_mask)
 
     def map(
@@ -387,7 +387,7 @@ class KernelFeatures:
         edge_rows: object = None,
         transition_mask: Bytes | None = None,
     ) -> LinearMap:
-        """The feature map of other rows, for prediction with the coefficients of the support."""
+        """Return the feature map of other rows, for prediction with the coefficients of the support."""
         if (edge_rows is None) != (self.edges is None):
             raise ValueError("rows of edges are needed where there is a kernel on edges, and only there")
         return self._map(structure, as_rows(rows), None if edge_rows is None else as_rows(edge_rows), transition_mask)
@@ -395,7 +395,7 @@ class KernelFeatures:
     def compress(
         self, structure: Multiclass | Chain, weights: Floats, tolerance: float = 0.0
     ) -> tuple[KernelFeatures, Floats]:
-        """The features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
+        """Return the features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
         kept: list[Floats] = []
         parts: list[Part | None] = []
         start, per_label = 0, structure.width
@@ -463,7 +463,7 @@ def _training_part(rows: Rows, kernel: KernelLike) -> Part:
 
 
 def _lengths(structure: Multiclass | Chain) -> Ints:
-    """Rows of input of each example."""
+    """Return the number of rows of input of each example."""
     return structure.lengths if isinstance(structure, Chain) else np.ones(structure.num_examples, dtype=np.int64)
 
 

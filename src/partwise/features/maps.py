@@ -38,14 +38,14 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 def attribute_map(structure: Multiclass | Chain, rows: object, **options: Any) -> LinearMap:
-    """`multiclass_map` or `chain_map`, whichever the structure asks for."""
+    """Return a structure's `multiclass_map` or `chain_map`."""
     if isinstance(structure, Multiclass):
         return multiclass_map(structure, rows, **options)
     return chain_map(structure, rows, **options)
 
 
 def multiclass_map(structure: Multiclass, rows: object, *, layout: RowLayout | None = None) -> LinearMap:
-    """One row of input per example.
+    """Return the map of one row of input per example.
 
     layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
     """
@@ -63,7 +63,7 @@ def chain_map(
     transition_mask: Bytes | None = None,
     once: bool = False,
 ) -> LinearMap:
-    """One row of input per position, all sequences end to end.
+    """Return the map of one row of input per position, sequences concatenated.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def chain_map(
 
 
 def stacked(structure: Chain, nodes: Segment, edges: Segment | None = None, mask: Bytes | None = None) -> LinearMap:
-    """The map of a chain's positions, its edges (None: tied transitions, with this mask) and its ends."""
+    """Return the map of a chain's positions, edges (None: tied transitions, with this mask) and ends."""
     lengths, width = structure.lengths, structure.width
     tied = SharedSegment(structure.n_labels * width, lengths - 1, mask) if edges is None else edges
     ends = [SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64))] if structure.ends else []
@@ -105,7 +105,7 @@ def stacked(structure: Chain, nodes: Segment, edges: Segment | None = None, mask
 
 
 def history_chain_map(structure: HistoryChain, rows: object, *, layout: RowLayout) -> LinearMap:
-    """One row of input per position, all sequences end to end; for prediction: rows are not prepared for passes.
+    """Return the map of one row of input per position, for prediction: rows are not prepared for passes.
 
     The layout may have more attributes than the rows: those of histories, whose scores the structure has.
     """
@@ -122,7 +122,7 @@ def second_order_map(
     triple_mask: Bytes | None = None,
     once: bool = False,
 ) -> LinearMap:
-    """One row of input per position, all sequences end to end; one weight per pair and per triple of labels.
+    """Return the map of one row of input per position, with a weight per pair and per triple of labels.
 
     transition_mask, triple_mask: which of them have a weight (default: all), n_labels * width and n_labels * n_labels *
     width bytes; the other arguments are those of `chain_map`.
@@ -153,10 +153,10 @@ def segment_map(
     transition_mask: Bytes | None = None,
     once: bool = False,
 ) -> LinearMap:
-    """One row of input per position for segments that hold it (`inside`), begin with it (`first`) or end with it
-    (`last`), one per listed segment (`whole`), all sequences end to end; one weight per length and label, and per pair
-    of labels. A table without rows has no weights.
+    """Return the map of a segment chain's tables of rows of input; a table without rows has no weights.
 
+    inside, first, last: one row per position, for segments that hold it, begin with it or end with it. whole: one row
+    per listed segment. Besides, there is one weight per length and label, and per pair of labels.
     length_mask, transition_mask: which lengths (max_length * width bytes) and transitions (n_labels * width) have a
     weight (default: all). once: see `chain_map`.
     """
@@ -183,7 +183,7 @@ def segment_map(
 def row_segment(
     rows: object, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None = None, once: bool = False
 ) -> Segment:
-    """Rows of labels of all examples, whose rows of input lie end to end."""
+    """Return the features of rows of labels from rows of input, examples concatenated."""
     rows = as_rows(rows, single=True)
     found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
     if found != expected:
@@ -203,7 +203,7 @@ def row_segment(
 
 @dataclass(frozen=True, eq=False)
 class SlotRows:
-    """Rows of numbers for some of each example's slots, with what is known of how labellings use them.
+    """Rows of numbers for some of each example's slots, and how often labellings use these slots.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class SlotRows:
 def slot_map(
     structure: Structure, *blocks: Any, uses: int = 1, parts: int | None = None, n_weights: int | None = None
 ) -> LinearMap:
-    """A row of input per slot, for structures of any kind: the score of a slot is the product of its row and w.
+    """Return the map of one row of input per slot, for any structure: a slot scores its row times the weights.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def slot_map(
 
 
 def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
-    """Rows for `slot_map` whose weights belong to features of labels, and not to labels.
+    """Return rows for `slot_map` whose weights belong to features of labels, not to labels.
 
     The slot of row x and label a has the products x_j * labels[a, k], and weight j * K + k for each. Labels that share
     features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
@@ -306,7 +306,7 @@ def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
 
 
 def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) -> list[Ints]:
-    """The slots of each block, all examples end to end; ValueError naming an example with others than it has."""
+    """Return the slots of each block, examples concatenated; ValueError names an example with too few or many."""
     lengths = []
     for k, (number, block) in enumerate(zip(numbers, blocks, strict=True)):
         if number is None:
@@ -321,7 +321,7 @@ def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) 
 
 
 def _read(block: SlotRows, n_examples: int, n_weights: int | None) -> tuple[Attributes, Ints | None]:
-    """A block's rows, one per slot, and how many rows each example has before labels are counted (None: unknown)."""
+    """Return a block's rows, one per slot, and how many rows of input each example has (None: unknown)."""
     rows, lengths = block.rows, None
     if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
         rows, lengths = _end_to_end(rows, n_examples, None if n_weights is None else n_weights // block.n_labels)
@@ -329,7 +329,7 @@ def _read(block: SlotRows, n_examples: int, n_weights: int | None) -> tuple[Attr
 
 
 def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any, Ints | None]:
-    """Dense rows, or rows by example, as one matrix; how many each example has, None if that was not given."""
+    """Return rows as one matrix, and how many each example has (None if not given by example)."""
     if isinstance(rows, np.ndarray) and rows.dtype != object:
         if rows.ndim == 2 and (len(rows) or n_examples):
             return np.asarray(rows, dtype=np.float64), None
@@ -363,7 +363,7 @@ def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any,
 
 
 def _entry(rows: Any, i: int) -> Any:
-    """The rows of example i as a matrix."""
+    """Return the rows of example i as a matrix."""
     if hasattr(rows, "tocsr"):
         return own_sparse(rows, f"the matrix of example {i}")
     try:
@@ -376,7 +376,7 @@ def _entry(rows: Any, i: int) -> Any:
 
 
 def _per_slot(rows: object, n_labels: int) -> Attributes:
-    """One row per slot. Row t of the input is that of slots (t, a), with weights (j, a)."""
+    """Return one row per slot: row t of the input becomes the rows of slots (t, a), with weights (j, a)."""
     table = as_attributes(rows)
     if n_labels == 1:
         return table

@@ -28,7 +28,7 @@ def maxent_map(
     layout: RowLayout | None = None,
     pairs: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> MaxentMap:
-    """One row of attributes per example, a weight for each (attribute, label).
+    """Return the map of one row of attributes per example, with a weight for each (attribute, label).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def maxent_map(
 
 
 def logistic_map(structure: Multiclass, rows: object) -> MaxentMap:
-    """Binary logistic regression: one weight per attribute, which counts for label 1."""
+    """Return the map of binary logistic regression: one weight per attribute, which counts for label 1."""
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
     table = as_attributes(rows)
@@ -65,7 +65,7 @@ def logistic_map(structure: Multiclass, rows: object) -> MaxentMap:
 
 
 def maxent_matrix_map(structure: Multiclass, matrix: object) -> MaxentMap:
-    """Any features: row i * n_labels + y of the sparse matrix holds f(x_i, y), column t is feature t."""
+    """Return the map of any features: row i * n_labels + y of the matrix holds f(x_i, y), column t is feature t."""
     table = as_attributes(matrix)
     expected = structure.num_examples * structure.n_labels
     if table.n_rows != expected:
@@ -90,7 +90,7 @@ class Contexts:
 
 
 def merge_contexts(rows: object, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Contexts:
-    """One example of all that have the same attributes (with the same values) and the same label.
+    """Merge examples that have the same attributes (with the same values) and the same label.
 
     The weights of what is merged add up, so that the objective stays what it was. Examples that share frequent
     attributes become neighbours: methods that go through the examples of an attribute then find them in the same
@@ -127,7 +127,7 @@ def _layout_of_pairs(structure: Multiclass, n_attributes: int, attributes: Array
 
 
 def _sorted(table: Attributes) -> Attributes:
-    """Each row's attributes in order, those that are ignored left out."""
+    """Return the rows with attributes in order, without ignored ones."""
     row = np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
     keep = np.flatnonzero(table.attributes >= 0)
     order = keep[np.lexsort((table.attributes[keep], row[keep]))]
@@ -137,7 +137,7 @@ def _sorted(table: Attributes) -> Attributes:
 
 
 def _neighbourhoods(table: Attributes) -> UInt64s:
-    """A bit for each of the 64 most frequent attributes that a row has, the highest for the most frequent."""
+    """Return a bit for each of the 64 most frequent attributes that a row has, the highest for the most frequent."""
     counts = np.bincount(table.attributes, minlength=table.num_attributes)
     bits = np.zeros(table.num_attributes, dtype=np.uint64)
     frequent = np.argsort(-counts, kind="stable")[:64]
@@ -147,7 +147,7 @@ def _neighbourhoods(table: Attributes) -> UInt64s:
 
 
 def _hashes(table: Attributes) -> list[UInt64s]:
-    """Two sums over each row of scrambled (attribute, value) pairs."""
+    """Return two hashes of each row: sums of scrambled (attribute, value) pairs."""
     found = []
     for salt in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03):
         mixed = _scramble(table.attributes.astype(np.uint64) + np.uint64(salt))
@@ -159,14 +159,14 @@ def _hashes(table: Attributes) -> list[UInt64s]:
 
 
 def _scramble(x: UInt64s) -> UInt64s:
-    """The finaliser of splitmix64."""
+    """Scramble numbers by the finaliser of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def _check_equal(table: Attributes, like: Ints) -> None:
-    """Equal sums of hashes must be equal rows."""
+    """Raise ArithmeticError if rows with equal hashes differ."""
     other = table.take(like)
     same = np.array_equal(table.row_ptr, other.row_ptr) and np.array_equal(table.attributes, other.attributes)
     if table.values is not None and other.values is not None:

@@ -33,7 +33,7 @@ MOST_ITEMS = 200
 
 
 def text_of(data: bytes) -> str:
-    """UTF-8 as it is; bytes that are none as characters of a private area."""
+    """Decode UTF-8; invalid bytes become characters of a private area."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -97,7 +97,7 @@ class Patterns(Template):
 
 
 def _pieces(line: str, places: dict[Any, int]) -> list[Piece]:
-    """Texts and cells of a line; ValueError that says what is wrong."""
+    """Return the texts and cells of a line; ValueError if a macro is malformed."""
     pieces: list[Piece] = []
     at = 0
     while at < len(line):
@@ -127,7 +127,7 @@ def _pieces(line: str, places: dict[Any, int]) -> list[Piece]:
 
 
 def _value(cell: str, macro: str, expression: str | None, lower: bool) -> str:
-    """What a macro makes of a cell."""
+    """Return what a macro makes of a cell."""
     data = cell.encode() if expression is None else _found(expression, cell, macro == "t")
     return text_of(data.lower() if lower else data)  # of ASCII letters alone
 
@@ -192,7 +192,7 @@ class Expression:
             raise ValueError(f"a regular expression of more than {MOST_ITEMS} characters")
 
     def search(self, data: bytes) -> tuple[int, int] | None:
-        """Where the first match begins, and its length; None if there is none."""
+        """Return where the first match begins, and its length; None without a match."""
         failed: dict[tuple[int, int], int] = {}
         for place in range(1 if self.first else len(data) + 1):
             found, length = self._match(data, 0, place, failed)

@@ -31,7 +31,7 @@ FEW_TAGS, TAG_SHARE = 60, 0.02
 
 
 def preset(name: str, **options: Any) -> Template:
-    """A template by name.
+    """Return a template by name.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ def _attribute(name: str, macro: str) -> str:
 
 
 def _at(name: str, macro: str, offsets: Iterable[int]) -> list[str]:
-    """A line for each offset k: "A name[k]=macro", where {} in the macro stands for k."""
+    """Return a line "A name[k]=macro" for each offset k, which replaces {} in the macro."""
     return [_attribute(f"{name}[{k}]", macro.format(k)) for k in offsets]
 
 
 def _pairs(name: str, macro: str) -> list[str]:
-    """The cells at -1 and 0, and at 0 and 1, together."""
+    """Return lines that join the cells at -1 and 0, and those at 0 and 1."""
     return [_attribute(f"{name}[{k}]|{name}[{k + 1}]", f"{macro.format(k)}|{macro.format(k + 1)}") for k in (-1, 0)]
 
 
@@ -171,7 +171,7 @@ PRESETS: dict[str, Callable[..., Template]] = {"chunk": _chunk, "pos": _pos, "ne
 
 
 def read_gazetteers(given: Any) -> dict[str, Gazetteer]:
-    """Lists of names: a mapping of names to phrases, or files (one phrase per line), each named by its file."""
+    """Return lists of phrases by name, from a mapping or from files (one phrase per line) named after them."""
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Mapping):
@@ -196,7 +196,7 @@ def _read_phrases(path: Path) -> Iterable[str]:
 
 
 def read_clusters(path: Path) -> dict[str, str]:
-    """Words and their bit strings, from a file of lines ``bits TAB word`` or ``bits TAB word TAB count``."""
+    """Read words and their bit strings from a file of lines ``bits TAB word`` or ``bits TAB word TAB count``."""
     clusters = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):
         line = line.removesuffix("\r")

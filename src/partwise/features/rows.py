@@ -39,7 +39,7 @@ class Attributes:
         return Attributes(row_ptr, self.attributes[entries], self.num_attributes, values)
 
     def entries(self, chosen: Booleans) -> Iterator[tuple[int, int, float]]:
-        """Yield (attribute, row, value) of what is known of these rows."""
+        """Yield (attribute, row, value) of the known attributes of the chosen rows."""
         owner = np.repeat(np.arange(self.n_rows), np.diff(self.row_ptr))
         some = np.flatnonzero(chosen[owner] & (self.attributes >= 0))
         values = np.ones(len(some)) if self.values is None else self.values[some]
@@ -55,7 +55,7 @@ def as_rows(rows: object, *, single: Literal[True]) -> Attributes | InputRows: .
 
 
 def as_rows(rows: object, *, single: bool = False) -> Attributes | InputRows:
-    """Rows of input as `Attributes` or as a C-contiguous array of floats; single: float32 stays float32."""
+    """Return rows as `Attributes` or as a C-contiguous array of floats; single: keep float32."""
     if isinstance(rows, Attributes):
         return rows
     if hasattr(rows, "tocsr"):  # SciPy's, without importing it
@@ -75,7 +75,7 @@ def as_rows(rows: object, *, single: bool = False) -> Attributes | InputRows:
 
 
 def as_attributes(rows: object) -> Attributes:
-    """Rows of input as `Attributes`; zeros of a dense array are left out."""
+    """Return rows as `Attributes`, without the zeros of a dense array."""
     table = as_rows(rows)
     if not isinstance(table, Attributes):
         from scipy import sparse
@@ -89,7 +89,7 @@ def as_attributes(rows: object) -> Attributes:
 
 
 def own_sparse(X: Any, name: str = "X") -> Any:
-    """A copy of a sparse matrix, in its format; ValueError if it is damaged. Anything else is given back as it is."""
+    """Return a copy of a sparse matrix, ValueError if it is damaged; return anything else unchanged."""
     from scipy import sparse
 
     if not sparse.issparse(X) or X.ndim != 2:
@@ -126,7 +126,7 @@ def _check_range(indices: NDArray[Any], size: int, what: str) -> None:
 
 
 def csr_product(X: Any, right: Floats) -> Floats:
-    """A CSR matrix of floats times a dense one. If another thread changes X, ValueError or other numbers."""
+    """Multiply a CSR matrix of floats by a dense one, without a crash if another thread changes X."""
     indptr, indices, data = X.indptr, X.indices, X.data
     if indptr.dtype != indices.dtype or indptr.dtype not in (np.int32, np.int64):
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
@@ -135,7 +135,7 @@ def csr_product(X: Any, right: Floats) -> Floats:
 
 
 def row_products(X: Any, weights: Floats, n_jobs: int = 1) -> Floats:
-    """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
+    """Return X weights' by sums in a fixed order: one row gives the same bits as many, unlike with BLAS."""
     if hasattr(X, "tocsr"):
         return csr_product(X, weights.T)
     rows, columns = np.ascontiguousarray(X, dtype=np.float64)[:, None, :], np.ascontiguousarray(weights.T)[None]

@@ -57,14 +57,14 @@ Piece = str | tuple[Any, ...]
 
 
 def shape(word: str) -> str:
-    """The word with X for capitals, x for other letters and d for digits: "McDonald-2" is "XxXxxxxx-d"."""
+    """Return the word with X for capitals, x for other letters and d for digits: "McDonald-2" is "XxXxxxxx-d"."""
     return "".join(
         "X" if c.isupper() or c.istitle() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
     )
 
 
 def short_shape(word: str) -> str:
-    """The shape with runs of one kind as one: "XxXx-d"."""
+    """Return the shape with runs of one kind as one: "XxXx-d"."""
     return re.sub(r"(X|x|d)\1+", r"\1", shape(word))
 
 
@@ -125,7 +125,7 @@ class Gazetteer:
             node[_END] = None
 
     def mark(self, tokens: Sequence[str]) -> list[str | None]:
-        """B, I or None for each token of a sentence."""
+        """Return B, I or None for each token of a sentence."""
         words = [token.lower() for token in tokens]
         marks: list[str | None] = [None] * len(words)
         t = 0
@@ -136,7 +136,7 @@ class Gazetteer:
         return marks
 
     def _longest_match(self, words: list[str], t: int) -> int:
-        """Number of words of the longest phrase that begins at word t, or 0."""
+        """Return the number of words of the longest phrase that begins at word t, or 0."""
         node, end, longest = self._next.get(words[t]), t + 1, 0
         while node is not None:
             if _END in node:
@@ -146,7 +146,7 @@ class Gazetteer:
         return longest
 
     def column(self, sentences: Sentences, j: int) -> CodedColumn:
-        """The marks of all tokens."""
+        """Return the marks of all tokens."""
         marks: list[str | None] = []
         for tokens in sentences.column(j):
             marks += self.mark(tokens)
@@ -198,12 +198,12 @@ class Template:
 
     @classmethod
     def from_text(cls, text: str, **resources: Any) -> Template:
-        """A template from its lines."""
+        """Return a template from its lines."""
         return cls(text, **resources)
 
     @classmethod
     def from_file(cls, path: Path, **resources: Any) -> Template:
-        """A template from a file, such as one made for CRF++. FormatError if it is none."""
+        """Return a template from a file, such as one made for CRF++. FormatError if it is none."""
         found = cls(read_text(path), path=str(path), **resources)
         if not (found._lines or found.transitions):
             raise FormatError("there are no templates", path)
@@ -213,14 +213,14 @@ class Template:
 
     @staticmethod
     def preset(name: str, **options: Any) -> Template:
-        """The templates "chunk", "pos" and "ner"; see `partwise.features.presets`."""
+        """Return the templates "chunk", "pos" and "ner"; see `partwise.features.presets`."""
         from partwise.features.presets import preset
 
         return preset(name, **options)
 
     @property
     def n_columns(self) -> int:
-        """How many columns of input it needs."""
+        """The number of columns of input that it needs."""
         return 1 + max((column for column, _, _ in self._sources), default=-1)
 
     @property
@@ -229,7 +229,7 @@ class Template:
         return sorted({column for column, _, _ in self._sources})
 
     def uses(self, macro: str, argument: Any = None) -> bool:
-        """Whether it has a macro of this name (and argument)."""
+        """Return whether it has a macro of this name (and argument)."""
         return any(name == macro and argument in (None, what) for _, name, what in self._sources)
 
     @property
@@ -238,7 +238,7 @@ class Template:
         return any(edge for edge, _ in self._lines)
 
     def extractor(self, sentences: Sentences) -> Extractor:
-        """The extractor of these sentences' attributes. ValueError if they have too few columns."""
+        """Return the extractor of these sentences' attributes. ValueError if they have too few columns."""
         if sentences.n_tokens and sentences.n_columns < self.n_columns:
             raise ValueError(
                 f"the template looks at column {self.n_columns - 1}, counted from 0, "
@@ -249,7 +249,7 @@ class Template:
         return Extractor(self._lines, self._columns(sentences), sentences.lengths)
 
     def _columns(self, sentences: Sentences) -> list[CodedColumn]:
-        """The columns that lines refer to, by the numbers that they have there."""
+        """Return the columns that lines refer to by number."""
         plain: dict[int, CodedColumn] = {}
         columns = []
         for j, macro, argument in self._sources:
@@ -266,7 +266,7 @@ class Template:
         return columns
 
     def _function(self, macro: str, argument: Any) -> Function:
-        """What a macro makes of a cell."""
+        """Return the function of a macro."""
         if macro == "cluster":  # all bits, if there are fewer
             return lambda word: path[:argument] if (path := self.clusters.get(word)) is not None else None
         if macro == "feat":  # ValueError for a cell that is no list of features
@@ -274,7 +274,7 @@ class Template:
         return PLAIN[macro] if argument is None else COUNTED[macro](argument)
 
     def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
-        """The attributes of every token, written out: for looking at, and for other programs."""
+        """Return the attributes of every token, written out: for looking at, and for other programs."""
         sentences = X if isinstance(X, Sentences) else Sentences.from_lists(X)
         extractor = self.extractor(sentences)
         found, token = [], 0
@@ -396,12 +396,12 @@ class _Parser:
 
     @property
     def sources(self) -> list[Source]:
-        """What the lines look at, in the order of the numbers that they have."""
+        """The cells and functions that the lines look at, in the order of their numbers."""
         return list(self._places)
 
     @property
     def text(self) -> str:
-        """The lines with numbers for names of columns."""
+        """The lines with numbers in place of the names of columns."""
         lines = list(self._texts)
         for line, begin, end, column in reversed(self._named):
             lines[line] = f"{lines[line][:begin]}{column}{lines[line][end:]}"

@@ -14,7 +14,7 @@ Span = tuple[str | None, int, int]
 
 
 def read_spans(given: object, name: str, sentence: str, n: int, labels: Collection[str]) -> list[Span]:
-    """(label or None, begin, end) of (begin, end) or (label, begin, end), whose label is among `labels`."""
+    """Read spans (begin, end) or (label, begin, end) as (label or None, begin, end); labels: those known."""
     if given is None:
         return []
     if isinstance(given, (str, dict)) or not isinstance(given, Iterable):
@@ -37,7 +37,7 @@ def read_spans(given: object, name: str, sentence: str, n: int, labels: Collecti
 def span_mask(
     structure: Grammar, i: int, grammar: ParsingGrammar, required: list[Span], forbidden: list[Span]
 ) -> Bytes:
-    """Which slots are allowed, a byte per slot.
+    """Return which slots are allowed, a byte per slot.
 
     No span that crosses a required one is allowed: then it is a node of every binary tree. There it must have the
     label, or be a constituent at all. Every word is a span: only labels can be required of it, or forbidden.
@@ -51,7 +51,7 @@ def span_mask(
     lexical = mask[words:other].reshape(n, word_width)
 
     def columns(label: str | None, word: bool) -> list[int]:
-        """The columns in which a span is a constituent with this label."""
+        """Return the columns in which a span is a constituent with this label."""
         if word:
             return [k for k, labels in enumerate(grammar.word_labels) if label is None or label in labels]
         return [k for k, c in enumerate(grammar.columns) if not c.made and (label is None or label in c.labels)]

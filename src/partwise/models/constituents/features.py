@@ -49,13 +49,13 @@ _RUNS = re.compile(r"(.)\1+")
 
 @lru_cache(1 << 16)
 def shape_of(word: str) -> str:
-    """Capitals X, other letters x, digits d, other characters as they are; runs longer than two are cut to two."""
+    """Return the word with X for capitals, x for other letters, d for digits; runs longer than two are cut."""
     kinds = "".join("X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word)
     return _RUNS.sub(r"\1\1", kinds)
 
 
 def mark_of(word: str) -> str:
-    """One character for a word: X with a capital, x without, d with a digit, else the word's first character."""
+    """Return one character for a word: d with a digit, X with a first capital, x for a letter, or the first."""
     if any(c.isdigit() for c in word):
         return "d"
     if word[:1].isalpha():
@@ -64,7 +64,7 @@ def mark_of(word: str) -> str:
 
 
 def span_shapes(words: Sequence[str]) -> list[str]:
-    """Marks of the words of all spans of at least two words, by begin and then end; empty for long spans.
+    """Return the marks of the words of each span of at least two words, by begin and end; "" for long spans.
 
     Runs of a mark count once.
     """
@@ -99,14 +99,14 @@ class WordCodes:
         return frozenset(self.values["kind"])
 
     def properties(self, word: str, first: bool) -> tuple[str, ...]:
-        """The values of `PROPERTIES`; those of the kind begin with a space if it is a class."""
+        """Return the values of `PROPERTIES`; those of the kind begin with a space if it is a class."""
         own = self.classes(word, first)
         kind = word if word in self._kinds else f" {own}"
         ends = (word[:1], word[:2], word[-1:], word[-2:], word[-3:])
         return word, word.lower(), kind, own, *ends, shape_of(word)
 
     def codes(self, sentences: Sequence[Sequence[str]]) -> Ints:
-        """(properties, words + 2 per sentence): each sentence's words with a place before and one after them."""
+        """Return (properties, words + 2 per sentence) numbers, with a place before and after each sentence's words."""
         tables = [self._numbers[name] for name in PROPERTIES]
         outside = (OUTSIDE,) * len(PROPERTIES)
         known: dict[tuple[str, bool], tuple[int, ...]] = {}
@@ -124,32 +124,32 @@ class WordCodes:
         return np.ascontiguousarray(np.array(rows, dtype=np.int64).reshape(-1, len(PROPERTIES)).T)
 
     def shapes(self, sentences: Sequence[Sequence[str]]) -> Ints:
-        """The number of the shape of each span, all sentences end to end."""
+        """Return the number of the shape of each span, all sentences end to end."""
         table = self._numbers[MARKS]
         return np.array(
             [table.get(shape, UNKNOWN) for words in sentences for shape in span_shapes(words)], dtype=np.int64
         )
 
     def name(self, prop: str, code: int) -> str:
-        """A value by its number."""
+        """Return the value of a property that has this number."""
         return "<outside>" if code == OUTSIDE else self.values[prop][code - FIRST].strip()
 
 
 class WordCounts:
-    """What `WordCodes` are learnt from, over sets of sentences."""
+    """Counts of words and shapes of spans, from which `WordCodes` are made."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, bool]] = Counter()  # words, and whether they are the first of a sentence
         self._shapes: set[str] = set()
 
     def add(self, sentences: Iterable[Sequence[str]]) -> None:
-        """Count words."""
+        """Count the words of sentences."""
         for words in sentences:
             self._counts.update((word, k == 0) for k, word in enumerate(words))
             self._shapes.update(span_shapes(words))
 
     def codes(self, classes: WordClasses) -> WordCodes:
-        """Of all words so far."""
+        """Return the codes of all words so far."""
         totals: Counter[str] = Counter()
         for (word, _), n in self._counts.items():
             totals[word] += n
@@ -209,12 +209,12 @@ LENGTHS = np.array([1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31])
 
 
 def span_rows(lengths: Ints) -> Ints:
-    """Rows of spans of each sentence."""
+    """Return how many spans of at least two words each sentence has."""
     return lengths * (lengths - 1) // 2
 
 
 def _spans(lengths: Ints) -> tuple[Ints, Ints, Ints]:
-    """Spans of at least two words of all sentences in the order of slots: sentence, first word, end."""
+    """Return (sentence, first word, end) of all spans of at least two words, in the order of slots."""
     parts = [np.empty((3, 0), dtype=np.int64)]
     for i, n in enumerate(lengths.tolist()):
         s, t = np.triu_indices(n + 1, 2)
@@ -232,7 +232,7 @@ class CodedSentences:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of words of each."""
+        """Number of words of each sentence."""
         return np.array([len(words) for words in self.sentences], dtype=np.int64)
 
     @cached_property
@@ -241,7 +241,7 @@ class CodedSentences:
         return dict(zip(PROPERTIES, self.codes.codes(self.sentences), strict=True))
 
     def keys(self, table: str) -> Ints:
-        """(rows, templates): attributes of all rows of a table, -1 where a value is unknown."""
+        """Return the attributes of all rows of a table, (rows, templates); -1 where a value is unknown."""
         lengths = self.lengths
         first = pointers(lengths + 2)[:-1] + 1  # of each sentence's words in `values`
         places: dict[Place, Ints]
@@ -272,7 +272,7 @@ class CodedSentences:
 
 
 def name_of(table: str, key: int, codes: WordCodes) -> str:
-    """An attribute in words."""
+    """Return an attribute in words, as explanations show it."""
     template = TEMPLATES[table][key >> (2 * _BITS)]
     parts = []
     for j, (name, place) in enumerate(template):
@@ -294,7 +294,7 @@ class Table:
 
     @classmethod
     def observed(cls, keys: Ints, columns: Ints, n_columns: int, min_count: int) -> Table:
-        """From the attributes of gold rows, (rows, templates), and their columns."""
+        """Make a table from the attributes of gold rows, (rows, templates), and their columns."""
         known, width = np.unique(keys[keys >= 0]), padded_width(n_columns)
         row_ptr = np.arange(len(keys) + 1, dtype=np.int64) * keys.shape[1]
         ids = places_in(known, keys).ravel()
@@ -302,15 +302,15 @@ class Table:
         return cls(known, PairLayout(layout, all_pairs=False))
 
     def numbers(self, keys: Ints) -> Ints:
-        """The number of each key; -1 for others."""
+        """Return the number of each key; -1 for others."""
         return places_in(self.keys, keys)
 
     def pairs(self) -> tuple[Ints, Ints]:
-        """(attribute, column) of each weight."""
+        """Return (attribute, column) of each weight."""
         return expand_pairs(*self.layout.core.pairs())
 
     def chosen(self, kept: Booleans) -> Table:
-        """The table with these of its pairs."""
+        """Return the table with some of its pairs."""
         attributes, columns = self.pairs()
         used, rows = np.unique(attributes[kept], return_inverse=True)
         core = self.layout.core
@@ -344,7 +344,7 @@ class Tables:
         return {"tuple_codes": kinds[inside], "n_tuples": self.n_tuples}
 
     def feature_map(self, sentences: Sequence[Sequence[str]], once: bool, n_gold: Ints | None = None) -> LinearMap:
-        """Features of the slots of sentences. n_gold: the slots of `other` and gold rules, which have no features."""
+        """Return the feature map of sentences. n_gold: how many slots of `other` and gold rules have no features."""
         coded = CodedSentences(self.codes, sentences)
         lengths = coded.lengths
         segments: list[Segment] = [SharedSegment(self.n_rules, lengths - 1)]
@@ -375,25 +375,25 @@ class Tables:
         return LinearMap(segments)
 
     def split(self, weights: Floats) -> dict[str, Floats]:
-        """Weights of "rules", one value per pair of each table, those of hashed "tuples"."""
+        """Split weights into those of "rules", of each table (one per pair), and of hashed "tuples"."""
         cores = {name: self.tables[name].layout.core for name in TABLES}
         ends = np.cumsum([self.n_rules, *(core.num_weights for core in cores.values())])
         runs = dict(zip(("rules", *TABLES, "tuples"), np.split(weights, ends), strict=True))
         return runs | {name: core.unpack(np.ascontiguousarray(runs[name])) for name, core in cores.items()}
 
     def joined(self, parts: Mapping[str, Floats]) -> Floats:
-        """The inverse of `split`."""
+        """Join what `split` separated."""
         packed = [self.tables[name].layout.core.pack(parts[name]) for name in TABLES]
         return np.concatenate([parts["rules"], *packed, parts["tuples"]])
 
     def triples(self, weights: Floats) -> Iterator[tuple[str, tuple[Ints, Ints, Floats]]]:
-        """Each table's name with (attribute, column, weight) of its pairs."""
+        """Yield each table's name with (attribute, column, weight) of its pairs."""
         parts = self.split(weights)
         for name in TABLES:
             yield name, (*self.tables[name].pairs(), parts[name])
 
     def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
-        """Weights of another model for the same columns, with these of rules; None if it numbers words differently.
+        """Return another model's weights, with these of rules; None if that model numbers words differently.
 
         same_rules: whether its rules have the same numbers, which hashes of tuples are made of.
         """
@@ -409,7 +409,7 @@ class Tables:
         return self.joined(parts)
 
     def pruned(self, weights: Floats, choose: Booleans) -> tuple[Tables, Floats]:
-        """Without the weights that are not chosen, of rules and tuples (which stay, with weight 0) and pairs."""
+        """Return tables and weights without the pairs that are not chosen; other rules and tuples get weight 0."""
         parts = self.split(weights)
         kept = dict(zip(parts, np.split(choose, np.cumsum([len(part) for part in parts.values()])[:-1]), strict=True))
         tables = {name: self.tables[name].chosen(kept[name]) for name in TABLES}

@@ -36,7 +36,7 @@ def add_grammar(parts: ModelParts, grammar: TreebankGrammar) -> None:
 
 
 def read_grammar(parts: ModelParts) -> TreebankGrammar:
-    """The inverse of `add_grammar`, checked."""
+    """Read what `add_grammar` wrote; ModelFormatError for invalid parts."""
     symbols, words, classes = (_read_names(parts, name) for name in ("symbols", "words", "classes"))
     n, n_terminals = len(symbols), len(words) + len(classes)
     rules = np.ascontiguousarray(parts.ints("rules", None, 3, low=0, high=n))
@@ -89,7 +89,7 @@ def add_tables(parts: ModelParts, tables: Tables, weights: Floats) -> None:
 
 
 def read_tables(parts: ModelParts, grammar: ParsingGrammar, n_tuples: int) -> tuple[Tables, Floats]:
-    """The inverse of `add_tables`, checked."""
+    """Read what `add_tables` wrote; ModelFormatError for invalid parts."""
     names = {prop: _read_names(parts, f"values_{prop}") for prop in (*PROPERTIES, MARKS)}
     codes = WordCodes(names, _read_classes(parts))
     n_rules, tables, values = len(grammar.treebank.rules), {}, {}
@@ -117,7 +117,7 @@ def _read_classes(parts: ModelParts) -> WordClasses:
 
 
 def _ascending(rows: Ints) -> bool:
-    """Whether each row comes after the one before it."""
+    """Return whether rows ascend strictly."""
     falls, rises = rows[1:] < rows[:-1], rows[1:] > rows[:-1]
     # the first column in which two rows differ decides
     first = (falls | rises).argmax(axis=1)
@@ -125,7 +125,7 @@ def _ascending(rows: Ints) -> bool:
 
 
 def _check_lexical(lexical: Ints, n_terminals: int, n_classes: int) -> None:
-    """Words, or classes of them, that have no symbol; symbols that count in the last class, which has all, alone."""
+    """Raise ModelFormatError for a terminal without a symbol, or a symbol that only the last class has."""
     if len(np.unique(lexical[:, 1])) < n_terminals:
         raise ModelFormatError("has words without a lexical entry")
     counted = lexical[lexical[:, 1] < n_terminals - 1, 0] if n_classes else lexical[:, 0]

@@ -41,7 +41,7 @@ class ParsingGrammar:
 
     @cached_property
     def lexical(self) -> Ints:
-        """The symbols of words, ascending: their numbers here are their columns."""
+        """The symbols of words, ascending: the place of a symbol here is its column."""
         return np.unique(self.treebank.lexical[:, 0])
 
     @cached_property
@@ -72,27 +72,27 @@ class ParsingGrammar:
         return self._columns[1]
 
     def n_columns(self, table: str) -> int:
-        """How many columns a table has."""
+        """Return how many columns a table has."""
         return max(len(self.lexical if table == "word" else self.columns), 1)
 
     def column_names(self, table: str) -> list[str]:
-        """What a table's columns are called."""
+        """Return the names of a table's columns."""
         if table == "word":
             return [self.treebank.symbols[a] for a in self.lexical.tolist()]
         return [str(column) for column in self.columns]
 
     def rule_name(self, rule: int) -> str:
-        """A rule in symbols."""
+        """Return a rule written in symbols."""
         parent, left, right = (self.treebank.symbols[a] for a in self.treebank.rules[rule].tolist())
         return f"{parent} -> {left} {right}"
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        """The symbols of each terminal: all that end in a tag which it was seen with."""
+        """The symbols that each terminal may have: all that end in a tag that it was seen with."""
         return relative_frequencies(self.treebank).lexicon
 
     def tags(self, words: Sequence[str]) -> list[str]:
-        """The most probable tag of each word."""
+        """Return the most probable tag of each word."""
         usual = int(np.bincount(self.treebank.lexical[:, 0], self.treebank.lexical_counts).argmax())
         found = []
         for k in self.treebank.terminals(words).tolist():
@@ -104,7 +104,7 @@ class ParsingGrammar:
         return found
 
     def _word_columns(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
-        """Which columns each word may have: pointers and columns, all sentences end to end."""
+        """Return (pointers, columns): which columns each word may have, sentences concatenated."""
         every = [np.empty(0, dtype=np.int64), *(self.treebank.terminals(words) for words in sentences)]
         terminals = np.concatenate(every)
         known = terminals >= 0
@@ -114,7 +114,7 @@ class ParsingGrammar:
         return pointers(counts), np.searchsorted(self.lexical, symbols)
 
     def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
-        """The derivations of sentences."""
+        """Return the derivations of sentences as a structure."""
         longest, n_symbols = max(map(len, sentences), default=0), self.treebank.n_symbols
         check_room(chart_bytes(longest, n_symbols), f"the chart of {longest:,} words and {n_symbols:,} symbols")
         word_ptr, word_columns = self._word_columns(sentences)

@@ -11,22 +11,22 @@ from partwise.models.readers import as_list
 
 
 def is_tree(item: object) -> bool:
-    """Whether this is a tree rather than a list of words."""
+    """Return whether this is a tree rather than a list of words."""
     return isinstance(item, tuple) and any(isinstance(child, tuple) for child in item)
 
 
 def as_trees(X: object, name: str) -> list[Any]:
-    """A list of sentences or trees."""
+    """Return a list of sentences or trees."""
     return as_list(X, f"{name} must be a list of {'trees' if name == 'y' else 'sentences'}", single=is_tree(X))
 
 
 def chart_bytes(n_words: int, n_symbols: int) -> float:
-    """Memory of a chart: two triangles of values and two of slopes for each symbol."""
+    """Return memory of a chart: two triangles of values and two of slopes for each symbol."""
     return 16.0 * n_words * (n_words + 1) * n_symbols
 
 
 def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list[list[str]]:
-    """Words of all sentences; of trees, which may stand in their place, those that `transform` leaves."""
+    """Return the words of all sentences, which may be given as trees; `transform` cleans these."""
     sentences = []
     for i, item in enumerate(as_trees(X, "X")):
         if is_tree(item):
@@ -49,7 +49,7 @@ def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list
 
 
 def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -> list[Tree]:
-    """Cleaned trees of the training data: y, or those of X if that is None. They have the words of X."""
+    """Return the cleaned trees of the training data: y, or X if y is None. They must have the words of X."""
     if y is None:
         X = y = as_trees(X, "X")
         for i, item in enumerate(y):
@@ -66,7 +66,7 @@ def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -
 
 
 def check_same_words(tree: Tree, words: list[str], i: int) -> None:
-    """ValueError if the tree of sentence i has other words than the sentence."""
+    """Raise ValueError if the tree of sentence i has other words than the sentence."""
     own = words_of(tree)
     if own != words:
         at = next((k for k, (a, b) in enumerate(zip(own, words, strict=False)) if a != b), min(len(own), len(words)))

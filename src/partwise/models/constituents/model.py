@@ -107,7 +107,7 @@ class ConstituencyModel(Model[Sentences]):
         return 1 << int(self.tuple_bits) if self.tuple_bits else 0
 
     def make_transform(self, root: str | None) -> TreeTransform:
-        """What is done with trees; root: the node that all of them begin with."""
+        """Return the transform of trees; root: the label of the node that all trees begin with."""
         return TreeTransform(self.horizontal, self.vertical, self.binarise, self.traces, self.functions, root)
 
     # training
@@ -137,7 +137,7 @@ class ConstituencyModel(Model[Sentences]):
         return Learnt(examples, (lengths, own.symbols, own.rules, with_gold, self.n_tuples))
 
     def given(self, X: object, y: object, sample_weight: object) -> tuple[list[Tree], Floats | None]:
-        """Cleaned trees of positive weight, and their weights."""
+        """Read cleaned trees of positive weight, and their weights."""
         trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")
         if weight is not None:
@@ -146,25 +146,25 @@ class ConstituencyModel(Model[Sentences]):
         return trees, weight
 
     def binary(self, trees: list[Tree], root: str | None) -> list[Tree]:
-        """Cleaned trees, which begin with this node, in normal form."""
+        """Return cleaned trees, whose root has this label, in normal form."""
         bare = self.make_transform(root).without_cleaning
         return [bare.binary(tree, f"y: tree {i}") for i, tree in enumerate(trees)]
 
     def _gold_examples(
         self, sentences: Sentences, nodes: Ints, weight: Floats | None = None, with_gold: bool = False
     ) -> LabelledBatch:
-        """Sentences with their derivations; with_gold: rules that these do not have cost 1."""
+        """Return sentences with their derivations as examples; with_gold: other rules cost 1."""
         structure = self.structure(sentences, nodes if with_gold else None)
         features = self.tables.feature_map(sentences, once=False, n_gold=structure.lengths if with_gold else None)
         return LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
 
     def structure(self, sentences: Sentences, gold: Ints | None = None) -> Grammar:
-        """The derivations of sentences, with the slots that there are features for; gold: rules of others cost 1."""
+        """Return the derivations of sentences as a structure; gold: derivations whose rules cost nothing."""
         cost = "constituents" if gold is None else "rules"
         return self.grammar.structure(sentences, gold=gold, cost=cost, **self.tables.tuple_options(sentences))
 
     def gold_attributes(self, sentences: Sentences, nodes: Ints, codes: WordCodes) -> dict[str, tuple[Ints, Ints]]:
-        """By table: (attributes, one row per node of gold trees; columns of these nodes)."""
+        """Return by table (attributes, one row per node of gold trees; columns of these nodes)."""
         coded = CodedSentences(codes, sentences)
         lengths = coded.lengths
         owner = np.repeat(np.arange(len(sentences)), 2 * lengths - 1)
@@ -210,7 +210,7 @@ class ConstituencyModel(Model[Sentences]):
 
     @staticmethod
     def encoded_sentences(encoded: EncodedTables) -> Sentences:
-        """The words of encoded trees."""
+        """Return the words of encoded trees."""
         return split(encoded.columns["words/form"], encoded.lengths["words"])
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
@@ -242,7 +242,7 @@ class ConstituencyModel(Model[Sentences]):
         return ()
 
     def left_out(self, reading: Reading[Sentences], i: int) -> Any:
-        """The empty tree for a sentence without words, a flat one where there is no parse."""
+        """Return the empty tree for a sentence without words, a flat tree where there is no parse."""
         words = reading.source[i]
         if not words:
             return self.empty()
@@ -291,7 +291,7 @@ class ConstituencyModel(Model[Sentences]):
         return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
-        """`required` and `forbidden` of `ConstituencyParser`."""
+        """Apply the constraints `required` and `forbidden` of `ConstituencyParser`."""
         structure = reading.structure(Grammar)
         given = {
             name: None if value is None else check_entries(value, reading.n_examples, "sentences", name)
@@ -313,7 +313,7 @@ class ConstituencyModel(Model[Sentences]):
                 raise ConstraintError(f"sentence {number}: no tree is left ({error})", number) from None
 
     def marginals(self, reading: Reading[Sentences], counts: Floats, least: float = 1e-3) -> list[Spans]:
-        """{(label, begin, end): expected number} of each sentence, of those that are at least `least`."""
+        """Return {(label, begin, end): expected number} per sentence, for numbers that are at least `least`."""
         structure = reading.structure(Grammar)
         offsets = structure.slot_offsets()
         found = [
@@ -339,7 +339,7 @@ class ConstituencyModel(Model[Sentences]):
         return {span: p for span, p in sorted(sums.items(), key=lambda item: (item[0][1:], item[0])) if p >= least}
 
     def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
-        """Labelled F1 of brackets (`partwise.metrics.parseval`)."""
+        """Return the labelled F1 of brackets (`partwise.metrics.parseval`)."""
         gold = read_gold(X, y, self.transform, int(self.max_length))
         weight = check_sample_weight(sample_weight, len(gold), "sentence")
         if weight is None:
@@ -351,7 +351,7 @@ class ConstituencyModel(Model[Sentences]):
     # inspection
 
     def explain(self, reading: Reading[Sentences]) -> Explanation:
-        """Which rules and attributes make the best tree better than the second-best one."""
+        """Compare the best tree with the second-best one, by rules and attributes."""
         if not reading.batch.n_examples:
             raise ValueError("the sentence has no parse: there is nothing to explain")
         structure = reading.structure(Grammar)
@@ -385,7 +385,7 @@ class ConstituencyModel(Model[Sentences]):
         return explanation(trees[0], trees[1], (ranked[0][0], ranked[1][0]), found)
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights under each column's name, tables of phrases put together, and the largest rules."""
+        """Return the largest weights under each column's name, of all tables of phrases, and the largest rules."""
         found: dict[str, Named] = {}
         for table, (attributes, columns, weights) in self.tables.triples(self.weights):
             names, known = self.grammar.column_names(table), self.tables.tables[table].keys
@@ -428,7 +428,7 @@ class ConstituencyModel(Model[Sentences]):
         return pruned, counts_of(every, kept)
 
     def _labels(self) -> set[str]:
-        """All labels of phrases and tags."""
+        """Return all labels of phrases and tags."""
         found = self.attributes()
         return {*found["labels_"], *found["tags_"]}
 
@@ -459,7 +459,7 @@ class ConstituencyModel(Model[Sentences]):
 
 
 def _contributions(kind: str, name: Callable[[int], str], uses: Floats, weights: Floats) -> list[Contribution]:
-    """What slots that are one feature each add; uses: how often the best and the second-best tree have them."""
+    """Return what slots of one feature each contribute; uses: how often the two trees have them."""
     best, second = uses
     return [
         Contribution(kind, name(k), None, int(best[k]), int(second[k]), float((best[k] - second[k]) * weights[k]))

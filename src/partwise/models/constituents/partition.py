@@ -93,6 +93,6 @@ class ConstituencyPartitioner(Partitioner):
 
 
 def tree_entries(lengths: Ints) -> Ints:
-    """What sentences take once they are open: the attributes of all places and spans."""
+    """Return the memory that opened sentences take, in entries: the attributes of all places and spans."""
     spans = len(TEMPLATES["span"]) * span_rows(lengths)
     return spans + lengths * sum(len(TEMPLATES[name]) for name in TABLES if name != "span")

@@ -11,7 +11,7 @@ from partwise.support.arrays import Bytes
 
 
 def arc_mask(value: object, number: int, name: str, n: int) -> Bytes | None:
-    """Which arcs are allowed, a byte per slot; None: all of them."""
+    """Return which arcs are allowed, a byte per slot; None if all arcs are."""
     if value is None:
         return None
     mask = np.ones((n, n + 1), dtype=np.uint8)

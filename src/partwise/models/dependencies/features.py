@@ -17,7 +17,7 @@ from partwise.support.arrays import Booleans, Bytes, Floats, Ints, UInt64s
 
 
 def fitted_table(text: str, words: Words, inputs: str | Sequence[str] | None) -> ArcTable:
-    """The templates that say something about these words, of whose columns `inputs` may be looked at."""
+    """Return the templates on columns that vary; inputs: the columns that may be looked at."""
     tokens = words.tokens(feature_keys(parse_templates(text)))
     return ArcTable.fitted(text, tokens, input_columns(inputs))
 
@@ -31,19 +31,19 @@ class ArcFeatures:
 
     @classmethod
     def seen(cls, table: ArcTable, tokens: ArcTokens, heads: Ints | None, min_count: int) -> ArcFeatures:
-        """The features that occur so often on arcs from these heads (None: on all arcs)."""
+        """Return the features that occur `min_count` times on arcs from these heads (None: on all arcs)."""
         return cls(table, check_features(table.index(tokens, heads, min_count), min_count))
 
     def tokens(self, words: Words) -> ArcTokens:
-        """Words with the columns that the templates look at."""
+        """Return words with the columns that the templates look at."""
         return words.tokens(self.table.keys)
 
     def map(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
-        """The feature map of these sentences."""
+        """Return the feature map of these sentences."""
         return self.table.map(tokens, self.index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
-        """Features of the arcs from these heads, one row per word."""
+        """Return features of the arcs from these heads, one row per word."""
         return Attributes(*self.index.attributes(self.table.compiled, tokens, heads), self.index.num_weights)
 
     def unknown(self, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
@@ -51,12 +51,12 @@ class ArcFeatures:
         return self.index.unknown(self.table.compiled, tokens, heads)
 
     def keep(self, used: Bytes) -> tuple[ArcFeatures, Booleans]:
-        """The features that are used and those that they are found by, and which these are."""
+        """Return the used features with those that the core finds them by, and which features these are."""
         needed = self.index.with_plain(used).astype(bool)
         return ArcFeatures(self.table, ArcIndex(self.index.keys[needed])), needed
 
     def carried(self, weights: Floats, old: ArcFeatures) -> Floats | None:
-        """Another model's weights for the features of this one; 0 for features that it did not have.
+        """Return another model's weights for the features of this one; 0 for features that it lacks.
 
         None for other templates, or hashed ones of another number of bits.
         """
@@ -71,7 +71,7 @@ class ArcFeatures:
         return out
 
     def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
-        """(template with its values, sum of its weights) of one arc of one sentence, the largest first."""
+        """Return (template with its values, sum of its weights) for one arc, the largest first."""
         tokens, n = self.tokens(words), int(words.lengths[0])
         heads = np.where(np.arange(1, n + 1) == 1, min(2, n), 1)  # no matter what, but no word its own head
         heads = np.where(np.arange(1, n + 1) == word, head, heads) if n > 1 else np.array([head])
@@ -103,20 +103,20 @@ class ArcFeatures:
 
     @classmethod
     def restored(cls, templates: str, bits: int, keys: UInt64s) -> ArcFeatures:
-        """The features of these templates with these keys, or hashed to so many bits."""
+        """Return the features of these templates, with these keys or hashed to `bits` bits."""
         return cls(ArcTable.from_text(templates), ArcIndex.hashed(bits) if bits else ArcIndex(keys))
 
     def __reduce__(self) -> tuple[object, ...]:
         return ArcFeatures.restored, (self.table.text, self.index.bits, self.index.keys)
 
     def to_parts(self) -> ModelParts:
-        """For a model file."""
+        """Return the parts of a model file."""
         arrays = {} if self.index.bits else {"keys": self.index.keys.view(np.int64)}
         return ModelParts("arcs", {"templates": self.table.text, "bits": self.index.bits}, arrays)
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> ArcFeatures:
-        """The inverse of `to_parts`."""
+        """Read what `to_parts` wrote."""
         bits, text = parts.integer("bits", 0, 31), parts.text("templates")
         keys = np.empty(0, dtype=np.int64) if bits else parts.ints("keys", None, low=-(1 << 63), high=1 << 63)
         return cls.restored(text, bits, np.ascontiguousarray(keys).view(np.uint64))

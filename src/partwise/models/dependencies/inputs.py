@@ -50,17 +50,17 @@ class Words:
     _tokens: dict[tuple[str, ...], ArcTokens] = field(default_factory=dict, repr=False, compare=False)
 
     def name(self, i: int) -> str:
-        """What a sentence is called in messages."""
+        """Return what messages call a sentence."""
         source, number = self.sources[i], self.numbers[i]
         place = f" ({source.path}:{source.line})" if isinstance(source, ConlluSentence) else ""
         return f"sentence {number}{place}"
 
     def blank(self) -> list[str]:
-        """The columns without a value."""
+        """Return the columns in which no word has a value."""
         return [name for name, values in zip(FIELDS, self.columns, strict=True) if all(v == _BLANK for v in values)]
 
     def tokens(self, keys: Sequence[str] = ()) -> ArcTokens:
-        """The words for the core, with these single features as columns of their own; made once.
+        """Return the words for the core, with these single features as columns; made once per choice of features.
 
         FormatError or ValueError, with the place, where feats is no list of features.
         """
@@ -87,7 +87,7 @@ class Words:
                 raise ValueError(f"{self.name(i)}, word {word}: {error}") from None
 
     def take(self, some: Booleans | Ints) -> Words:
-        """Some of the sentences: which, or by their numbers here, where one may come more than once."""
+        """Return some of the sentences, by a mask or by numbers, in which a sentence may occur twice."""
         if some.dtype == bool and some.all():
             return self
         chosen = np.flatnonzero(some) if some.dtype == bool else some
@@ -104,12 +104,12 @@ class Words:
         return pointers(self.lengths)
 
     def chains(self) -> Ints:
-        """Heads of trees that every structure has: each word's head is the word before it."""
+        """Return heads of trees that every structure has: each word's head is the word before it."""
         return np.arange(int(self.lengths.sum())) - np.repeat(self.offsets[:-1], self.lengths)
 
 
 def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns of words that may be looked at, from a list such as "form,upos" or None. ValueError for others."""
+    """Return the columns of words that may be looked at, from a list such as "form,upos" or None (all)."""
     if inputs is None:
         return FIELDS
     names = [column.name for column in parse_columns_list(inputs)]
@@ -120,12 +120,12 @@ def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def as_sentences(X: object, name: str = "X") -> list[Any]:
-    """A list of sentences."""
+    """Return a list of sentences."""
     return as_list(X, f"{name} must be a list of sentences", single=isinstance(X, ConlluSentence))
 
 
 def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
-    """Columns of all words; sentences above `max_length` are refused before anything is done with them."""
+    """Return the columns of all words; ValueError at once for sentences longer than `max_length`."""
     words = check_lengths(sentences, numbers, max_length)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, ConlluSentence):
@@ -144,7 +144,7 @@ def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: 
 
 
 def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
-    """The sentences' lengths, with no columns yet; ValueError if one is not a list of words or too long."""
+    """Return the lengths of sentences, without columns; ValueError for one that is not a list or too long."""
     lengths = np.empty(len(sentences), dtype=np.int64)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
@@ -194,7 +194,7 @@ class Trees:
 
 
 def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
-    """Gold trees: of the sentences themselves (y is None), or lists of heads or of (head, relation) pairs."""
+    """Read gold trees: those of the sentences (y is None), or lists of heads or of (head, relation) pairs."""
     heads: list[int] = []
     relations: list[str] = []
     for i, length in enumerate(words.lengths.tolist()):
@@ -225,7 +225,7 @@ def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
 
 
 def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:
-    """Refuse heads that make no tree, projective or not."""
+    """Raise ValueError for heads that do not form a tree, projective or not."""
     n = len(heads)
     for word, head in enumerate(heads.tolist(), start=1):
         if not 0 <= head <= n:
@@ -241,7 +241,7 @@ def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:
 
 
 def crossing_trees(structure: Tree, words: Words, heads: Ints) -> Ints:
-    """The sentences whose trees the structure does not have because arcs cross; other faults raise."""
+    """Return the sentences whose trees have crossing arcs that the structure excludes; ValueError for other faults."""
     offsets, found = words.offsets, []
     for i in range(len(words.lengths)):
         own = heads[offsets[i] : offsets[i + 1]]
@@ -254,7 +254,7 @@ def crossing_trees(structure: Tree, words: Words, heads: Ints) -> Ints:
 
 
 def lift(heads: Ints) -> Ints:
-    """A projective tree: while arcs cross, the shortest arc that jumps over a stranger goes one head up.
+    """Return a projective tree: while arcs cross, attach the end of the shortest such arc to its head's head.
 
     An arc jumps over a stranger if a word between its ends does not descend from its head (Nivre and Nilsson 2005).
     """

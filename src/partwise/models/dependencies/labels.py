@@ -26,7 +26,7 @@ from partwise.support.arrays import Floats, Ints
 
 
 def solve_names(problem: Problem, **options: Any) -> Result:
-    """Train; options as for `solve`."""
+    """Train the names of arcs; options as for `solve`."""
     if problem.l1 or too_many_slots(problem):  # dual variables of many names would take more than the data
         return solve(problem, "auto", **options)
     # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
@@ -68,7 +68,7 @@ class ArcLabeller:
         return cls(features, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
     def examples(self, tokens: ArcTokens, heads: Ints, labels: Ints, weight: Floats | None) -> LabelledBatch:
-        """Gold arcs to train on, with the features that were chosen."""
+        """Return gold arcs as examples to train on, with the chosen features."""
         structure = Multiclass(len(heads), len(self.classes))
         return LabelledBatch(self._batch(structure, tokens, heads), structure.encode(labels), weight)
 
@@ -77,7 +77,7 @@ class ArcLabeller:
         return Batch(structure, multiclass_map(structure, rows, layout=self.layout.core))
 
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
-        """The label of each word's arc."""
+        """Return the label of each word's arc."""
         structure = Multiclass(len(heads), len(self.classes))
         batch = self._batch(structure, self.features.tokens(words), heads)
         best = best_labellings(batch, self.weights, n_jobs)
@@ -86,7 +86,7 @@ class ArcLabeller:
         return names
 
     def without_zeros(self) -> ArcLabeller:
-        """Without the weights that are zero and the features that have no other."""
+        """Return the labeller without zero weights and features that have no other weights."""
         core = self.layout.core
         ids, columns = expand_pairs(*core.pairs())
         values = core.unpack(self.weights)
@@ -101,7 +101,7 @@ class ArcLabeller:
         return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
 
     def to_parts(self) -> ModelParts:
-        """For a model file; the labels are kept by the parser."""
+        """Return the parts of a model file; the parser adds the labels."""
         parts = ModelParts("labeller")
         parts.add("arcs", self.features.to_parts())
         parts.add("pairs", layout_parts(self.layout, self.weights))
@@ -109,7 +109,7 @@ class ArcLabeller:
 
     @classmethod
     def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
-        """The inverse of `to_parts`."""
+        """Read what `to_parts` wrote."""
         features = ArcFeatures.from_parts(parts.part("arcs"))
         layout, weights = read_layout(parts.part("pairs"), len(classes))
         if layout.core.num_attributes != features.index.num_weights:

@@ -57,7 +57,7 @@ _STRUCTURES: dict[str, type[ProjectiveTree | SpanningTree]] = {"projective": Pro
 
 @dataclass(frozen=True)
 class TreeSource:
-    """The lengths of all sentences, and the words of those that have any."""
+    """What decoding needs: the lengths of all sentences, and the words of those that are not empty."""
 
     lengths: Ints
     words: Words
@@ -119,7 +119,7 @@ class TreeModel(Model[TreeSource]):
         input_columns(self.inputs)
 
     def make_structure(self, lengths: Ints) -> Tree:
-        """The trees of sentences of these lengths."""
+        """Return the trees of sentences of these lengths as a structure."""
         return _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
 
     # training
@@ -152,7 +152,7 @@ class TreeModel(Model[TreeSource]):
         return self._examples(words, kept, heads, weight, n_jobs)
 
     def given(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None]:
-        """Sentences of positive weight, their trees and weights."""
+        """Read sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         trees = None if y is None else as_sentences(y, "y")
         if not sentences:
@@ -173,18 +173,18 @@ class TreeModel(Model[TreeSource]):
         return words, gold, None if weight is None else weight[keep]
 
     def check_names(self, names: Iterable[object]) -> None:
-        """ValueError for more different names of arcs than there may be, if they are learnt."""
+        """Raise ValueError for too many different names of arcs, if names are learnt."""
         if self.labels:
             check_distinct(names, NAMES)
 
     @staticmethod
     def check_trees(kept: Booleans) -> None:
-        """ValueError if there are none left."""
+        """Raise ValueError if no tree is left to learn from."""
         if not kept.any():
             raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
 
     def _examples(self, words: Words, kept: Booleans, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
-        """The sentences that are kept, with their heads, on the features that were chosen."""
+        """Return the kept sentences as examples with their heads, on the chosen features."""
         self.check_trees(kept)
         used = words.take(kept)
         structure = self.make_structure(used.lengths)
@@ -199,7 +199,7 @@ class TreeModel(Model[TreeSource]):
         return head_costs(structure.lengths, structure.decode(*gold), self.label_cost)
 
     def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
-        """Which sentences to train on, heads of all, and how many trees the structure does not have."""
+        """Return which sentences to train on, heads of all, and how many trees the structure excludes."""
         crossing = crossing_trees(self.make_structure(words.lengths), words, heads)
         kept = np.ones(len(words.lengths), dtype=bool)
         if len(crossing) and self.non_projective == "error":
@@ -216,7 +216,7 @@ class TreeModel(Model[TreeSource]):
         return kept, heads, len(crossing)
 
     def is_named(self, n_names: int) -> bool:
-        """Whether arcs get names, of which the trees have so many; ValueError if that is wanted of trees without."""
+        """Return whether arcs get names, of which trees have `n_names`; ValueError for labels=True without names."""
         if self.labels is True and n_names < 2:
             raise ValueError(f"labels=True needs trees with at least two names of arcs; y has {n_names}")
         return bool(self.labels) and n_names >= 2
@@ -322,7 +322,7 @@ class TreeModel(Model[TreeSource]):
         return Reading(batch, len(sentences), np.flatnonzero(words.lengths), TreeSource(words.lengths, rest, tokens))
 
     def constrain(self, reading: TreeReading, allowed: object) -> None:
-        """`allowed` of `DependencyParser`."""
+        """Apply the constraint `allowed` of `DependencyParser`."""
         words, structure = reading.source.words, reading.batch.structure
         entries = check_entries(allowed, reading.n_examples, "sentences")
         for i, number in enumerate(words.numbers):
@@ -334,7 +334,7 @@ class TreeModel(Model[TreeSource]):
                     raise ConstraintError(f"{words.name(i)}: no tree is allowed ({error})", number) from None
 
     def heads_of(self, reading: TreeReading, which: Ints, labellings: Labellings) -> Ints:
-        """Heads of all words of these trees, end to end: slots are rows of heads."""
+        """Return the heads of all words of these trees, concatenated: slots are rows of heads."""
         if reading.once_each(which):
             return reading.structure(Tree).decode(*labellings)
         lengths = reading.source.words.lengths[which]
@@ -354,7 +354,7 @@ class TreeModel(Model[TreeSource]):
         return split(flat, words.lengths[which])
 
     def encode(self, reading: TreeReading, y: object) -> tuple[Labellings, Booleans]:
-        """Trees, given as to `fit`, whatever the names of their arcs; those with crossing arcs may be impossible."""
+        """Encode trees, given as to `fit`, without the names of arcs; trees with crossing arcs may be impossible."""
         words = reading.source.words
         trees = None
         if y is not None:
@@ -370,13 +370,13 @@ class TreeModel(Model[TreeSource]):
         return Labellings(*structure.encode(heads)), possible
 
     def marginals(self, reading: TreeReading, counts: Floats) -> list[Floats]:
-        """Probabilities of heads: per sentence shape (n, n + 1), entry [m - 1, h] for the arc h -> m."""
+        """Return probabilities of heads: per sentence an array (n, n + 1), entry [m - 1, h] for the arc h -> m."""
         lengths = reading.source.lengths
         tables = zip(split(counts, lengths * (lengths + 1)), lengths.tolist(), strict=True)
         return [table.reshape(n, n + 1) for table, n in tables]
 
     def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
-        """Share of words with the right head (UAS)."""
+        """Return the share of words with the right head (UAS)."""
         gold: list[Any] = as_sentences(X) if y is None else as_sentences(y, "y")
         bare = [i for i, sentence in enumerate(gold) if y is None and not hasattr(sentence, "deprels")]
         if bare:
@@ -405,7 +405,7 @@ class TreeModel(Model[TreeSource]):
     # inspection
 
     def explain(self, reading: TreeReading, word: int, head: int | None) -> list[tuple[str, float]]:
-        """The features for and against an arc: (template with its values, weight), the largest first."""
+        """Return the features for and against an arc: (template with its values, weight), the largest first."""
         words, n = reading.source.words, int(reading.source.lengths[0])
         if not 1 <= word <= n:
             raise ValueError(f"there is no word {word} in a sentence of {n} words")
@@ -416,7 +416,7 @@ class TreeModel(Model[TreeSource]):
         return self.arcs.explain(words, word, head, self.weights)
 
     def explain_head(self, reading: TreeReading, word: int, head: int | None, against: int | None) -> Explanation:
-        """The best tree, or the best with this head of the word, and the best one with another head, or with that one.
+        """Compare the best tree (with this head of the word, if given) with the best one with another head.
 
         Trees are heads of words 1, 2, ...; contributions are features of the arcs in which they differ.
         """

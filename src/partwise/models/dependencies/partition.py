@@ -32,7 +32,7 @@ ARC, FEATURE, ENTRY = 150, 4, 16
 
 
 class VariedWords:
-    """A few words of all blocks that differ in every column in which any differ, and all lists of features."""
+    """A few words that differ in each column that is not constant over all blocks, and all lists of features."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, ...], None] = {}
@@ -40,7 +40,7 @@ class VariedWords:
         self._cells: set[str] = set()
 
     def add(self, words: Words) -> None:
-        """Look at a block."""
+        """Keep words of a block that differ from those kept before."""
         columns = words.columns
         if not columns[0]:
             return
@@ -67,13 +67,13 @@ class VariedWords:
 
 
 def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
-    """The features that occur so often, the most frequent first."""
+    """Return the features that occur `min_count` times, the most frequent first."""
     keys, counted = counts.frequent(min_count)
     return check_features(ArcIndex(np.ascontiguousarray(keys[np.lexsort((keys, -counted))])), min_count)
 
 
 def pair_layout(pairs: KeyPairCounts, index: ArcIndex, n_names: int) -> PairLayout:
-    """Pairs of features and names, of those features that the index has."""
+    """Return which pairs of a feature of the index and a name have a weight: those that were counted."""
     (keys, names), order = pairs.pairs(1), np.argsort(index.keys)
     place = places_in(index.keys[order], keys)
     ids, names = order[place[place >= 0]], names[place >= 0]
@@ -167,7 +167,7 @@ class TreePartitioner(Partitioner):
 
 
 def arc_entries(lengths: Ints, table: ArcTable) -> Ints:
-    """What sentences take once they are open: all their arcs, with two features per template at most."""
+    """Return the memory that opened sentences take, in entries: all arcs, two features per template each."""
     each = ARC + FEATURE * 2 * len(table.templates)
     found: Ints = np.ceil(lengths * (lengths + 1) * (each / ENTRY)).astype(np.int64)
     return found

@@ -8,7 +8,7 @@ from partwise.support.arrays import Booleans
 
 
 def node_masks(allowed: object, fixed: object, graphs: Graphs, classes: list[object]) -> list[Booleans | None]:
-    """For each graph a mask of shape (nodes, labels), or None for no constraint."""
+    """Return a mask of shape (nodes, labels) for each graph, or None for no constraint."""
     index = {label: k for k, label in enumerate(classes)}
     masks: list[Booleans | None] = [None] * len(graphs.edges)
     for name, given in (("allowed", allowed), ("fixed", fixed)):

@@ -22,7 +22,7 @@ from partwise.support.arrays import Booleans, Ints, pointers
 
 @dataclass(frozen=True)
 class GraphRows:
-    """Graphs with nodes, end to end: nodes, edges (2 numbers of nodes within the graph each) with types and features.
+    """All graphs, concatenated: their nodes, and edges (two numbers of nodes each) with types and features.
 
     n_types: how many types of edges there are. both: edges count in both directions. allowed: (nodes, labels) that
     nodes may have, None for all.
@@ -43,13 +43,13 @@ class GraphRows:
         return 2 if self.both else 1
 
     def cliques(self) -> Ints:
-        """Pairs of nodes, each edge's second direction after its first."""
+        """Return pairs of nodes; where edges count in both directions, each pair is followed by its reverse."""
         if not self.both:
             return self.edges
         return np.stack([self.edges, self.edges[:, ::-1]], axis=1).reshape(-1, 2)
 
     def edge_attributes(self) -> Attributes:
-        """Attributes of edges, once per direction: those of each type are others than those of the next."""
+        """Return the attributes of edges, once per direction; each type of edges has numbers of its own."""
         rows = self.features
         if rows is None:
             nothing = Attributes(np.zeros(len(self.edges) + 1, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
@@ -61,7 +61,7 @@ class GraphRows:
         return table.take(np.repeat(np.arange(table.n_rows), 2)) if self.both else table
 
     def batch(self, n_labels: int, memory_limit: float, *, tied: bool, once: bool = False) -> Batch:
-        """Structure and features. tied: edges have no features, and share a table per type."""
+        """Return structure and features. tied: edges have no features and share one table of slots per type."""
         lengths, width = self.nodes.lengths, padded_width(n_labels)
         counts, size, n_types = self.edge_counts * self.directions, n_labels * width, self.n_types
         clique_ptr, members = pointers(counts), self.cliques()
@@ -92,7 +92,7 @@ class GraphRows:
 
 
 def mask_nodes(structure: Graph, i: int, allowed: Booleans) -> None:
-    """Leave the nodes of example i these labels, (nodes, labels); ValueError if one is left none."""
+    """Allow the nodes of example i these labels only, (nodes, labels); ValueError if a node has no label left."""
     if allowed.all():
         return
     n, n_labels = allowed.shape
@@ -102,7 +102,7 @@ def mask_nodes(structure: Graph, i: int, allowed: Booleans) -> None:
 
 
 def check_widths(structure: Graph, numbers: Sequence[int]) -> None:
-    """ValueError for a graph beyond the memory limit, with its number in X."""
+    """Raise ValueError, with its number in X, for a graph that needs more memory than the limit."""
     for i, number in enumerate(numbers):
         try:
             structure.width(i)

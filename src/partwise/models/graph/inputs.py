@@ -16,7 +16,7 @@ from partwise.support.checks import check_sample_weight
 
 
 class GraphParts(NamedTuple):
-    """What is read from one graph; names: its nodes as networkx has them."""
+    """One graph as it was given; names: the nodes of a networkx graph."""
 
     nodes: Any
     edges: object
@@ -34,7 +34,7 @@ class Keys:
     type: str | None
 
     def parts(self, graph: Any, i: int, directed: bool) -> GraphParts:
-        """Read a networkx graph, which is number i."""
+        """Read networkx graph i."""
         if directed and not graph.is_directed():
             raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
         names = list(graph.nodes)
@@ -102,7 +102,7 @@ class Graphs:
         return np.concatenate([np.empty((0, 2), dtype=np.int64), *self.edges])
 
     def take(self, indices: Ints) -> Graphs:
-        """Some of them, under their own numbers."""
+        """Return some of the graphs, which keep their numbers."""
         chosen = indices.tolist()
         return Graphs(
             self.nodes.take(indices),
@@ -113,7 +113,7 @@ class Graphs:
         )
 
     def node_names(self, i: int) -> Sequence[Hashable]:
-        """The nodes of a graph as the user calls them."""
+        """Return the nodes of a graph as the user calls them."""
         names = self.names[i]
         return range(length_of(self.nodes.items[i])) if names is None else names
 
@@ -161,12 +161,12 @@ class Graphs:
 
 
 def is_networkx(item: object) -> bool:
-    """Whether this is a networkx graph; networkx need not be installed."""
+    """Return whether this is a networkx graph; networkx need not be installed."""
     return hasattr(item, "is_directed") and hasattr(item, "adjacency") and hasattr(item, "nodes")
 
 
 def distinct_types(types: Iterable[Sequence[Hashable]]) -> list[Hashable]:
-    """The distinct types of edges, in order."""
+    """Return the distinct types of edges, in order."""
     try:
         found = set[Hashable]().union(*types)
     except TypeError:
@@ -190,7 +190,7 @@ def _plain_parts(item: object, i: int) -> GraphParts:
 
 
 def _per_edge(values: list[Any], edges: list[Ints], what: str) -> list[Any] | None:
-    """One value per edge of each graph; None where no graph has any."""
+    """Return one value per edge of each graph; None if no graph has values."""
     if not any(each is not None and length_of(each) for each in values):
         return None
     for i, (each, pairs) in enumerate(zip(values, edges, strict=True)):

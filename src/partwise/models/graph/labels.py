@@ -23,13 +23,13 @@ class KindLabels:
             self.seen.setdefault(kind, np.zeros(self.n_labels, dtype=bool))[label] = True
 
     def allowed(self, rows: Rows) -> Booleans:
-        """(nodes, labels): those of the node's kind; all for a kind that training did not have."""
+        """Return which labels nodes may have, (nodes, labels): those seen with their kind, all for an unseen kind."""
         every = np.ones(self.n_labels, dtype=bool)
         found = [self.seen.get(kind, every) for kind in self._kinds(rows)]
         return np.array(found, dtype=bool).reshape(-1, self.n_labels)
 
     def _kinds(self, rows: Rows) -> list[tuple[int, ...]]:
-        """The picked attributes that each node has, ascending; what has the value 0 is not in the table."""
+        """Return the picked attributes, ascending, whose value is not 0 at each node."""
         table = rows.attributes()
         ids = np.maximum(table.attributes, 0)
         kept = (table.attributes >= 0) & (ids < len(self.picked)) & self.picked[np.minimum(ids, len(self.picked) - 1)]
@@ -39,7 +39,7 @@ class KindLabels:
         return [tuple(sorted(set(flat[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
 
     def to_parts(self) -> ModelParts:
-        """For a model file."""
+        """Return the parts of a model file."""
         flat = np.array([a for kind in self.seen for a in kind], dtype=np.int64)
         labels = np.array(list(self.seen.values()), dtype=np.uint8).reshape(-1, self.n_labels)
         arrays = {"picked": self.picked.astype(np.uint8), "labels": labels}
@@ -47,7 +47,7 @@ class KindLabels:
 
     @classmethod
     def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> KindLabels:
-        """The inverse of `to_parts`."""
+        """Read what `to_parts` wrote."""
         found = cls(parts.mask("picked", n_attributes), n_labels)
         flat = parts.ints("attributes", None, low=0, high=n_attributes)
         labels = parts.mask("labels", None, n_labels)

@@ -53,7 +53,7 @@ from partwise.support.memory import check_weights
 
 @dataclass(frozen=True)
 class GraphSource:
-    """All graphs as they were given, the rows of those with nodes, and (unknown attributes, all attributes)."""
+    """What decoding needs: all graphs, rows of those with nodes, and (unknown attributes, all attributes)."""
 
     graphs: Graphs
     lengths: Ints
@@ -154,7 +154,7 @@ class GraphModel(Model[GraphSource]):
         return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
 
     def use_labels(self, classes: LabelArray) -> int:
-        """Label nodes by these; the size of a table of pairs. ValueError if there is no choice, or too much of it."""
+        """Set the labels, return the size of a table of their pairs; ValueError for one label or too many."""
         self.classes = classes
         if self.n_labels < 2:
             raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
@@ -164,17 +164,17 @@ class GraphModel(Model[GraphSource]):
 
     @staticmethod
     def reader_for(rows: Sequences) -> Reader:
-        """A reader of rows of this form, which has read nothing yet."""
+        """Return a new reader for rows of this form."""
         return NameReader() if input_form(rows) == "names" else ColumnReader()
 
     def use_readers(self, nodes: Reader, edges: Reader | None) -> None:
-        """Read rows of nodes and edges by these; ValueError if nodes have no attribute."""
+        """Set the readers of nodes and edges; ValueError if nodes have no attribute."""
         self.reader, self.edge_reader = nodes, edges
         if not nodes.n_attributes:
             raise ValueError("X: no node has an attribute")
 
     def new_kinds(self) -> KindLabels | None:
-        """Kinds of nodes by the attributes that `kind_features` names, which have seen no node yet."""
+        """Return kinds of nodes by the attributes that `kind_features` names, before any node is counted."""
         chosen = self.kind_features
         if chosen is None:
             return None
@@ -194,7 +194,7 @@ class GraphModel(Model[GraphSource]):
         return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
 
     def read_rows(self, graphs: Graphs) -> tuple[Rows, Rows | None]:
-        """Features of nodes, and of edges if they have any; graphs without edges have none of these."""
+        """Return features of nodes, and of edges (None if edges had no features in training)."""
         nodes, edges = self.reader.read(self.reader.sequences(graphs.nodes)), graphs.edge_rows
         if self.edge_reader is None:
             return nodes, None
@@ -204,7 +204,7 @@ class GraphModel(Model[GraphSource]):
         return nodes, Rows(np.zeros(len(graphs.edges), dtype=np.int64), size, np.empty((0, size)))
 
     def type_numbers(self, graphs: Graphs) -> Ints:
-        """The numbers of the types of all edges."""
+        """Return the numbers of the types of all edges."""
         number = {each: k for k, each in enumerate(self.types or [])}
         found = []
         for i, own in enumerate(graphs.types or [] if number else []):
@@ -219,12 +219,12 @@ class GraphModel(Model[GraphSource]):
         return self.rows_from(nodes, graphs.edge_counts, graphs.pairs, self.type_numbers(graphs), features)
 
     def rows_from(self, nodes: Rows, counts: Ints, edges: Ints, types: Ints, features: Rows | None) -> GraphRows:
-        """Nodes, and edges (so many of each graph) with their types and features."""
+        """Put nodes and edges together; counts: the number of edges of each graph."""
         allowed = None if self.kinds is None else self.kinds.allowed(nodes)
         return GraphRows(nodes.with_ones(), counts, edges, types, features, self.n_types, not self.directed, allowed)
 
     def batch_of(self, rows: GraphRows, once: bool = False) -> Batch:
-        """Structure and features of graphs; once: they are looked at once, as in prediction."""
+        """Return structure and features of graphs; once: each graph is scored only once, as in prediction."""
         return rows.batch(self.n_labels, float(self.memory_limit), tied=self.tied, once=once)
 
     # partitions
@@ -252,7 +252,7 @@ class GraphModel(Model[GraphSource]):
         return EncodedTables(lengths, found.columns, entries, found.weight)
 
     def encoded_rows(self, encoded: EncodedTables) -> GraphRows:
-        """Encoded graphs as rows."""
+        """Return encoded graphs as rows."""
         nodes, columns = rows_of("nodes", encoded, self.reader.n_attributes), encoded.columns
         features = None if self.edge_reader is None else rows_of("edges", encoded, self.edge_reader.n_attributes)
         return self.rows_from(nodes, encoded.lengths["edges"], columns["edges/pairs"], columns["edges/types"], features)
@@ -294,7 +294,7 @@ class GraphModel(Model[GraphSource]):
         return [self._by_name(reading, i, own) for i, own in zip(reading.numbers[which].tolist(), plain, strict=True)]
 
     def _by_name(self, reading: GraphReading, i: int, values: list[Any]) -> Any:
-        """Values of the nodes of graph i of X: a dict for a networkx graph, else a list."""
+        """Return one value per node of graph i of X: a dict by node for a networkx graph, else a list."""
         names = reading.source.graphs.names[i]
         return values if names is None else dict(zip(names, values, strict=True))
 
@@ -310,7 +310,7 @@ class GraphModel(Model[GraphSource]):
         return Labellings(*reading.structure(Graph).encode(labels)), possible
 
     def constrain(self, reading: GraphReading, allowed: object = None, fixed: object = None) -> None:
-        """`allowed` and `fixed` of `GraphLabeler`."""
+        """Apply the constraints `allowed` and `fixed` of `GraphLabeler`."""
         source = reading.source
         masks, structure = node_masks(allowed, fixed, source.graphs, self.classes.tolist()), reading.structure(Graph)
         for i, number in enumerate(reading.numbers.tolist()):
@@ -333,7 +333,7 @@ class GraphModel(Model[GraphSource]):
         return self._by_name(reading, i, [])
 
     def marginals(self, reading: GraphReading, counts: Floats, output: str = "dict") -> list[Any]:
-        """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
+        """Return dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
         n_labels, width = self.n_labels, padded_width(self.n_labels)
         slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
         lengths = reading.source.rows.nodes.lengths.tolist()
@@ -343,7 +343,7 @@ class GraphModel(Model[GraphSource]):
         return values if output == "array" else [self._by_name(reading, i, own) for i, own in enumerate(values)]
 
     def edge_marginals(self, reading: GraphReading, counts: Floats) -> list[Floats]:
-        """Tables of edges in their first direction, (edges, labels, labels) per graph; the model must be `untied`."""
+        """Return probabilities of pairs of labels, (edges, labels, labels) per graph, of an `untied` model."""
         rows, n_labels, width = reading.source.rows, self.n_labels, padded_width(self.n_labels)
         slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
         sizes = zip(rows.nodes.lengths.tolist(), rows.edge_counts.tolist(), strict=True)
@@ -354,7 +354,7 @@ class GraphModel(Model[GraphSource]):
         return reading.spread(found, lambda: np.empty((0, n_labels, n_labels)))
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
-        """Share of nodes with the right label; a label that was not in the training data is an error."""
+        """Return the share of nodes with the right label, which must be a label of the training data."""
         graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
         truth = graphs.targets(y).check(lengths).encode(self.classes)
@@ -379,7 +379,7 @@ class GraphModel(Model[GraphSource]):
         return nodes, unpadded(self.weights[cut:], *shape)
 
     def carried(self, old: Self) -> Floats | None:
-        """Weights of the same attributes, labels and types."""
+        """Return the old weights where attributes, labels and types agree, else 0; None if nothing can agree."""
         nodes = self.reader.numbers_in(old.reader)
         if nodes is None or (self.edge_reader is None) != (old.edge_reader is None) or self.directed != old.directed:
             return None
@@ -399,7 +399,7 @@ class GraphModel(Model[GraphSource]):
         return np.concatenate([padded(table) for table in tables])
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
-        """Small weights are zero; files hold nonzero weights alone where most are zero."""
+        """Set small weights to zero; model files leave out zeros where there are many."""
         nodes, edges = self.tables()
         values = np.concatenate([nodes.ravel(), edges.ravel()])
         kept = choose_kept(values, threshold, keep)
@@ -410,12 +410,12 @@ class GraphModel(Model[GraphSource]):
     # inspection
 
     def node_name(self, attribute: int) -> Hashable:
-        """None for the attribute that is always 1."""
+        """Return the name of a node's attribute; None for the attribute that is always 1."""
         name: Hashable = None if attribute == self.reader.n_attributes else self.reader.name(attribute)
         return name
 
     def edge_name(self, number: int) -> Hashable:
-        """The type and the attribute of an edge, as far as there are some; None for the type that all edges have."""
+        """Return the type and the attribute of an edge, those that exist; None for the weight of every edge."""
         kind, attribute = divmod(number, self.n_edge_attributes)
         plain = self.edge_reader is None or attribute == self.edge_reader.n_attributes
         name: Hashable = None if plain or self.edge_reader is None else self.edge_reader.name(attribute)
@@ -424,7 +424,7 @@ class GraphModel(Model[GraphSource]):
         return self.types[kind] if name is None else (self.types[kind], name)
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every label, and of every pair of labels of an edge's nodes."""
+        """Return the largest weights of every label, and of every pair of labels of an edge's nodes."""
         nodes, edges = self.tables()
         classes, ids = self.classes.tolist(), np.arange(len(nodes))
         labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
@@ -437,7 +437,7 @@ class GraphModel(Model[GraphSource]):
         return TopFeatures(labels, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
     def explain(self, reading: GraphReading) -> Explanation:
-        """The features that make the best labelling of a graph better than the second-best one."""
+        """Compare the best labelling of a graph with the second-best one, feature by feature."""
         if not len(reading.numbers):
             raise ValueError("a graph without nodes has nothing to explain")
         structure, rows = reading.structure(Graph), reading.source.rows
@@ -450,7 +450,7 @@ class GraphModel(Model[GraphSource]):
         return explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
 
     def _node_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
-        """What attributes of nodes whose labels differ add."""
+        """Return what attributes of nodes contribute where the two labellings differ."""
         weights, classes = self.tables()[0], self.classes.tolist()
         found = []
         for attribute, node, value in rows.nodes.attributes().entries(one != two):
@@ -461,7 +461,7 @@ class GraphModel(Model[GraphSource]):
         return found
 
     def _edge_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
-        """What attributes of edges whose pairs of labels differ add."""
+        """Return what attributes of edges contribute where the two labellings differ."""
         weights, classes = self.tables()[1].reshape(-1, self.n_labels, self.n_labels), self.classes.tolist()
         ends = rows.cliques()
         changed = (one[ends] != two[ends]).any(axis=1)
@@ -512,7 +512,7 @@ class GraphModel(Model[GraphSource]):
 
 
 def _read_reader(parts: ModelParts) -> Reader:
-    """What reads rows of nodes or edges."""
+    """Return the reader of nodes or edges that a model file holds."""
     for kind in (ColumnReader, NameReader):
         if parts.kind == kind.kind:
             return kind.from_parts(parts)
@@ -520,7 +520,7 @@ def _read_reader(parts: ModelParts) -> Reader:
 
 
 def _read_types(found: object) -> list[Hashable]:
-    """Types of edges, all different."""
+    """Return the types of edges that a model file holds; they must differ."""
     if not isinstance(found, list) or not found:
         raise ModelFormatError("has types of edges that cannot be read")
     types = [decode(each) for each in found]
@@ -534,7 +534,7 @@ def _read_types(found: object) -> list[Hashable]:
 
 
 def _taken(table: Floats, *numbers: Ints) -> Floats:
-    """Entries of these numbers along each axis, 0 where a number is -1."""
+    """Return the entries with these numbers along each axis; 0 where a number is -1."""
     for axis, own in enumerate(numbers):
         shape = [1] * table.ndim
         shape[axis] = len(own)

@@ -81,7 +81,7 @@ class GraphPartitioner(Partitioner):
 
 
 def graph_entries(lengths: Mapping[str, Ints], columns: Mapping[str, Column], n_labels: int, tied: bool) -> Ints:
-    """What graphs take once they are open: rows of attributes, and a table of labels for nodes and pairs of nodes.
+    """Return the memory that opened graphs take, in entries: rows of attributes, tables of nodes and edges.
 
     Those of edges are written out for both directions, with numbers of their types. tied: edges share tables.
     """

@@ -58,7 +58,7 @@ class SegmentCounts:
         self.transitions += transition_counts(n_segments, gold.types[gold.firsts], self._choice.n_labels)
 
     def layouts(self, outside: Booleans) -> dict[str, PairLayout]:
-        """The features of positions that are chosen, by table; outside: which types are O.
+        """Return the chosen features of positions, by table; outside: which types are O.
 
         The borders of O are its inside: the same feature three times would be one that is three times as large, and
         slow training down.
@@ -82,7 +82,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Known:
-    """Features of one family: keys in ascending order, names, and the longest segment that has one."""
+    """The known texts or shapes: keys in ascending order, their names, and the words of the longest."""
 
     keys: UInt64s
     names: list[str]
@@ -121,7 +121,7 @@ class WholeFeatures:
                 counted[key] = (before[0] + count, *before[1:])
 
     def choose(self, min_count: int) -> None:
-        """Know what was counted so often."""
+        """Choose the texts and shapes that were counted at least `min_count` times."""
         for family, counted in self._counted.items():
             kept = sorted(item for item in counted.items() if item[1][0] >= min_count)
             keys = np.array([key for key, _ in kept], dtype=np.uint64)
@@ -136,12 +136,12 @@ class WholeFeatures:
 
     @property
     def names(self) -> list[str]:
-        """Of the attributes, in the order of their numbers."""
+        """The names of the attributes, in the order of their numbers."""
         found = [f"{family}={name}" for family in self.families for name in self.known[family].names]
         return [*found, *(f"list={name}" for name in self.lists)]
 
     def find(self, words: CodedSequences | None, lengths: Ints, max_length: int) -> Listed:
-        """The segments of these sequences that have features; without words none has."""
+        """Return the segments of these sequences that have features: none, without words."""
         positions, ends_of = np.arange(int(lengths.sum())), np.repeat(np.cumsum(lengths), lengths)
         begins, ends, ids = [], [], []
         for keys, numbers, codes, shortest, longest in () if words is None else self._searches(words):
@@ -157,7 +157,7 @@ class WholeFeatures:
         return _grouped(begins, ends, ids, n_attributes, lengths)
 
     def _searches(self, words: CodedSequences) -> Iterator[tuple[UInt64s, Ints, UInt64s, int, int]]:
-        """What is looked for: keys, the attribute of each, keys of all words, and the fewest and the most words."""
+        """Yield searches: keys and the attribute of each, keys of all words, the fewest and the most words."""
         first = 0
         for family in self.families:
             known = self.known[family]
@@ -172,7 +172,7 @@ class WholeFeatures:
             yield keys, np.full(len(keys), number), lowered[words.codes], 1, max(map(len, phrases))
 
     def kept(self, used: Booleans) -> tuple[WholeFeatures, Ints]:
-        """Those of these attributes alone, and the new number of each (-1: gone)."""
+        """Return the features without unused attributes, and the new number of each attribute (-1: unused)."""
         other, first, number = WholeFeatures(self.families, {}), 0, np.where(used, np.cumsum(used) - 1, -1)
         for family in self.families:
             known = self.known[family]
@@ -236,7 +236,7 @@ def _key_of(words: list[str]) -> int:
 
 
 def _rolled(codes: UInt64s, longest: int) -> Iterator[tuple[int, UInt64s]]:
-    """(size, key of the words from each position on) for sizes 1, 2, ..., longest; sentences' ends are passed over."""
+    """Yield (size, key of that many words from each position on) for sizes 1 to `longest`."""
     rolled = np.zeros(len(codes), dtype=np.uint64)
     for size in range(1, min(longest, len(codes)) + 1):
         n = len(codes) - size + 1
@@ -245,7 +245,7 @@ def _rolled(codes: UInt64s, longest: int) -> Iterator[tuple[int, UInt64s]]:
 
 
 def _grouped(begins: list[Ints], ends: list[Ints], ids: list[Ints], n_attributes: int, lengths: Ints) -> Listed:
-    """Attributes of segments, given one by one, as a row per segment in the order of (end, begin)."""
+    """Return pairs (segment, attribute) as one row of attributes per segment, by (end, begin)."""
     none = np.empty(0, dtype=np.int64)
     begin, end, number = (np.concatenate([none, *parts]).astype(np.int64) for parts in (begins, ends, ids))
     order = np.lexsort((number, begin, end))

@@ -45,7 +45,7 @@ class Segments:
 
     @property
     def lasts(self) -> Ints:
-        """The last position of each."""
+        """The last position of each segment."""
         return self.firsts + self.sizes - 1
 
 
@@ -57,7 +57,7 @@ class Types:
 
     @classmethod
     def of(cls, labels: list[str]) -> Types:
-        """Those of these chunk labels; ValueError for a label that is none."""
+        """Return the types of these chunk labels; ValueError for a label that is not one of a chunk."""
         parts = [split_label(label) for label in labels]
         for label, (prefix, name) in zip(labels, parts, strict=True):
             if prefix != "O" and name == "O":
@@ -79,13 +79,13 @@ class Types:
         return "O" if name is None else name
 
     def segments(self, targets: Targets, lengths: Ints) -> Segments:
-        """Labels as users give them as segments."""
+        """Turn users' labels into segments."""
         distinct = targets.classes() if len(lengths) and lengths.any() else label_array([])
         codes = targets.encode(distinct) if len(distinct) else np.empty(0, dtype=np.int64)
         return self.segments_of(codes, distinct.tolist(), lengths)
 
     def segments_of(self, codes: Ints, labels: list[str], lengths: Ints) -> Segments:
-        """The same from the numbers of all labels among these."""
+        """Turn labels, given by their numbers in `labels`, into segments."""
         if not len(codes):
             return Segments(codes, np.empty(0, dtype=bool), lengths)
         parts = [split_label(label) for label in labels]
@@ -101,12 +101,12 @@ class Types:
     # IOB2, in which answers are numbered
 
     def classes(self, max_length: int) -> NDArray[Any]:
-        """The labels in IOB2, sorted."""
+        """Return the labels in IOB2, sorted."""
         found = [label for k in range(len(self)) for label in self._pair(k)[: 1 + (max_length > 1)]]
         return label_array(sorted(set(found)))
 
     def numbers(self, classes: NDArray[Any]) -> Ints:
-        """(types x 2): the number in `classes` of each type's label at a first and at a later position (-1: none)."""
+        """Return (types x 2) the number in `classes` of each type's label at a first and a later position, or -1."""
         index = {label: k for k, label in enumerate(classes.tolist())}
         return np.array([[index.get(label, -1) for label in self._pair(k)] for k in range(len(self))], dtype=np.int64)
 
@@ -117,7 +117,7 @@ class Types:
         return (f"B-{name}", f"I-{name}") if name else ("B", "I")
 
     def labels(self, segments: Segments, scheme: str) -> list[str]:
-        """The labels of all positions in a scheme."""
+        """Return the labels of all positions in a scheme."""
         types, begins = segments.types, segments.begins
         prefix = np.where(begins, "B", "I")
         if scheme == "iob1":

@@ -140,7 +140,7 @@ class SegmentModel(SequenceModel):
         return padded_width(self.n_types)
 
     def max_lengths(self) -> Ints:
-        """Of the segments of each type."""
+        """Return the largest length of the segments of each type."""
         return np.where(self.types.outside, 1, self.max_length).astype(np.int64)
 
     # training
@@ -151,13 +151,13 @@ class SegmentModel(SequenceModel):
         return self.with_words(rows, sequences)
 
     def make_whole(self) -> WholeFeatures:
-        """Features of whole segments, of which none is known yet."""
+        """Return features of whole segments, before any segment is counted."""
         if self.lists is not None:
             self.lists = read_gazetteers(self.lists)  # files may change
         return WholeFeatures(self._families(), self.lists or {})
 
     def with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
-        """Rows with their words, if there are features of whole segments."""
+        """Return rows with their words, if there are features of whole segments."""
         words = None
         if self.whole.needs_words:
             if not isinstance(sequences, TextSequences):
@@ -188,7 +188,7 @@ class SegmentModel(SequenceModel):
         return Learnt(examples, (self.n_types, self.max_length, rows.lengths), reading=reading)
 
     def new_counts(self) -> SegmentCounts:
-        """What features of positions are chosen by, of no sequence yet."""
+        """Return empty counts, by which features of positions will be chosen."""
         choice = FeatureChoice(
             n_attributes=self.reader.n_attributes,
             n_labels=self.n_types,
@@ -202,7 +202,7 @@ class SegmentModel(SequenceModel):
         return SegmentCounts(choice, self.borders)
 
     def use_features(self, counts: SegmentCounts) -> None:
-        """Choose the features by these counts."""
+        """Choose features by these counts."""
         n, width, none = self.n_types, self.width, np.empty(0, dtype=np.int64)
         self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.types.outside)
         n_whole = len(self.whole.names)
@@ -277,7 +277,7 @@ class SegmentModel(SequenceModel):
         return [name or "O" for name in Types.of(self.classes.tolist()).names]
 
     def choose_length(self, gold: Segments, rows: WordRows) -> None:
-        """The longest segment; ValueError naming the one that is longer than it may be."""
+        """Set the largest length of a segment; ValueError names a gold segment that is longer than the parameter."""
         sizes = gold.sizes
         most = int(sizes.max())
         self.max_length = most if self.longest is None else int(self.longest)
@@ -301,11 +301,11 @@ class SegmentModel(SequenceModel):
         return mask.ravel()
 
     def find(self, rows: WordRows) -> Listed:
-        """The segments of these sequences that have features of their own."""
+        """Return the segments of these sequences that have features of their own."""
         return self.whole.find(rows.words, rows.lengths, self.max_length)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
-        """The segmentations of sequences."""
+        """Return the segmentations of sequences as a structure."""
         return SegmentChain(
             rows.lengths, self.n_types, self.max_length, self.max_lengths(), found.listed, self.segment_cost
         )
@@ -344,7 +344,7 @@ class SegmentModel(SequenceModel):
         return self.with_words(super()._read_rows(sequences, n_jobs), sequences)
 
     def segments_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Segments:
-        """The segments of these labellings: slots are rows `inside`, rows `first`, then others."""
+        """Return the segments of these labellings: slots are rows `inside`, rows `first`, then others."""
         width, lengths = self.width, reading.source.rows.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         row, label = np.divmod(labellings.slots, width)
@@ -367,7 +367,7 @@ class SegmentModel(SequenceModel):
         return split(self.types.labels(found, self.scheme), found.lengths)
 
     def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
-        """The segments of the best labellings that are not O; temperature None: without probabilities."""
+        """Return the segments of the best labellings that are not O; temperature None: without probabilities."""
         n = reading.batch.n_examples
         found = self.segments_of(reading, np.arange(n), labellings)
         firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
@@ -388,7 +388,7 @@ class SegmentModel(SequenceModel):
     def segment_probabilities(
         self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
     ) -> Floats:
-        """Of segments of example i of the batch, in the order of ends."""
+        """Return the probabilities of segments of example i of the batch, in the order of ends."""
         scores = reading.batch.features.scores(i, self.weights)
         return reading.structure(SegmentChain).segment_probabilities(i, scores, begins, ends, labels, temperature)
 
@@ -409,7 +409,7 @@ class SegmentModel(SequenceModel):
         return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
 
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
-        """Of labels in IOB2: dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
+        """Return probabilities of labels in IOB2: a dict per position, or arrays of shape (length, n_labels)."""
         numbers, arrays = self.types.numbers(self.classes), []
         offsets, lengths = reading.batch.structure.slot_offsets().tolist(), reading.source.rows.lengths.tolist()
         later = numbers[:, 1] >= 0
@@ -424,7 +424,7 @@ class SegmentModel(SequenceModel):
         return label_dicts(spread, self.classes.tolist(), output)
 
     def constrain(self, reading: Reading, allowed: object = None, allowed_transitions: object = None) -> None:
-        """As for `SequenceTagger`, by labels in IOB2: a segment X begins at a position with B-X, and goes on at I-X.
+        """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one.
 
         Which labels may follow which are pairs of types, and lengths.
         """
@@ -460,7 +460,7 @@ class SegmentModel(SequenceModel):
                 raise no_labelling(number, error) from None
 
     def _allowed_tables(self, numbers: Ints, pairs: Booleans) -> tuple[Booleans, Booleans]:
-        """(length, type) and (type, next type) that these pairs of labels leave."""
+        """Return which (length, type) and (type, next type) these pairs of labels allow."""
         begin, later = numbers.T
         has_later = (later >= 0) & ~self.types.outside
         after_one = pairs[np.ix_(begin, begin)]  # a segment of one position, then one that begins
@@ -477,7 +477,7 @@ class SegmentModel(SequenceModel):
         return lengths, after_one
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
-        """Share of positions that have the right type and begin a segment where they should, whatever the scheme."""
+        """Return the share of positions with the right type that begin a segment where they should."""
         guess = Targets.of(predicted)
         lengths = guess.lengths()
         truth = self.types.segments(Targets.of(y).check(lengths), lengths)
@@ -491,7 +491,7 @@ class SegmentModel(SequenceModel):
     # weights
 
     def split(self, weights: Floats) -> dict[str, Floats]:
-        """The runs of weights by name."""
+        """Split weights into those of each table, by name."""
         sizes = {name: self.layouts[name].core.num_weights for name in ("inside", "first", "last")}
         sizes |= {"lengths": self.max_length * self.width, "transitions": self.n_types * self.width}
         sizes["whole"] = self.layouts["whole"].core.num_weights
@@ -499,7 +499,7 @@ class SegmentModel(SequenceModel):
         return dict(zip(sizes, parts, strict=True))
 
     def table(self, name: str) -> tuple[Ints, Ints, Floats]:
-        """(attributes, types, weights) of one of the `TABLES`."""
+        """Return (attributes, types, weights) of one of the `TABLES`."""
         core = self.layouts[name].core
         attributes, types = expand_pairs(*core.pairs())
         return attributes, types, core.unpack(self.split(self.weights)[name])
@@ -508,11 +508,11 @@ class SegmentModel(SequenceModel):
         return self.table("inside")
 
     def attribute_name(self, table: str, attribute: int) -> Any:
-        """The name of an attribute of a table."""
+        """Return the name of an attribute of a table."""
         return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
 
     def _cells(self, name: str, mask: Bytes, n_rows: int) -> list[tuple[int, int, float]]:
-        """(row, type, weight) of lengths or transitions that have a weight."""
+        """Return (row, type, weight) of lengths or transitions that have a weight."""
         run = unpadded(self.split(self.weights)[name], n_rows, self.n_types)
         rows, columns = np.nonzero(unpadded(mask, n_rows, self.n_types))
         return list(zip(rows.tolist(), columns.tolist(), run[rows, columns].tolist(), strict=True))
@@ -522,12 +522,12 @@ class SegmentModel(SequenceModel):
         return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in cells}
 
     def length_features(self) -> dict[tuple[int, str], float]:
-        """Weights of (length, type)."""
+        """Return the weights by (length, type)."""
         cells = self._cells("lengths", self.length_mask, self.max_length)
         return {(d + 1, self.types.name(b)): weight for d, b, weight in cells}
 
     def carried(self, old: SegmentModel) -> Floats | None:
-        """The old weights where attributes and types agree, 0 elsewhere; None if nothing can agree."""
+        """Return the old weights where attributes and types agree, else 0; None if nothing can agree."""
         numbers = self.reader.numbers_in(old.reader)
         if numbers is None:
             return None
@@ -549,7 +549,7 @@ class SegmentModel(SequenceModel):
         return np.concatenate([runs[name] for name in self.split(np.empty(0))])
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
-        """The model without small weights; attributes without any are no longer known."""
+        """Return the model without small weights, and without attributes that have no weight left."""
         runs, n, width = self.split(self.weights), self.n_types, self.width
         tables = {name: self.table(name) for name in TABLES}
         cells = {"lengths": np.flatnonzero(self.length_mask), "transitions": np.flatnonzero(self.transition_mask)}
@@ -582,7 +582,7 @@ class SegmentModel(SequenceModel):
     # inspection
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        """The largest weights of every type, tables together, and of every pair of types."""
+        """Return the largest weights of every type, tables together, and of every pair of types."""
         found: dict[Any, Named] = {}
         tables, lengths = {name: self.table(name) for name in TABLES}, self.length_features()
         for b in range(self.n_types):
@@ -606,13 +606,13 @@ class SegmentModel(SequenceModel):
         return explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
 
     def _contributions(self, reading: Reading, counts: Floats, one: list[Any], two: list[Any]) -> list[Contribution]:
-        """What the slots in which the two differ add; counts: how often each has them."""
+        """Return what slots contribute in which the two segmentations differ; counts: how often each uses a slot."""
         rows, source = counts[0] - counts[1], reading.source.rows
         length, n, table = len(one), self.n_types, source.attributes()
         found: list[Contribution] = []
 
         def add(name: str, rows: Floats, table: Attributes, positions: Ints) -> None:
-            """What rows of attributes add."""
+            """Add what rows of attributes contribute."""
             owner = np.repeat(np.arange(len(rows)), np.diff(table.row_ptr))
             values = np.ones(len(owner)) if table.values is None else table.values
             types, some = np.nonzero((rows[owner, :n] != 0).T & (table.attributes >= 0))
@@ -677,6 +677,6 @@ class SegmentModel(SequenceModel):
 
 
 def _places(names: list[Any], old: list[Any]) -> Ints:
-    """The number of each name among the old ones, -1 for others."""
+    """Return the number of each name among the old names, -1 for a new name."""
     index = {name: k for k, name in enumerate(old)}
     return np.array([index.get(name, -1) for name in names], dtype=np.int64)

@@ -77,7 +77,7 @@ class SegmentPartitioner(SequencePartitioner):
         return EncodedTables(lengths, columns, segment_entries(lengths, columns), weight)
 
     def count(self, rows: Rows, labels: Ints) -> None:
-        """`encode` does it: segments are counted, not labels."""
+        """Do nothing: `encode` counts segments, not labels."""
 
     def n_slots(self, encoded: EncodedTables) -> int:
         rows, _ = self.model.encoded_rows(encoded)
@@ -88,7 +88,7 @@ class SegmentPartitioner(SequencePartitioner):
 
 
 def segment_entries(lengths: Mapping[str, Ints], columns: Mapping[str, Column]) -> Ints:
-    """What sequences take once they are open: their attributes, in each table."""
+    """Return the memory that opened sequences take, in entries: their attributes, in each table."""
     table = columns.get("rows/table")
     own = lengths["rows-entries"] if table is None else lengths["rows"] * table.shape[1]
     found: Ints = PLACES * (own + lengths["rows"])

@@ -23,7 +23,7 @@ LONGEST_SUFFIX, SHORTEST_STEM = 3, 2
 
 @dataclass(frozen=True)
 class WordClasses:
-    """Classes from capitals, digits, hyphens, whether the word is the first, and the longest suffix that is listed.
+    """Classes of words by capitals, digits, hyphens, being first in the sentence, and the longest listed suffix.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ class WordClasses:
 
     @classmethod
     def of(cls, words: Iterable[str], frequent: int = 30) -> WordClasses:
-        """With the suffixes that at least `frequent` of the words have."""
+        """Make classes with the suffixes that at least `frequent` of the words have."""
         counts: Counter[str] = Counter()
         for word in words:
             counts.update(_suffixes(word))
         return cls(frozenset(suffix for suffix, n in counts.items() if n >= frequent))
 
     def __call__(self, word: str, first: bool) -> str:
-        """The class of a word; `first`: whether its sentence begins with it."""
+        """Return the class of a word; `first`: whether its sentence begins with it."""
         parts = [_case(word, first)]
         if any(character.isdigit() for character in word):
             parts.append("digit" if any(character.isalpha() for character in word) else "number")
@@ -120,7 +120,7 @@ class TreebankGrammar:
         return words, {name: k for k, name in enumerate(self.classes, len(self.words))}
 
     def terminals(self, words: Sequence[str]) -> Ints:
-        """The number of each word of a sentence, or of its class; -1 for a word that has neither."""
+        """Return the number of each word of a sentence, or of its class; -1 for a word that has neither."""
         known, classes = self._terminal_numbers
         numbers = [known.get(word, -1) for word in words]
         if self.word_classes is not None:
@@ -130,7 +130,7 @@ class TreebankGrammar:
         return np.array(numbers, dtype=np.int64)
 
     def check_words(self, words: Sequence[str], what: str = "the sentence") -> Ints:
-        """`terminals`, but a ValueError names the first word that is not in the lexicon."""
+        """Return `terminals(words)`; ValueError names the first word that is not in the lexicon."""
         numbers = self.terminals(words)
         if len(numbers) and numbers.min() < 0:
             at = int(np.argmin(numbers))
@@ -139,7 +139,7 @@ class TreebankGrammar:
 
 
 def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
-    """The grammar of trees in normal form (`TreeTransform.binary`).
+    """Return the grammar of trees in normal form (`TreeTransform.binary`).
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class GrammarCounts:
                     )
 
     def grammar(self, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
-        """Of all trees so far; the parameters are those of `read_off`."""
+        """Return the grammar of all trees so far; the parameters are those of `read_off`."""
         if rare < 0:
             raise ValueError(f"rare={rare} must be 0 or more")
         if not self._roots:
@@ -198,7 +198,7 @@ def numbered_grammar(
     rare: int = 0,
     frequent_suffix: int = 30,
 ) -> TreebankGrammar:
-    """A grammar of counts by names; leaves are (symbol, word, whether it is the first of its sentence)."""
+    """Return a grammar of counts by names; leaves are (symbol, word, whether it is the first of its sentence)."""
     symbols = sorted({symbol for rule in rules for symbol in rule} | set(roots) | {leaf[0] for leaf in leaves})
     number = {symbol: k for k, symbol in enumerate(symbols)}
     seen: defaultdict[str, float] = defaultdict(float)

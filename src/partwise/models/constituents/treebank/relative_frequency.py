@@ -42,7 +42,7 @@ class Lexicon:
     log_probabilities: Floats
 
     def of(self, terminals: Ints) -> Entry:
-        """The same three for a sequence of terminals."""
+        """Return pointers, symbols and scores for a sequence of terminals."""
         counts = self.indptr[terminals + 1] - self.indptr[terminals]
         indptr = pointers(counts)
         where = np.arange(indptr[-1]) + np.repeat(self.indptr[terminals] - indptr[:-1], counts)
@@ -59,7 +59,7 @@ class Probabilities:
 
 
 def relative_frequencies(grammar: TreebankGrammar, tag_weight: float = TAG_WEIGHT) -> Probabilities:
-    """The grammar's probabilities; with `tag_weight` 0 a symbol has only the words that were seen under it."""
+    """Return the grammar's probabilities; with `tag_weight` 0 a symbol has only the words that were seen under it."""
     if not tag_weight >= 0:
         raise ValueError(f"tag_weight={tag_weight} must be 0 or more")
     size, symbol, terminal = grammar.n_symbols, grammar.lexical[:, 0], grammar.lexical[:, 1]
@@ -137,11 +137,11 @@ class RelativeFrequencyParser:
         return cls(read_off(normal, **options), transform)
 
     def predict(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
-        """The best tree of each sentence (a list of words); where there is none, a `FlatTree`."""
+        """Return the best tree of each sentence (a list of words); where there is none, a `FlatTree`."""
         return [tree for tree, _ in self.predict_with_log_probability(sentences)]
 
     def predict_with_log_probability(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Tree, float]]:
-        """The best trees and the logarithms of their probabilities; minus infinity where there is no tree.
+        """Return the best trees and the logarithms of their probabilities; minus infinity where there is no tree.
 
         Raises
         ------

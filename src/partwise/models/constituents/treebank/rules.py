@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 def read_rules(path: Path, start: str | Sequence[str] | None = None) -> TreebankGrammar:
-    """The grammar of a file; FormatError, a ValueError that names file and line, if a rule is malformed.
+    """Return the grammar of a file; FormatError, a ValueError that names file and line, if a rule is malformed.
 
     Where the grammar as a whole is wrong, the message names the file.
     """
@@ -32,7 +32,7 @@ def read_rules(path: Path, start: str | Sequence[str] | None = None) -> Treebank
 
 
 def grammar_of_rules(rules: str | Iterable[str], start: str | Sequence[str] | None = None) -> TreebankGrammar:
-    """The grammar of lines of rules.
+    """Return the grammar of lines of rules.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _grammar(lines: Sequence[str], start: str | Sequence[str] | None, path: Path
 
 
 def _rules_of(line: str) -> Iterator[tuple[str, list[str], bool, float]]:
-    """(parent, right-hand side, whether that is a word, weight) of each rule of a line."""
+    """Yield (parent, right-hand side, whether that is a word, weight) of each rule of a line."""
     if not line.split("#")[0].strip():
         return
     left, arrow, rest = line.partition("->")
@@ -126,7 +126,7 @@ def _check(
     roots: list[str],
     error: Callable[..., FormatError],
 ) -> None:
-    """`error` takes a message, and the rule or start symbol whose line is to be named."""
+    """Raise an error for a grammar that derives nothing; error: takes a message, and the rule it is about."""
     if not roots:
         raise error("the grammar has no start symbol: give start, or a line '%start S'")
     if not lexical:

@@ -40,22 +40,22 @@ _CHAIN = re.compile(r"(?:[^+^|\\]|\\.)*", re.DOTALL)
 
 
 def escaped(label: str | None) -> str:
-    """A label inside a symbol; None for a word without a node."""
+    """Return a label as it is written inside a symbol; label None: a word without a node."""
     return NO_LABEL if label is None else _SPECIAL.sub(r"\\\g<0>", label)
 
 
 def phrase_symbol(chain: Sequence[str | None], above: Sequence[str]) -> str:
-    """The symbol of a chain of nodes under its nearest ancestors, the parent first."""
+    """Return the symbol of a chain of nodes under its nearest ancestors, the parent first."""
     return CHAIN.join(map(escaped, chain)) + "".join(ABOVE + escaped(label) for label in above)
 
 
 def made_symbol(label: str, above: Sequence[str], siblings: Sequence[str | None]) -> str:
-    """The symbol of a node made by binarisation below `label`."""
+    """Return the symbol of a node made by binarisation below `label`."""
     return phrase_symbol([label], above) + MADE + NEXT.join(map(escaped, siblings))
 
 
 def read_symbol(symbol: str) -> tuple[list[str | None], bool]:
-    """The chain of labels of a symbol, and whether binarisation made the node."""
+    """Return the chain of labels of a symbol, and whether binarisation made the node."""
     chain: list[str | None] = []
     at = 0
     while True:
@@ -73,13 +73,13 @@ def read_symbol(symbol: str) -> tuple[list[str | None], bool]:
 
 
 def tag_of(symbol: str) -> str:
-    """The last label of a lexical symbol's chain, as a symbol: the tag of its word."""
+    """Return the last label of a lexical symbol's chain, as a symbol: the tag of its word."""
     return escaped(read_symbol(symbol)[0][-1])
 
 
 @dataclass(frozen=True)
 class TreeTransform:
-    """How trees become binary trees with symbols, and back.
+    """Turns trees into binary trees whose nodes are symbols, and back.
 
     Parameters
     ----------
@@ -111,18 +111,18 @@ class TreeTransform:
 
     @property
     def without_cleaning(self) -> TreeTransform:
-        """The same for trees that are clean already."""
+        """The same transform, for trees that are clean already."""
         return replace(self, traces=False, functions=False)
 
     def cleaned(self, tree: Tree, what: str = "the tree") -> Tree:
-        """The tree that `restore` gives for this one's `binary`."""
+        """Return the tree without empty elements and function tags, as `restore` returns it."""
         if self.traces or self.functions:
             return clean_tree(tree, traces=self.traces, functions=self.functions, what=what)
         check_tree(tree, what)
         return tree
 
     def binary(self, tree: Tree, what: str = "the tree") -> Tree:
-        """The tree in normal form: nodes are (symbol, left, right) or (symbol, word).
+        """Return the tree in normal form: nodes are (symbol, left, right) or (symbol, word).
 
         Raises
         ------
@@ -162,7 +162,7 @@ class TreeTransform:
         return tuple(result)
 
     def _symbols(self, symbol: str, node: Tree, above: tuple[str, ...]) -> tuple[str, ...]:
-        """The symbols of a node and of those made below it, from the top."""
+        """Return the symbols of a node and of those made below it, from the top."""
         labels = [child[0] if isinstance(child, tuple) else None for child in node[1:]]
         if self.binarise == "left":
             labels.reverse()
@@ -177,7 +177,7 @@ class TreeTransform:
         return inner
 
     def restore(self, tree: Tree) -> Tree:
-        """The tree whose normal form this is, without what cleaning took off.
+        """Return the tree whose normal form this is, without what cleaning removed.
 
         Raises
         ------

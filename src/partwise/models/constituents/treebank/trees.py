@@ -32,24 +32,24 @@ class FlatTree(tuple[Any, ...]):
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str], label: str) -> FlatTree:
-    """One node above the tagged words, marked as no parse."""
+    """Return one node above the tagged words, marked as no parse."""
     if not words:
         raise ValueError("a tree has at least one word")
     return FlatTree((label, *zip(tags, words, strict=True)))
 
 
 def is_parsed(tree: Tree) -> bool:
-    """False for a `FlatTree`."""
+    """Return whether a tree is a parse: False for a `FlatTree`."""
     return bool(getattr(tree, "parsed", True))
 
 
 def is_leaf(tree: Tree) -> bool:
-    """Whether a node is a word with its tag."""
+    """Return whether a node is a word with its tag."""
     return len(tree) == 2 and isinstance(tree[1], str)
 
 
 def check_tree(tree: object, what: str) -> None:
-    """ValueError that begins with `what` if something is not a tree: each node has a label and at least one child."""
+    """Raise ValueError, beginning with `what`, unless each node is a tuple of a label and at least one child."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -64,7 +64,7 @@ def check_tree(tree: object, what: str) -> None:
 
 
 def leaves(tree: Tree) -> Iterator[tuple[str | None, str]]:
-    """(tag, word) of each word from left to right; the tag of a word that has brothers or sisters is None."""
+    """Yield (tag, word) from left to right; the tag of a word that has siblings is None."""
     waiting: list[Tree | str] = [tree]
     while waiting:
         node = waiting.pop()
@@ -77,12 +77,12 @@ def leaves(tree: Tree) -> Iterator[tuple[str | None, str]]:
 
 
 def words_of(tree: Tree) -> list[str]:
-    """The words of a tree from left to right."""
+    """Return the words of a tree from left to right."""
     return [word for _, word in leaves(tree)]
 
 
 def postorder(tree: Tree) -> Iterator[Tree]:
-    """All nodes, each after its children, from left to right; words are no nodes."""
+    """Yield all nodes, each after its children, from left to right; words are not nodes."""
     # Each node twice: the first time to put its children on top of it.
     waiting: list[tuple[Tree, bool]] = [(tree, False)]
     while waiting:
@@ -98,12 +98,12 @@ def postorder(tree: Tree) -> Iterator[Tree]:
 
 
 def bare_label(label: str) -> str:
-    """A label without function tags and indices; labels in hyphens, as ``-LRB-``, have none."""
+    """Return a label without function tags and indices; labels in hyphens, as ``-LRB-``, have none."""
     return label if label.startswith("-") else _SUFFIX.sub("", label, count=1)
 
 
 def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what: str = "the tree") -> Tree:
-    """A tree without empty elements and function tags.
+    """Return a tree without empty elements and function tags.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what:
 
 
 def common_root(trees: Sequence[Tree]) -> str | None:
-    """The label of a node that all trees begin with and that means nothing (TOP, ROOT); None if there is none.
+    """Return the label of a node that all trees begin with and that means nothing (TOP, ROOT); None if there is none.
 
     It has one child, which is not a word, and its label is nowhere else.
     """
@@ -157,7 +157,7 @@ def common_root(trees: Sequence[Tree]) -> str | None:
 
 
 def rows_of_tree(tree: Tree, numbers: Mapping[str, int]) -> Ints:
-    """The 2 n - 1 nodes of a tree in normal form over n words; symbols without a number are -1."""
+    """Return the 2 n - 1 nodes of a tree in normal form over n words; symbols without a number are -1."""
     rows: list[list[int]] = []
     waiting: list[Tree | list[int]] = [tree]
     at = 0
@@ -176,7 +176,7 @@ def rows_of_tree(tree: Tree, numbers: Mapping[str, int]) -> Ints:
 
 
 def tree_of_rows(rows: Ints, symbols: Sequence[str], words: Sequence[str]) -> Tree:
-    """The tree in normal form that such rows stand for."""
+    """Return the tree in normal form that rows (symbol, begin, end) stand for."""
     ready: list[Tree] = []
     for symbol, begin, end in rows[::-1].tolist():
         name = symbols[symbol]
