@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator
     from partwise.metrics import Calibration
 
+#: A fitted estimator of one task; the task's methods name its class.
+Fitted: TypeAlias = Any
 #: An estimator of any task.
 Estimator: TypeAlias = "StructuredEstimator[Any]"
 #: The strongest features under each heading (a label, ...), as (name, weight).
@@ -144,19 +146,19 @@ class Reader(ABC):
         """
         yield self.read(path, settings, labelled)
 
-    def words_only(self, model: Estimator) -> bool:
+    def words_only(self, model: Fitted) -> bool:
         """Return whether a model reads nothing but words, so that it can label plain text (`blocks` with `text`)."""
         return False
 
-    def why_not_text(self, model: Estimator, name: str) -> str | None:
+    def why_not_text(self, model: Fitted, name: str) -> str | None:
         """Return why a model of CoNLL-U cannot label plain text, or None."""
         return None
 
-    def of_conllu(self, model: Estimator, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+    def of_conllu(self, model: Fitted, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
         """Return labelled data for one of several models: it reads columns of `given`, and `gold` has the labels."""
         raise UserError(f"this model does not read columns of CoNLL-U, which {path} has")
 
-    def rules(self, model: Estimator, path: str) -> Rules:
+    def rules(self, model: Fitted, path: str) -> Rules:
         """Read a file of constraints."""
         raise UserError("--constraints is not available for this task")
 
@@ -164,7 +166,7 @@ class Reader(ABC):
         """Return what a model file keeps of how its training data were read: JSON values by name."""
         return {}
 
-    def recall(self, model: Estimator) -> Fields:
+    def recall(self, model: Fitted) -> Fields:
         """Return what `remember` gave, or what is needed to read data for a model that was trained in Python."""
         return dict(getattr(model, "input_settings_", {}))
 
@@ -181,7 +183,7 @@ class Scorer(ABC):
     """Scores predictions of a task's models."""
 
     @abstractmethod
-    def evaluate(self, model: Estimator, data: Data, guess: Any = None) -> Evaluation:
+    def evaluate(self, model: Fitted, data: Data, guess: Any = None) -> Evaluation:
         """Return scores of the model's predictions; `guess`: these, if they are known already."""
 
     @abstractmethod
@@ -200,15 +202,15 @@ class Scorer(ABC):
         """Return description and main score of a model trained without structure, or None where that makes no sense."""
         return None
 
-    def calibration(self, model: Estimator, data: Data) -> Calibration | None:
+    def calibration(self, model: Fitted, data: Data) -> Calibration | None:
         """Return how well the model's probabilities agree with the data, or None if it has no probabilities."""
         return None
 
-    def unknown(self, model: Estimator, data: Data) -> tuple[int, int]:
+    def unknown(self, model: Fitted, data: Data) -> tuple[int, int]:
         """Return how many features of the data that were labelled last the model does not know, and of how many."""
         return 0, 0
 
-    def blank(self, model: Estimator) -> set[str]:
+    def blank(self, model: Fitted) -> set[str]:
         """Return the columns that training data filled and that are blank in the data labelled last."""
         return set()
 
@@ -219,7 +221,7 @@ class Drawer:
     #: Texts of a report's sections (`partwise.report.write_report`).
     report_notes: ClassVar[Mapping[str, str]] = {}
 
-    def results(self, model: Estimator) -> Any:
+    def results(self, model: Fitted) -> Any:
         """Return the certificate for the report, or several by what they are of."""
         return model.result_
 
@@ -227,26 +229,26 @@ class Drawer:
         """Return what the report shows beside the scores."""
         return {}
 
-    def notes(self, model: Estimator, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
+    def notes(self, model: Fitted, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         """Return further lines of the summary of `train`: (heading, text)."""
         return []
 
-    def examples(self, model: Estimator, data: Data, n: int) -> list[Any]:
+    def examples(self, model: Fitted, data: Data, n: int) -> list[Any]:
         """Return drawings of some predictions for the report (of `partwise.report`)."""
         return []
 
-    def strongest(self, model: Estimator, n: int, data: Data | None = None) -> Strongest:
+    def strongest(self, model: Fitted, n: int, data: Data | None = None) -> Strongest:
         """Return the n strongest features under each heading, the strongest first.
 
         A model that does not keep the names of its features has them for those of `data` only.
         """
         return {}
 
-    def weights(self, model: Estimator) -> Iterable[tuple[str, ...]]:
+    def weights(self, model: Fitted) -> Iterable[tuple[str, ...]]:
         """Yield all weights that are not zero, for `inspect --dump`: a kind, names and the weight as texts."""
         raise UserError("--dump: a model of this task does not keep the names of its features")
 
-    def features(self, model: Estimator) -> Fields:
+    def features(self, model: Fitted) -> Fields:
         """Return what the model looks at, where there was a choice: its name and columns, for the JSON output."""
         return self.features_of(getattr(model, "input_settings_", {}))
 
@@ -254,15 +256,15 @@ class Drawer:
         """Return the same from what a model or a partition remembers (see `remember`)."""
         return {}
 
-    def labels(self, model: Estimator) -> list[Any]:
+    def labels(self, model: Fitted) -> list[Any]:
         """Return the labels that the model gives, where they are a list."""
         return model.classes_.tolist() if hasattr(model, "classes_") else []
 
-    def size(self, model: Estimator) -> int:
+    def size(self, model: Fitted) -> int:
         """Return the number of features, which are the weights of the model."""
         return int(model.result_.weights.size)
 
-    def n_nonzero(self, model: Estimator) -> int:
+    def n_nonzero(self, model: Fitted) -> int:
         """Return how many weights are not zero."""
         return int(model.result_.n_nonzero)
 
@@ -311,7 +313,7 @@ class Task(Reader, Scorer, Drawer):
         """Return the estimator, not yet fitted; `training` are the parameters that came from flags."""
 
     @abstractmethod
-    def predict(self, model: Estimator, data: Data, request: Request) -> Iterable[str]:
+    def predict(self, model: Fitted, data: Data, request: Request) -> Iterable[str]:
         """Return the lines of the output, with their ends."""
 
 

@@ -10,10 +10,10 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import Parameters
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Estimator, Request, Task
+from partwise.cli.tasks import Data, Fitted, Request, Task
 
 
-def check_request(model: Estimator, request: Request, probabilities: str = "predict_marginals") -> str:
+def check_request(model: Fitted, request: Request, probabilities: str = "predict_marginals") -> str:
     """Raise UserError for requests that exclude each other or that the model cannot answer.
 
     Return what the values of the K best answers are called: "probability" or "score".
@@ -29,11 +29,11 @@ def check_request(model: Estimator, request: Request, probabilities: str = "pred
 class StructuredTask(Task):
     """A task whose estimators predict one structured answer per example."""
 
-    def constraints(self, model: Estimator, data: Data, request: Request) -> Parameters:
+    def constraints(self, model: Fitted, data: Data, request: Request) -> Parameters:
         """Return the constraints of predictions, after checks of the data."""
         return {}
 
-    def check_answers(self, model: Estimator, data: Data, best: Sequence[Any]) -> None:
+    def check_answers(self, model: Fitted, data: Data, best: Sequence[Any]) -> None:
         """Check the best answers, or warn of them, before they are written."""
 
     @abstractmethod
@@ -41,23 +41,23 @@ class StructuredTask(Task):
         """Return an answer as fields of JSON output."""
 
     @abstractmethod
-    def marginal_fields(self, model: Estimator, row: Any) -> object:
+    def marginal_fields(self, model: Fitted, row: Any) -> object:
         """Return the probabilities of one example as a field of JSON output."""
 
     @abstractmethod
-    def answer_lines(self, model: Estimator, data: Data, i: int, answer: Any, row: Any) -> Iterable[str]:
+    def answer_lines(self, model: Fitted, data: Data, i: int, answer: Any, row: Any) -> Iterable[str]:
         """Return the lines of an answer, with probabilities from `row` if it is not None."""
 
     def ranked_lines(self, data: Data, i: int, answer: Any, comment: str, first: bool, last: bool) -> Iterable[str]:
         """Return the lines of one of several answers, under a comment."""
         raise NotImplementedError
 
-    def marginals(self, model: Estimator, data: Data, options: Parameters) -> Sequence[Any]:
+    def marginals(self, model: Fitted, data: Data, options: Parameters) -> Sequence[Any]:
         """Return the probabilities of each example."""
         rows: Sequence[Any] = model.predict_marginals(data.X, **options)
         return rows
 
-    def predict(self, model: Estimator, data: Data, request: Request) -> Iterable[str]:
+    def predict(self, model: Fitted, data: Data, request: Request) -> Iterable[str]:
         what = check_request(model, request)
         options = self.constraints(model, data, request)
         if request.k_best:
@@ -70,7 +70,7 @@ class StructuredTask(Task):
         return self.best_lines(model, data, best, rows, request)
 
     def best_lines(
-        self, model: Estimator, data: Data, best: Sequence[Any], rows: Sequence[Any], request: Request
+        self, model: Fitted, data: Data, best: Sequence[Any], rows: Sequence[Any], request: Request
     ) -> Iterator[str]:
         """Yield the lines of the best answers."""
         for i, (answer, row) in enumerate(zip(best, rows, strict=True)):
@@ -81,7 +81,7 @@ class StructuredTask(Task):
                 yield from self.answer_lines(model, data, i, answer, row)
 
     def k_best_lines(
-        self, model: Estimator, data: Data, found: Sequence[Sequence[tuple[Any, float]]], what: str, as_json: bool
+        self, model: Fitted, data: Data, found: Sequence[Sequence[tuple[Any, float]]], what: str, as_json: bool
     ) -> Iterator[str]:
         """Yield the lines of several answers for each example, the best first."""
         for i, answers in enumerate(found):
