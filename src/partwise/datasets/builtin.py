@@ -87,8 +87,11 @@ def _draw(rng: np.random.Generator) -> NDArray[np.int64]:
 def _treebank(n: int, seed: int) -> dict[str, str]:
     bank = make_treebank(n, seed)
     files: dict[str, str] = {}
-    for part, where in _cuts(n).items():
-        some = bank[where]
+    begin, share = 0, 0.0
+    for part, size in _PARTS.items():
+        share += size
+        end = round(share * n)
+        some, begin = bank[begin:end], end
         files |= {
             f"{part}.txt": some.columns(WRONG_TAGS),
             f"{part}.conllu": some.conllu(),
@@ -141,13 +144,3 @@ def write_built_in(name: str, folder: Path, n: int = 2000, seed: int = 0) -> lis
         with atomic_write(paths[-1], "w") as out:
             out.write(text)
     return paths
-
-
-def _cuts(n: int) -> dict[str, slice]:
-    cuts, begin, share = {}, 0, 0.0
-    for part, size in _PARTS.items():
-        share += size
-        end = round(share * n)
-        cuts[part] = slice(begin, end)
-        begin = end
-    return cuts

@@ -74,8 +74,8 @@ class AttachmentScores:
         lines = [f"{'':20} {'words':>8} {'UAS':>7} {'LAS':>7} {'CLAS':>7}"]
         for name, each in rows:
             if each is not None and each.n_words:
-                shares = "".join(" " + _percent(value) for value in (each.uas, each.las, each.clas))
-                lines.append(f"{name:20} {each.n_words:8d}{shares}")
+                shares = ("-" if value is None else f"{100 * value:.2f}" for value in (each.uas, each.las, each.clas))
+                lines.append(f"{name:20} {each.n_words:8d}" + "".join(f" {text:>7}" for text in shares))
         return "\n".join(lines)
 
 
@@ -157,17 +157,9 @@ def _tree(sentence: Sentence, i: int, name: str) -> list[Arc]:
 
 def _punctuation(sentence: Sentence, tree: list[Arc]) -> list[bool]:
     if hasattr(sentence, "forms"):
-        return [_is_punctuation(form) for form in sentence.forms]
+        forms: Sequence[str] = sentence.forms
+        return [bool(form) and all(unicodedata.category(letter).startswith("P") for letter in form) for form in forms]
     return [relation is not None and relation.partition(":")[0] == PUNCTUATION for _, relation in tree]
-
-
-def _is_punctuation(form: str) -> bool:
-    """Return whether a word has no characters but punctuation."""
-    return bool(form) and all(unicodedata.category(character).startswith("P") for character in form)
-
-
-def _percent(value: float | None) -> str:
-    return f"{'-':>7}" if value is None else f"{100 * value:7.2f}"
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,11 @@ def _summary(result: Result) -> dict[str, object]:
         where = f"lies between {dual} and {primal}"
         if dual == primal:
             where = f"is {result.primal:.10g} in double precision"
+        share = result.relative_gap
+        percent = f"{100 * share:.2g} %" if share >= 1e-6 else f"{share:.1e}"
         sentence = (
             f"The best objective that any weights can reach {where}: "
-            f"these weights are at most {_percent(result.relative_gap)} of their objective away from it."
+            f"these weights are at most {percent} of their objective away from it."
         )
     else:
         sentence = "There is no certificate: "
@@ -184,10 +186,6 @@ def _apart(result: Result) -> tuple[str, str]:
         if dual != primal:
             break
     return dual, primal
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share >= 1e-6 else f"{share:.1e}"
 
 
 @cache

@@ -136,24 +136,20 @@ def confusion(names: Sequence[object], counts: ArrayLike) -> Part:
             share = float(matrix[i, j] / total) if total else 0.0
             # Errors are rare: their colours rise faster than their shares.
             strength = share if i == j else min(1.0, 1.6 * share**0.6)
-            colour = _blend((255, 255, 255), (37, 99, 176) if i == j else (180, 83, 9), 0.9 * strength)
+            full = (37, 99, 176) if i == j else (180, 83, 9)
+            red, green, blue = (round(255 + (part - 255) * (0.9 * strength)) for part in full)
             count = f"{matrix[i, j]:,.0f}" if matrix[i, j] == int(matrix[i, j]) else number(float(matrix[i, j]))
             cells.append(
                 {
                     "label": labels[j],
                     "count": count if matrix[i, j] else "",  # most are zero, and none of them is news
                     "share": f"{share:.1%}",
-                    "colour": "#" + "".join(f"{part:02x}" for part in colour),
-                    "ink": _ink(colour),
+                    "colour": f"#{red:02x}{green:02x}{blue:02x}",
+                    "ink": _ink((red, green, blue)),
                 }
             )
         rows.append({"label": labels[i], "cells": cells})
     return {"labels": [labels[j] for j in chosen.tolist()], "rows": rows, "left_out": len(labels) - len(chosen)}
-
-
-def _blend(a: Colour, b: Colour, share: float) -> Colour:
-    red, green, blue = (round(p + (q - p) * share) for p, q in zip(a, b, strict=True))
-    return red, green, blue
 
 
 def _ink(paper: Colour) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,7 +61,8 @@ def draw_tags(
     places, widest, bottom = _places(widths, max_width, height)
     body = [STYLE]
     for k, ((x, y), width) in enumerate(zip(places, widths, strict=True)):
-        light, strong = colour_of(_type_of(names[k]))
+        # B-NP, I-NP and the like have the colour of NP.
+        light, strong = colour_of(re.sub("^[BIESLUM][-_](?=.)", "", names[k]))
         middle, at = x + width / 2, y + _LINE
         body.append(text(middle, y + 16, words[k], fill=INK, cls="pw-word"))
         title = f"{clean(tokens[k])}: {clean(tags[k])}"
@@ -99,7 +101,7 @@ def draw_spans(
     missed = [span for span in right if span not in found]
     words = list(map(shorten, tokens))
     widths = [max(text_width(word, SIZE), 12.0) + 12 for word in words]
-    titles = [_title(span) for span in spans]
+    titles = [clean(span[0]) + "".join(f" {p:.0%}" for p in span[3:4] if p is not None) for span in spans]
     bars = [(title, span, gold is not None and span not in right) for title, span in zip(titles, found, strict=True)]
     for title, (_, begin, end), _ in [*bars, *((str(span[0]), span, True) for span in missed)]:
         lack = text_width(title, 12) + 14 - sum(widths[begin:end])  # a title must fit into its bar
@@ -142,11 +144,6 @@ def _bar(x: float, y: float, width: float, fill: str, stroke: str, title: str, d
     return shape("rect", title, **place, fill=fill, stroke=stroke, stroke_dasharray=dashes)
 
 
-def _type_of(tag: str) -> str:
-    """Return the type of B-NP, I-NP and the like."""
-    return tag[2:] if len(tag) > 2 and tag[0] in "BIESLUM" and tag[1] in "-_" else tag
-
-
 def _segments(name: str, spans: Sequence[Span], n: int) -> list[tuple[str, int, int]]:
     """Return (label, begin, end) of each segment; ValueError for one outside of a sentence of n words."""
     found = []
@@ -155,11 +152,6 @@ def _segments(name: str, spans: Sequence[Span], n: int) -> list[tuple[str, int, 
             raise ValueError(f"{name}: [{begin}, {end}) is not in a sentence of {n} words")
         found.append((str(label), int(begin), int(end)))
     return found
-
-
-def _title(span: Span) -> str:
-    label, _, _, *probability = span
-    return f"{clean(label)} {probability[0]:.0%}" if probability and probability[0] is not None else clean(label)
 
 
 def _pieces(

@@ -85,16 +85,16 @@ class _Nodes:
     def words(self) -> list[str]:
         return [one.name for one in self.nodes if not one.inner]
 
-    def phrases(self) -> Counter[Phrase]:
-        return Counter((one.name, one.begin, one.end) for one in self.nodes if one.inner)
+    def phrases(self) -> list[tuple[Phrase, int]]:
+        return [((one.name, one.begin, one.end), k) for k, one in enumerate(self.nodes) if one.inner]
 
     def without(self, other: _Nodes) -> set[int]:
         """Return the numbers of the phrases and tags that the other tree does not have, or not as often."""
-        extra = self.phrases() - other.phrases()
+        extra = Counter(phrase for phrase, _ in self.phrases()) - Counter(phrase for phrase, _ in other.phrases())
         found = set()
-        for k, one in enumerate(self.nodes):
-            if one.inner and extra[one.name, one.begin, one.end] > 0:
-                extra[one.name, one.begin, one.end] -= 1
+        for phrase, k in self.phrases():
+            if extra[phrase] > 0:
+                extra[phrase] -= 1
                 found.add(k)
         return found
 
@@ -144,7 +144,10 @@ class _Line:
         mine = [k for k, one in enumerate(tree.nodes) if one.begin < end and one.end > begin]
         # Phrases that have all of the line's words and more are named, not drawn, but for the last one.
         self.path: list[str] = []
-        while len(mine) > 1 and self._passes(mine[0]) and self._covers(mine[1]):
+        while len(mine) > 1 and self._passes(mine[0]):
+            below = tree.nodes[mine[1]]
+            if not (below.inner and below.begin <= begin and below.end >= end):
+                break
             self.path.append(tree.nodes[mine.pop(0)].name)
         self.mine = mine
         self.top = tree.nodes[mine[0]].depth
@@ -153,9 +156,6 @@ class _Line:
         right = max(6.0, self._place(widths))
         self.width = right + 6
         self.height = (18 if self.path else 0) + 8 + _STEP * self.deepest + 26
-
-    def _covers(self, k: int) -> bool:
-        return self.nodes[k].begin <= self.begin and self.nodes[k].end >= self.end and self.nodes[k].inner
 
     def _passes(self, k: int) -> bool:
         """Return whether a node continues in another line."""
