@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import pydoc
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,27 +20,33 @@ class Documented(NamedTuple):
 
 
 def read_stubs() -> dict[str, Documented]:
-    """Everything in the stubs, by "Class" and "Class.member"."""
+    """Everything in the stubs, by "Class" and "Class.member"; members of private bases are those of the class."""
+    bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in sorted(_STUBS.glob("*.pyi"))]
+    classes = {node.name: node for body in bodies for node in body if isinstance(node, ast.ClassDef)}
     found = {}
-    for path in sorted(_STUBS.glob("*.pyi")):
-        for cls in ast.parse(path.read_text(encoding="utf-8")).body:
-            if not isinstance(cls, ast.ClassDef):
-                continue
-            members = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
-            start = members.pop("__init__", None)
-            found[cls.name] = Documented(_signature(start) if start else None, ast.get_docstring(cls) or "")
-            for name, node in members.items():
-                found[f"{cls.name}.{name}"] = Documented(_signature(node), ast.get_docstring(node) or "")
+    for cls in classes.values():
+        members = _members(cls, classes)
+        start = members.pop("__init__", None)
+        found[cls.name] = Documented(_signature(start) if start else None, ast.get_docstring(cls) or "")
+        for name, node in members.items():
+            found[f"{cls.name}.{name}"] = Documented(_signature(node), ast.get_docstring(node) or "")
     return found
+
+
+def _members(cls: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> dict[str, ast.FunctionDef]:
+    shared = [classes[base.id] for base in cls.bases if isinstance(base, ast.Name) and base.id.startswith("_")]
+    found = {name: node for base in shared for name, node in _members(base, classes).items()}
+    return found | {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
 
 
 def _signature(node: ast.FunctionDef) -> str | None:
     if node.decorator_list:
         return None
-    for argument in (*node.args.args, *node.args.kwonlyargs):
+    arguments = copy.deepcopy(node.args)
+    for argument in (*arguments.args, *arguments.kwonlyargs):
         argument.annotation = None
-    node.args.args = node.args.args[1:]
-    return f"({ast.unparse(node.args)})"
+    arguments.args = arguments.args[1:]
+    return f"({ast.unparse(arguments)})"
 
 
 _DOCUMENTED = read_stubs()

@@ -1,6 +1,6 @@
 """Prediction for all examples at once."""
 
-from typing import Any
+from typing import Any, Final
 
 from .features import FeatureMap, RowLayout
 from .structures import Structure
@@ -10,7 +10,7 @@ from .text import Vocabulary
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1, examples: Ints | None = None
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Best labellings of some examples (None: of all): (indptr, slots, counts, values)."""
+    """Return best labellings of some examples (None: of all): (indptr, slots, counts, values)."""
 
 def infer(
     structure: Structure,
@@ -20,7 +20,7 @@ def infer(
     n_jobs: int = 1,
     entropies: bool = True,
 ) -> tuple[Floats, Floats, Floats]:
-    """(expected counts end to end, smax values, entropies) of all examples; entropies=False: none of those."""
+    """Return (expected counts, smax values, entropies) of all examples, the last empty without `entropies`."""
 
 def labelling_values(
     structure: Structure,
@@ -31,42 +31,32 @@ def labelling_values(
     counts: Floats,
     n_jobs: int = 1,
 ) -> Floats:
-    """The value of one labelling per example, as `decode` compares them; masks are left aside."""
+    """Return the value of one labelling per example, as `decode` compares them, without masks."""
 
-def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
-    """Slot scores of all examples end to end."""
-
+def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats: ...
 def slot_norms(structure: Structure, features: FeatureMap, n_jobs: int = 1) -> Floats:
-    """|A_i' e_r| of every slot r, examples end to end."""
+    """Return |A_i' e_r| of every slot r."""
 
 class PackedItems:
-    """The items of one sequence, names and values, kept in the core for several calls; pickles by them."""
+    """Names and values of one sequence's items, kept in the core for several calls."""
 
     @staticmethod
     def read(sequence: Any, separator: str) -> PackedItems | None:
-        """Of a list or tuple of items in the forms of `Vocabulary.read_items`, values of 0 included; else None."""
+        """Read items in the forms of `Vocabulary.read_items`, with values of 0; None for another form."""
     @staticmethod
-    def of_lists(items: list[tuple[list[str], list[float]]]) -> PackedItems:
-        """Of names and values of each item."""
+    def of_lists(items: list[tuple[list[str], list[float]]]) -> PackedItems: ...
     def __len__(self) -> int: ...
     def lists(self) -> list[tuple[list[str], list[float]]]:
-        """Names and values of each item."""
+        """Return names and values of each item."""
 
 class ItemRows:
-    """Sequences of items as a `NamedChain` read them."""
-
-    @property
-    def lengths(self) -> list[int]:
-        """Number of items of each sequence."""
-    @property
-    def unknown(self) -> tuple[int, int]:
-        """How many attributes are unknown, and of how many."""
+    lengths: Final[list[int]]
+    unknown: Final[tuple[int, int]]  # the number of unknown attributes, and of all
 
 class NamedChain:
-    """A tied chain over named attributes with its weights: items of Python in, answers out, in one call each.
+    """A tied chain over named attributes with its weights, for calls from items to answers.
 
-    Answers have the bits that `decode`, `infer` and `labelling_values` give for a batch. Objects of this class never
-    change and may be used by several threads.
+    Answers have the bits of `decode`, `infer` and `labelling_values`. Several threads may use one object.
     """
 
     def __init__(
@@ -80,15 +70,12 @@ class NamedChain:
         follow: tuple[Bytes, Bytes, Bytes] | None,
         weights: Floats,
     ) -> None:
-        """follow: the arguments of `Chain.set_follow`. The array of weights is used in place."""
+        """Use the array of weights in place; follow: the arguments of `Chain.set_follow`."""
     def read(self, sequences: Any) -> ItemRows | None:
-        """A list or tuple of sequences: lists or tuples of items (`Vocabulary.read_items`), or `PackedItems`.
-
-        None if something is of another form. Many names are looked up with the GIL released.
-        """
+        """Read sequences of items (as `Vocabulary.read_items`, or `PackedItems`); None for another form."""
     def best(self, rows: ItemRows, n_jobs: int = 1) -> list[list[Any]]:
-        """The best labels of each sequence."""
+        """Return the best labels of each sequence."""
     def sums(self, rows: ItemRows, temperature: float = 1.0, n_jobs: int = 1) -> tuple[list[Any], Floats]:
-        """The probabilities of labels of each sequence, (length, n_labels), and its smax (0 for one without items)."""
+        """Return each sequence's probabilities of labels (length, n_labels), and its smax."""
     def values(self, rows: ItemRows, labels: Ints, n_jobs: int = 1) -> Floats:
-        """The score of each sequence with these labels, given as numbers, all sequences end to end."""
+        """Return each sequence's score with these labels, given as numbers, all sequences concatenated."""

@@ -1,61 +1,55 @@
 """Kernels, and features that are known by inner products alone."""
 
+from typing import Final
+
 from .features import Segment
 from .support import Floats, Ints
 
 class KernelFunction:
-    """k(x, y) = f(<x, y>) + bias. kind "linear": <x, y>; "polynomial": (gamma <x, y> + coef0)^degree; "rbf":
-    exp(-gamma |x - y|^2)."""
+    """f(<x, y>) + bias, as partwise.features.kernels has it."""
 
     def __init__(
         self, kind: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1, bias: float = 0.0
     ) -> None: ...
 
 class Kernel:
-    """Kernel values of query rows (those of the examples at hand) and support rows (those with coefficients)."""
+    """Kernel values of query rows with support rows, which have coefficients."""
 
-    @property
-    def num_queries(self) -> int: ...
-    @property
-    def num_support(self) -> int: ...
-    @property
-    def square(self) -> bool:
-        """Whether queries and support are the same rows, as in training."""
+    num_queries: Final[int]
+    num_support: Final[int]
+    square: Final[bool]  # whether queries and support are the same rows, as in training
     def values(self, first: int, last: int, begin: int, end: int) -> Floats:
-        """k of query rows first:last with support rows begin:end, row by row."""
+        """Return values of query rows first:last with support rows begin:end, row by row."""
 
 class DenseKernel(Kernel):
-    """Rows of dense input. support None: the queries themselves."""
+    """A kernel on rows of dense input; support None: the queries themselves."""
 
     def __init__(self, function: KernelFunction, queries: Floats, support: Floats | None = None) -> None: ...
 
 class SparseRows:
-    """Rows of sparse attributes; attribute -1 is ignored, repeated ones add up."""
+    """Rows of sparse attributes; attribute -1 is ignored, repeated attributes add up."""
 
     def __init__(self, num_attributes: int, row_ptr: Ints, attributes: Ints, values: Floats | None = None) -> None: ...
-    @property
-    def num_rows(self) -> int: ...
-    @property
-    def num_attributes(self) -> int: ...
+    num_rows: Final[int]
+    num_attributes: Final[int]
 
 class SparseKernel(Kernel):
-    """Rows of sparse attributes. support None: the queries themselves."""
+    """A kernel on rows of sparse attributes; support None: the queries themselves."""
 
     def __init__(self, function: KernelFunction, queries: SparseRows, support: SparseRows | None = None) -> None: ...
 
 class StoredKernel(Kernel):
-    """A matrix of kernel values, queries x support. It is not checked to be positive semi-definite."""
+    """A matrix of kernel values, queries x support, which may be indefinite."""
 
     def __init__(self, matrix: Floats, square: bool) -> None: ...
 
 class PlacedKernel(Kernel):
-    """Another kernel, 0 between rows of different places. ValueError unless every row has a place."""
+    """Another kernel, 0 between rows of different places."""
 
     def __init__(self, kernel: Kernel, query_places: Ints, support_places: Ints) -> None: ...
 
 class KernelSegment(Segment):
-    """Rows known by their kernel: weights are coefficients, row p's at p * width. Kernel values are kept up to
-    memory_limit bytes; ValueError if they need more, unless those that do not fit may be recomputed (recompute)."""
+    """Rows known by their kernel: the weights are coefficients, those of row p at p * width."""
 
     def __init__(
         self,
@@ -66,5 +60,4 @@ class KernelSegment(Segment):
         memory_limit: float,
         recompute: bool = False,
     ) -> None: ...
-    @property
-    def kept_bytes(self) -> float: ...
+    kept_bytes: Final[float]

@@ -1,9 +1,9 @@
 """Segment chains (semi-Markov)."""
 
-from .structures import Structure
+from .structures import _Labels
 from .support import Bytes, Floats, Ints
 
-class SegmentChain(Structure):
+class SegmentChain(_Labels):
     """Sequences cut into segments of at most `max_length` positions, with a label each.
 
     Slots, in rows of `width`: T rows (position, label of the segment it lies in), T rows (first position, label), T
@@ -25,12 +25,6 @@ class SegmentChain(Structure):
         listed: tuple[Ints, Ints, Ints] | None = None,
         segment_cost: bool = False,
     ) -> None: ...
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-    @property
-    def width(self) -> int:
-        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
     def max_length(self) -> int:
         """The largest length of a segment."""

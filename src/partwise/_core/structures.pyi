@@ -88,22 +88,37 @@ class Structure:
         """Return the best labelling among those whose clique entries all have marginals above `least` (capability
         "clique support")."""
 
-class Multiclass(Structure):
-    """One label per example: slot a is label a. There are `width` slots; those from `n_labels` on are padding."""
-
-    def __init__(self, num_examples: int, n_labels: int) -> None: ...
+class _Labels(Structure):
     @property
     def n_labels(self) -> int:
         """The number of labels."""
     @property
     def width(self) -> int:
         """The number of slots in a row of labels: `n_labels`, padded."""
+
+class _Sequences(_Labels):
+    @property
+    def lengths(self) -> Ints:
+        """The length of each example."""
+    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
+        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
+        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
+        it."""
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """Return all sequences' labels, concatenated: the inverse of `encode`."""
+
+class Multiclass(_Labels):
+    """One label per example: slot a is label a. There are `width` slots; those from `n_labels` on are padding."""
+
+    def __init__(self, num_examples: int, n_labels: int) -> None: ...
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the labellings (indptr, slots, counts) of all examples' labels."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """Return the label of each labelling: the inverse of `encode`."""
 
-class Chain(Structure):
+class Chain(_Sequences):
     """First-order sequences. Slots: T rows of `width` (labels), then transitions, then begin and end rows if `ends`.
 
     tied: n_labels rows of `width`: slot (a, b) counts how often b follows a. Untied: T - 1 such blocks, one per edge.
@@ -111,53 +126,19 @@ class Chain(Structure):
 
     def __init__(self, lengths: Ints, n_labels: int, tied: bool = True, ends: bool = False) -> None: ...
     @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-    @property
-    def width(self) -> int:
-        """The number of slots in a row of labels: `n_labels`, padded."""
-    @property
     def tied(self) -> bool:
         """Whether all positions share the slots of transitions."""
     @property
     def ends(self) -> bool:
         """Whether there are slots for the first and the last label."""
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
-    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
-        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
-        it."""
-    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
-    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
-class SecondOrderChain(Structure):
+class SecondOrderChain(_Sequences):
     """Second-order sequences. Slots: T rows of `width` (labels), n_labels rows: (a, b) counts how often b follows a,
     and n_labels * n_labels rows: (a * n_labels + b, c) counts how often c follows a and b."""
 
     def __init__(self, lengths: Ints, n_labels: int) -> None: ...
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-    @property
-    def width(self) -> int:
-        """The number of slots in a row of labels: `n_labels`, padded."""
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
-    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
-        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
-        it."""
-    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
-    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
-class HistoryChain(Structure):
+class HistoryChain(_Sequences):
     """Sequences of labels drawn one after another, each given the `history` tags before it (1 or 2); for prediction.
 
     log p(c | t, s) = scores[t, c] + after[s, c] - log Z, history s = a or b * (n_labels + 1) + a (b before a), tag
@@ -167,38 +148,14 @@ class HistoryChain(Structure):
     """
 
     def __init__(
-        self,
-        lengths: Ints,
-        n_labels: int,
-        history: int,
-        first: Floats,
-        pairs: Ints,
-        second: Floats,
-        beam_width: int,
+        self, lengths: Ints, n_labels: int, history: int, first: Floats, pairs: Ints, second: Floats, beam_width: int
     ) -> None: ...
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-    @property
-    def width(self) -> int:
-        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
     def history(self) -> int:
         """The number of earlier labels that a label depends on."""
     @property
     def n_states(self) -> int:
         """The number of histories."""
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
-    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
-        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
-        it."""
-    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
-    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
 class Tree(Structure):
     """Dependency trees over sentences of n words, tokens 1..n and the root 0: slot (m - 1) * (n + 1) + h is the arc

@@ -14,33 +14,23 @@ def padded_width(n_labels: int) -> int:
     """The row width used for this many labels."""
 
 def cpu_level() -> int:
-    """The x86-64 level (1 to 4) this machine runs; 0 on other machines."""
+    """Return the x86-64 level (1 to 4) of this machine; 0 on other machines."""
 
 def set_deadline(seconds: float | None) -> None:
-    """Calls of this thread that still work so many seconds from now raise `partwise.problem.deadline.OutOfTime`; None:
-    none does. They look at the clock about ten times a second."""
+    """Raise OutOfTime from calls of this thread that still work after so many seconds; None removes the limit."""
 
-def out_of_time() -> bool:
-    """Whether this thread's deadline has passed."""
-
+def out_of_time() -> bool: ...
 def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
-    """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
-    and n_jobs."""
+    """Return out[i, a] = left[i, a] @ right[a]: the same bits for any number of rows i and any n_jobs."""
 
 def dot(x: Floats, y: Floats, n_jobs: int = 1) -> float:
-    """<x, y>: the same bits for any n_jobs, as in the two that follow."""
+    """Return <x, y>: the same bits for any n_jobs, as from `row_dots` and `add_rows`."""
 
-def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats:
-    """rows @ v, of shapes (k, n) and (n,)."""
-
+def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats: ...
 def add_rows(coefficients: Floats, rows: Floats, out: Floats, n_jobs: int = 1) -> None:
-    """out += coefficients @ rows, of shapes (k,), (k, n) and (n,)."""
+    """Add coefficients @ rows to out, of shapes (k,), (k, n) and (n,)."""
 
 @overload
-def sparse_product(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Floats, right: Floats) -> Floats:
-    """The product of a CSR matrix and a dense one. Pointers and indices are looked at before they are followed,
-    whatever another thread does to them: ValueError if one is out of range.
-    """
-
+def sparse_product(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Floats, right: Floats) -> Floats: ...
 @overload
 def sparse_product(indptr: Ints, indices: Ints, data: Floats, right: Floats) -> Floats: ...

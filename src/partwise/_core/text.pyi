@@ -1,7 +1,7 @@
 """Files, vocabularies and attributes of tokens."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,81 +12,72 @@ class ParseError(ValueError):
     """A text that is not in its format; `args` is (line, column, message), counted from 1, columns in characters."""
 
 class Sentences:
-    """A table of sentences x tokens x string columns, held once as UTF-8. Tables made from it share its text."""
+    """A table of sentences x tokens x string columns. Tables made from it share its text."""
 
     @staticmethod
     def parse(data: bytes, separator: str = "", n_columns: int = 0) -> Sentences:
-        """A file of columns. separator "": runs of spaces and tabs; n_columns 0: as in the first line. ParseError."""
+        """Read a file of columns; separator "": runs of spaces and tabs; n_columns 0: as in the first line."""
     @staticmethod
     def from_lists(sentences: Iterable[Iterable[str | Sequence[str]]]) -> Sentences:
-        """Sentences of tokens, each a string or a tuple or list of as many strings as the others."""
+        """Read sentences of tokens, each a string or a tuple or list of as many strings as the others."""
     @staticmethod
     def from_packed(columns: Sequence[tuple[Bytes, Ints]], lengths: Ints) -> Sentences:
-        """Columns of UTF-8 strings end to end, string t of each is bytes[offsets[t]:offsets[t + 1]]; ValueError."""
+        """Read columns of UTF-8: string t of each is bytes[offsets[t]:offsets[t + 1]]."""
     def __len__(self) -> int: ...
     def __getitem__(self, i: int) -> list[Any]:
-        """A sentence's tokens: strings if there is one column, else tuples."""
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def lengths(self) -> Ints:
-        """Number of tokens of each sentence."""
+        """Return a sentence's tokens: strings if there is one column, else tuples."""
+    n_columns: Final[int]
+    n_tokens: Final[int]
+    lengths: Final[Ints]  # the number of tokens of each sentence
     def column(self, j: int) -> list[list[str]]:
-        """The strings of one column, one list per sentence; -1 is the last column."""
-    def take(self, indices: Ints) -> Sentences:
-        """Some of the sentences, in this order."""
-    def select(self, columns: Sequence[int]) -> Sentences:
-        """Some of the columns, in this order."""
+        """Return the strings of one column, one list per sentence; -1 is the last column."""
+    def take(self, indices: Ints) -> Sentences: ...
+    def select(self, columns: Sequence[int]) -> Sentences: ...
     def without(self, j: int) -> Sentences:
-        """The same without one column."""
+        """Return a table without one column."""
     def lines(self, i: int, ends: list[str]) -> str:
-        """Sentence i as text: a line per token, its columns and `ends[t]` with tabs between, then a blank line."""
+        """Return sentence i as text: a line per token (columns, then `ends[t]`, with tabs), then a blank line."""
 
 class Vocabulary:
-    """Distinct names and their numbers. Names are kept as UTF-8, end to end; pickles by them."""
+    """Distinct names and their numbers."""
 
     def __init__(self, bytes: Bytes, offsets: Ints) -> None:
-        """Name k is bytes[offsets[k]:offsets[k + 1]]. ValueError unless they are UTF-8 and distinct."""
+        """Read names: name k is bytes[offsets[k]:offsets[k + 1]]. Names must be UTF-8 and distinct."""
     @staticmethod
     def learn(names: list[str], min_count: int = 1) -> tuple[Vocabulary, Ints]:
-        """The names seen at least min_count times, the most frequent first (ties: as seen), and the ids of `names`."""
+        """Return names seen min_count times, the most frequent first (ties: as seen), and the ids of `names`."""
     @staticmethod
     def learn_items(
         items: list[Any], separator: str, min_count: int = 1
     ) -> tuple[Vocabulary, tuple[Ints, Ints, Floats | None], bool] | None:
-        """The same from items, what `read_items` gives for them, and whether the separator joined anything."""
+        """Learn names from items; return `read_items` of them, and whether the separator joined anything."""
     def read_items(self, items: list[Any], separator: str) -> tuple[Ints, Ints, Floats | None] | None:
-        """How many attributes each item has, their numbers (-1: unknown) and their values (None: all 1).
+        """Return each item's number of attributes, their numbers (-1: unknown) and values (None: all 1).
 
         Items are lists or tuples of names, and dicts from names to strings (joined by the separator), finite numbers
-        (0 is left out), bools, and lists, tuples or dicts of the same. None if one is of another form.
+        (0 is left out), bools, and lists, tuples or dicts of the same. The answer is None for an item of another form.
         """
     def __len__(self) -> int: ...
     def __contains__(self, name: object) -> bool: ...
     def __getitem__(self, k: int) -> str: ...
-    @property
-    def bytes(self) -> Bytes: ...
-    @property
-    def offsets(self) -> Ints: ...
+    bytes: Final[Bytes]
+    offsets: Final[Ints]
     def names(self) -> list[str]: ...
     def ids(self, names: list[str]) -> Ints:
-        """Their numbers; -1 for unknown names."""
-    def packed_ids(self, bytes: Bytes, offsets: Ints, n_jobs: int = 1) -> Ints:
-        """The same for names that lie end to end."""
+        """Return the numbers of names; -1 for unknown names."""
+    def packed_ids(self, bytes: Bytes, offsets: Ints, n_jobs: int = 1) -> Ints: ...
     def starts_with(self, prefixes: Sequence[str]) -> Bytes:
-        """1 for the names that start with one of these."""
+        """Return 1 for names that start with one of these prefixes, else 0."""
 
 class NameCounts:
-    """Counts names over blocks of text, each of which has a vocabulary of its own."""
+    """Counts of names over blocks of text, each with its own vocabulary."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def add(self, block: Vocabulary, ids: Ints) -> None:
-        """ids: the block's names in the order of the text, as numbers of its vocabulary; -1 is none."""
+        """Add a block's names in the order of its text, as numbers of its vocabulary; -1 is ignored."""
     def vocabulary(self, min_count: int = 1) -> Vocabulary:
-        """The names counted min_count times, as `Vocabulary.learn` of all blocks at once would have them."""
+        """Return the `Vocabulary.learn` of all blocks together."""
 
 class CodedColumn:
     """A column of strings or None: each token's number in a table of distinct strings."""
@@ -94,15 +85,12 @@ class CodedColumn:
     @staticmethod
     def of(sentences: Sentences, j: int) -> CodedColumn: ...
     @staticmethod
-    def from_list(strings: list[str | None]) -> CodedColumn:
-        """One string or None per token."""
+    def from_list(strings: list[str | None]) -> CodedColumn: ...
     def names(self) -> list[str]:
-        """The distinct strings."""
-    @property
-    def codes(self) -> NDArray[np.int32]:
-        """Each token's number in `names`; -1 for None."""
+        """Return the distinct strings."""
+    codes: Final[NDArray[np.int32]]  # each token's number in `names`; -1 for None
     def mapped(self, names: list[str | None]) -> CodedColumn:
-        """The column with names[k] in place of the k-th distinct string."""
+        """Return the column with names[k] in place of the k-th distinct string."""
 
 class Extractor:
     """Attributes of tokens by template lines.
@@ -115,12 +103,11 @@ class Extractor:
 
     def __init__(self, lines: list[tuple[bool, list[Any]]], columns: Sequence[CodedColumn], lengths: Ints) -> None: ...
     def learn(self, min_count: int = 1, n_jobs: int = 1) -> tuple[Vocabulary, tuple[Ints, Ints, int]]:
-        """The attributes seen at least min_count times, as `Vocabulary.learn` orders them, and `look_up` with it."""
+        """Return the `Vocabulary.learn` of all attributes, and `look_up` with it."""
     def look_up(self, vocabulary: Vocabulary, n_jobs: int = 1) -> tuple[Ints, Ints, int]:
-        """(row_ptr, attributes, number of unknown ones): token t has attributes[row_ptr[t]:row_ptr[t + 1]]; -1 is an
-        unknown one."""
+        """Return (row_ptr, attributes, number of unknown attributes, which have the number -1)."""
     def attributes(self, token: int) -> list[str]:
-        """The attributes of one token, written out."""
+        """Return the attributes of one token, written out."""
 
 def parse_svmlight(data: bytes, first: int = 1) -> tuple[Floats, Ints, Ints, Floats]:
-    """(labels, row_ptr, columns, values) of rows `label index:value ...`, with indices from `first`. ParseError."""
+    """Return (labels, row_ptr, columns, values) of rows `label index:value ...`, with indices from `first`."""

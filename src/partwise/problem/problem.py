@@ -150,12 +150,7 @@ class Problem:
         return problem
 
     def _set_up(
-        self,
-        batches: list[BatchReference],
-        loss: str | Loss,
-        penalty: Penalty | float,
-        executor: Executor,
-        n_jobs: int,
+        self, batches: list[BatchReference], loss: str | Loss, penalty: Penalty | float, executor: Executor, n_jobs: int
     ) -> None:
         self._begin(Sums(batches, get_loss(loss), executor, count_threads(n_jobs)), penalty)
         if not self.sums.explicit_weights and not {Capability.ONE_BATCH, Capability.IN_MEMORY} <= self.capabilities():

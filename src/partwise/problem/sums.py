@@ -212,12 +212,7 @@ class Sums:
     """
 
     def __init__(
-        self,
-        references: Sequence[BatchReference],
-        loss: Loss,
-        executor: Executor,
-        n_jobs: int,
-        sound: bool = False,
+        self, references: Sequence[BatchReference], loss: Loss, executor: Executor, n_jobs: int, sound: bool = False
     ) -> None:
         self.references = tuple(references)
         self.loss, self.executor, self.n_jobs, self._sound = loss, executor, n_jobs, sound
