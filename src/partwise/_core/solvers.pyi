@@ -20,7 +20,7 @@ class EgReport:
     taken_back: int
 
 class EgState:
-    """Arrays that EG updates: scores, marginals per slot; entropies, step_sizes per example; the plane u where l1 > 0."""
+    """Arrays that EG updates: scores, marginals per slot; entropies, step_sizes per example; u where l1 > 0."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int =
     """
 
 class SdcaState:
-    """Arrays that SDCA updates: logarithms of probabilities (scores), entropies, each example's last gain of the dual."""
+    """Arrays that SDCA updates: logarithms of probabilities (scores), entropies, last gains of examples."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ def scaling_separates(objective: Objective, weights: Floats, n_jobs: int = 1) ->
 def scaling_expectations(objective: Objective, weights: Floats, n_jobs: int = 1) -> Floats: ...
 
 class ScalingState:
-    """Arrays of iterative scaling: weights, `scaling_refresh`'s two, `scaling_constants`' two; largest_sum: for "gis"."""
+    """Arrays of iterative scaling, from `scaling_refresh` and `scaling_constants`; largest_sum: for "gis"."""
 
     def __init__(
         self,
