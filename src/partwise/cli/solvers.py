@@ -48,8 +48,12 @@ def _describe(name: str) -> Fields:
     from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[name]
+    if cls.__module__.startswith("partwise."):
+        summary = " ".join((cls.__doc__ or "").split())
+    else:
+        summary = (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0]
     return {
-        "summary": (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0],
+        "summary": summary,
         "rates": cls.rates(),
         "convergence": cls.describe_rate(),
         "needs": sorted(cls.requires),

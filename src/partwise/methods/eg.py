@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partwise.methods.simplices import LEAST_LOG, ROUNDING, Quadratic, SimplexFunction, log_of, quadratic
-from partwise.problem.result import ConvergenceWarning, DivergenceError
+from partwise.problem import ConvergenceWarning, DivergenceError
 from partwise.solvers.engine.divergence import FALL, PATIENCE
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_choice, check_positive

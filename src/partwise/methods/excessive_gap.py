@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from partwise.methods.simplices import Simplices
-from partwise.problem.result import ConvergenceWarning
+from partwise.problem import ConvergenceWarning
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_positive
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability, listed
-from partwise.problem.dual_points import DualPoint
 from partwise.support.arrays import Floats, Ints, pointers
 
 NEEDS = frozenset(

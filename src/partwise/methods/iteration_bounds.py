@@ -14,9 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from partwise.methods.eg import Guarantee
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability, listed
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.base import max_step, psi2_bounds
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.dual.excessive_gap import steps_to

@@ -1,6 +1,4 @@
-"""Dual methods on one batch after the other, with dual variables in files: for data that do not fit in memory.
-
-Problem. max D(alpha) of `problem` for losses whose dual has a part for each example, l2 > 0. The batches' parts have
+"""Problem. max D(alpha) of `problem` for losses whose dual has a part for each example, l2 > 0. The batches' parts have
 planes (u_k, b_k): D = sum_k b_k - |sum_k u_k|^2 / (2 l2).
 
 Update. A round visits every batch. A visit reads the batch and its dual variables, makes `passes` steps of another
@@ -168,7 +166,7 @@ class BlockDualState(State):
 @register(place=31)
 @dataclass(frozen=True)
 class BlockDual(ScheduledSolver[BlockDualState]):
-    """Dual methods on one batch after the other (see the module's docstring)."""
+    """Dual methods on one batch after the other, with dual variables in files: for data that do not fit in memory."""
 
     name: ClassVar[str] = "block-dual"
     requires: ClassVar[frozenset[Capability]] = frozenset(

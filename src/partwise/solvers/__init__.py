@@ -8,13 +8,9 @@ import pkgutil
 
 from partwise.model_files.errors import CheckpointError
 from partwise.out_of_core.block_dual import BlockDual
-from partwise.solvers.columns.cd import CD
-from partwise.solvers.columns.cd_exact import CDExact
+from partwise.solvers.columns.cd import CD, CDExact
 from partwise.solvers.columns.cd_l1 import CDL1
-from partwise.solvers.columns.gis import GIS
-from partwise.solvers.columns.iis import IIS
-from partwise.solvers.columns.is_bound import ISBound
-from partwise.solvers.columns.scgis import SCGIS
+from partwise.solvers.columns.iterative_scaling import GIS, IIS, SCGIS, ISBound
 from partwise.solvers.dual.annealed import Annealed
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.dual.eg_batch import EGBatch
@@ -34,16 +30,13 @@ from partwise.solvers.engine.state import State
 from partwise.solvers.online.mira import MIRA
 from partwise.solvers.online.perceptron import Perceptron
 from partwise.solvers.online.sgd import SGD
-from partwise.solvers.planes.bmrm import BMRM
-from partwise.solvers.planes.one_slack import OneSlack
+from partwise.solvers.planes.bundle_methods import BMRM, OneSlack
 from partwise.solvers.primal.lbfgs import LBFGS
 from partwise.solvers.primal.newton import Newton
 from partwise.solvers.primal.owlqn import OWLQN
 from partwise.solvers.working_sets.bcfw import BCFW
-from partwise.solvers.working_sets.cpd import CPD
 from partwise.solvers.working_sets.cutting_plane import CuttingPlane
-from partwise.solvers.working_sets.dcd import DCD
-from partwise.solvers.working_sets.dcd_light import DCDLight
+from partwise.solvers.working_sets.dcd import CPD, DCD, DCDLight
 
 __all__ = [
     "BCFW",

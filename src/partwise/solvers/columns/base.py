@@ -34,9 +34,8 @@ import numpy as np
 
 from partwise import _core
 from partwise._core import ScalingReport, scaling_refresh
-from partwise.problem import Part, Problem
+from partwise.problem import DualPoint, Part, Problem
 from partwise.problem.capabilities import Capability, listed
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver

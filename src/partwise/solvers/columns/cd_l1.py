@@ -1,6 +1,4 @@
-"""Coordinate descent on a working set, for penalties that make weights zero.
-
-Problem. min P(w) for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2 (l1 > 0,
+"""Problem. min P(w) for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2 (l1 > 0,
 l2 >= 0); every labelling is one slot (multinomial maxent).
 
 Update. An epoch looks at all gradients once, takes the weights that are not zero and those zeros whose optimality
@@ -38,9 +36,8 @@ from typing import Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
@@ -77,7 +74,7 @@ class CDL1State(State):
 @register(place=14)
 @dataclass(frozen=True)
 class CDL1(Solver[CDL1State]):
-    """Coordinate descent on a working set (see the module's docstring)."""
+    """Coordinate descent on a working set, for penalties that make weights zero."""
 
     name = "cd-l1"
     requires = frozenset(

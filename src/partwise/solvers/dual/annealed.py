@@ -1,6 +1,4 @@
-"""An entropy-smoothed dual with falling temperature, then pairwise Frank-Wolfe: for max-margin losses.
-
-Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. At temperature tau > 0
+"""Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. At temperature tau > 0
 
     D_tau(alpha) = D(alpha) + tau sum_i omega_i H(p_i)
 
@@ -33,17 +31,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.base import REFRESH, GibbsBlocks, growth_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
 from partwise.solvers.working_sets.base import memory_option, start_sets
-from partwise.solvers.working_sets.bcfw import BCFW
-from partwise.solvers.working_sets.bcfw_plain import BCFWState
+from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -77,7 +73,7 @@ class AnnealedState(BCFWState):
 @register(place=10)
 @dataclass(frozen=True)
 class Annealed(OnlineSolver[AnnealedState]):
-    """Falling temperature, then pairwise Frank-Wolfe (see the module's docstring)."""
+    """An entropy-smoothed dual with falling temperature, then pairwise Frank-Wolfe: for max-margin losses."""
 
     name = "annealed"
     requires = BCFW.requires | {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}

@@ -1,7 +1,5 @@
-"""Online exponentiated gradient on the dual.
-
-Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0, and l1 where tau is
-above 0.
+"""Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0, and l1 where tau
+is above 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. A visit takes a step of size eta
 along the block's gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
@@ -44,9 +42,8 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Status
 from partwise.solvers.dual.base import (
     REFRESH,
@@ -99,7 +96,7 @@ class EGState(OnlineState, WatchedState):
 @register(place=2)
 @dataclass(frozen=True)
 class EG(BlockSolver[EGState]):
-    """Online exponentiated gradient (see the module's docstring)."""
+    """Online exponentiated gradient on the dual."""
 
     name = "eg"
     requires = frozenset(

@@ -1,6 +1,4 @@
-"""Batch exponentiated gradient on the dual.
-
-Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+"""Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. All examples step at once along the
 gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
@@ -36,9 +34,8 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Status
 from partwise.solvers.dual.base import (
     Start,
@@ -195,7 +192,7 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
 @register(place=7)
 @dataclass(frozen=True)
 class EGBatch(BatchEG[EGBatchState, Floats]):
-    """Batch exponentiated gradient on slot scores (see the module's docstring)."""
+    """Batch exponentiated gradient on the dual."""
 
     name = "eg-batch"
 

@@ -1,6 +1,4 @@
-"""Batch exponentiated gradient in primal form: memory for weights and one example.
-
-Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+"""Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
 
 Update. The slot scores of batch exponentiated gradient are s_i = A_i z + k c_i for one vector z and one number k if
 they are so at the start, for the update is linear in them and has the same coefficients for every example:
@@ -26,9 +24,7 @@ from math import isfinite
 
 import numpy as np
 
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import DivergenceError
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.solvers.dual.base import start_cost_scale
 from partwise.solvers.dual.eg_batch import BatchEG, BatchState, Moved
 from partwise.solvers.engine.base import WarmStart, start_point, start_weights
@@ -48,7 +44,7 @@ class EGPrimalState(BatchState):
 @register(place=8)
 @dataclass(frozen=True)
 class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
-    """Batch exponentiated gradient in primal form (see the module's docstring)."""
+    """Batch exponentiated gradient in primal form: memory for weights and one example."""
 
     name = "eg-primal"
 

@@ -1,6 +1,4 @@
-"""Proximal points by online exponentiated gradient: smooth losses with any penalty, also l1 without l2.
-
-Problem. min P(w) for smooth losses with the identity link; l1 > 0 with any l2 >= 0, or l1 = 0 and l2 > 0.
+"""Problem. min P(w) for smooth losses with the identity link; l1 > 0 with any l2 >= 0, or l1 = 0 and l2 > 0.
 
 Update. With a centre z and rho > 0 (`proximity`), the problem with rho/2 |w - z|^2 added to P has the dual
 
@@ -34,11 +32,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import L2, DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.penalties import L2
-from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.base import (
     REFRESH,
     GibbsBlocks,
@@ -103,7 +98,7 @@ class EGProxState(OnlineState):
 @register(place=4)
 @dataclass(frozen=True)
 class EGProx(OnlineSolver[EGProxState]):
-    """Proximal points by online exponentiated gradient (see the module's docstring)."""
+    """Proximal points by online exponentiated gradient: smooth losses with any penalty, also l1 without l2."""
 
     name = "eg-prox"
     requires = frozenset(

@@ -1,6 +1,4 @@
-"""Excessive gap: accelerated primal-dual training of max-margin losses.
-
-Problem. min P(w) and max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With
+"""Problem. min P(w) and max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With
 d(alpha) = sum_i omega_i (log |Y_i| - H_i), the divergence from the uniform distributions, P is smoothed to
 
     J_mu(w) = l2/2 |w|^2 + sum_i omega_i (smax_mu(theta_i + kappa c_i) - <theta_i, g_i>) - mu sum_i omega_i log |Y_i|,
@@ -48,10 +46,8 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import Problem
+from partwise.problem import DivergenceError, DualPoint, Problem, Result
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import DivergenceError, Result
 from partwise.problem.rounding import EPSILON
 from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
@@ -107,7 +103,7 @@ class _Point(NamedTuple):
 @register(place=9)
 @dataclass(frozen=True)
 class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
-    """Excessive gap minimisation (see the module's docstring)."""
+    """Excessive gap: accelerated primal-dual training of max-margin losses."""
 
     name = "excessive-gap"
     requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}

@@ -1,8 +1,6 @@
-"""Dual extragradient with Bregman projections, for the saddle point of max-margin losses.
-
-Problem. min over w, max over distributions alpha of l2/2 |w|^2 + b(alpha) - <u(alpha), w>, the saddle point of P and D
-at temperature 0 with the identity link (hinge); l2 > 0. Its operator is F(w, alpha) = (l2 w - u(alpha),
--(theta_i + kappa c_i)), the second part in slots, per example and weight omega_i.
+"""Problem. min over w, max over distributions alpha of l2/2 |w|^2 + b(alpha) - <u(alpha), w>, the saddle point of P and
+D at temperature 0 with the identity link (hinge); l2 > 0. Its operator is F(w, alpha) = (l2 w - u(alpha), -(theta_i +
+kappa c_i)), the second part in slots, per example and weight omega_i.
 
 Update. Distances are those of the prox-function a/2 |w|^2 + sum_i omega_i KL(alpha_i || uniform), whose projections are
 additions to w and to the slot scores of alpha. From (w, alpha) with scores A_i y + k c_i, a step of length eta is
@@ -38,10 +36,8 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
@@ -98,7 +94,7 @@ class _Point(NamedTuple):
 @register(place=27)
 @dataclass(frozen=True)
 class Extragradient(ScheduledSolver[ExtragradientState]):
-    """Dual extragradient (see the module's docstring)."""
+    """Dual extragradient with Bregman projections, for the saddle point of max-margin losses."""
 
     name = "extragradient"
     requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}

@@ -1,6 +1,4 @@
-"""Stochastic dual coordinate ascent for smooth losses: one example's distribution at a time, by exact steps.
-
-Problem. max D(alpha) for smooth losses with the identity link (temperature tau > 0, mass 1), l2 > 0, where the
+"""Problem. max D(alpha) for smooth losses with the identity link (temperature tau > 0, mass 1), l2 > 0, where the
 structure has a clique view (a single label is one clique). The dual never falls, and no step size is to be chosen.
 
 Update. Two forms, by what the problem allows.
@@ -54,9 +52,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint, balanced
+from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import free_part, penalised
 from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_cost_scale, start_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
@@ -131,7 +129,7 @@ class LineState(OnlineState):
 @register(place=6)
 @dataclass(frozen=True)
 class SDCA(BlockSolver[BlockState | LineState]):
-    """Stochastic dual coordinate ascent with exact blocks or lines (see the module's docstring)."""
+    """Stochastic dual coordinate ascent for smooth losses: one example's distribution at a time, by exact steps."""
 
     name = "sdca"
     requires = frozenset(

@@ -1,7 +1,5 @@
-"""Sequential minimal optimisation on the dual of the hinge: mass moves from one labelling of an example to another.
-
-Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With the scores v = theta_i + kappa c_i
-at w = u / l2, mass that moves from labelling z of example i to y makes D rise by <count(y) - count(z), v> for each
+"""Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0. With the scores v = theta_i + kappa
+c_i at w = u / l2, mass that moves from labelling z of example i to y makes D rise by <count(y) - count(z), v> for each
 unit: the violation of the pair.
 
 Update. A visit to example i takes the pair of largest violation: y = argmax <count, v> over all labellings, and z the
@@ -36,10 +34,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import DivergenceError
 from partwise.solvers.dual.base import REFRESH, start_cliques
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import one_of, option
@@ -72,7 +68,9 @@ class SMOState(OnlineState):
 @register(place=11)
 @dataclass(frozen=True)
 class SMO(OnlineSolver[SMOState]):
-    """Sequential minimal optimisation (see the module's docstring)."""
+    """Sequential minimal optimisation on the dual of the hinge: mass moves from one labelling of an example to
+    another.
+    """
 
     name = "smo"
     requires = LABELLING_NEEDS | {Capability.IDENTITY_LINK}

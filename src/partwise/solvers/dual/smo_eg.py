@@ -1,6 +1,4 @@
-"""Sequential minimal optimisation first, then online exponentiated gradient from its marginals.
-
-Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0; structures with cliques.
+"""Problem. max D(alpha) at temperature 0 with the identity link (hinge); l2 > 0; structures with cliques.
 
 Update. The first `smo_passes` passes are those of `smo` on clique marginals. These become slot scores (`gibbs_scores`:
 conditionals of cliques, or where slots are tied the scores with the same expected counts), from which `eg` continues
@@ -19,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.solvers.dual.base import start_cliques
 from partwise.solvers.dual.eg import EG, EGState
 from partwise.solvers.dual.smo import SMO, SMOState
@@ -47,7 +44,7 @@ class SMOEGState(SMOState, EGState):
 @register(place=12)
 @dataclass(frozen=True)
 class SMOEG(OnlineSolver[SMOEGState]):
-    """SMO, then EG (see the module's docstring)."""
+    """Sequential minimal optimisation first, then online exponentiated gradient from its marginals."""
 
     name = "smo-eg"
     requires = PLAIN_L2 | {

@@ -51,9 +51,8 @@ from math import isinf
 from typing import Any
 
 from partwise.out_of_core.block_dual import BlockDual
-from partwise.problem import Problem
+from partwise.problem import Problem, Result
 from partwise.problem.capabilities import Capability
-from partwise.problem.result import Result
 from partwise.solvers.columns.cd import CD
 from partwise.solvers.columns.cd_l1 import CDL1
 from partwise.solvers.dual.eg import EG
@@ -73,7 +72,7 @@ from partwise.solvers.engine.registry import (
     no_solver,
     suitable_solvers,
 )
-from partwise.solvers.planes.one_slack import OneSlack
+from partwise.solvers.planes.bundle_methods import OneSlack
 from partwise.solvers.primal.lbfgs import LBFGS
 from partwise.solvers.primal.newton import Newton
 from partwise.solvers.primal.owlqn import OWLQN

@@ -21,10 +21,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Loss, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.losses import Loss
 from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.checkpoint import Checkpoint
 from partwise.solvers.engine.options import check_options

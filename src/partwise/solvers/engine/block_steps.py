@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeVar
 
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
+from partwise.problem import DualPoint, Problem
 from partwise.solvers.engine.base import Certified
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 

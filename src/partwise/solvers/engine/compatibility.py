@@ -4,9 +4,9 @@ Solvers register themselves (`registry`). The kinds of problems are listed below
 problem of each kind.
 """
 
+from partwise.problem import L2, LOSSES, ElasticNet, Loss
 from partwise.problem.capabilities import Capability
-from partwise.problem.losses import LOSSES, Loss
-from partwise.problem.penalties import L2, ElasticNet, Penalty, offered
+from partwise.problem.penalties import Penalty, offered
 from partwise.solvers.engine.registry import SOLVERS
 
 _BATCH = frozenset({Capability.IN_MEMORY, Capability.BLOCK_FILES, Capability.ONE_BATCH, Capability.EXPLICIT_WEIGHTS})

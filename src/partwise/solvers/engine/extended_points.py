@@ -6,9 +6,9 @@ A_i'(g_i - mu_i) = 0, and the weights of the point are those of the examples tha
 
 import numpy as np
 
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import ActiveSet, DualPoint
+from partwise.problem.dual_points import ActiveSet
 from partwise.support.arrays import Floats, pointers
 
 #: How far the scores of wrong parts lie below those of gold parts for examples that are new, as where `eg` starts.

@@ -25,10 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.penalties import L2, ElasticNet, Penalty, penalised
-from partwise.problem.result import Result
+from partwise.problem import L2, DualPoint, ElasticNet, Problem, Result
+from partwise.problem.penalties import Penalty, penalised
 from partwise.solvers.engine.auto import solve
 from partwise.solvers.engine.base import Solver, WarmStart, generator
 from partwise.support.arrays import Floats

@@ -1,7 +1,5 @@
-"""MIRA: the smallest change of the weights that gives the k best labellings their margins; averaged.
-
-Problem. As for the perceptron, with margins: the gold labelling's score should exceed that of every other labelling by
-its cost. The problem's objective (the hinge) is evaluated for the history only; its penalty has no part in it.
+"""Problem. As for the perceptron, with margins: the gold labelling's score should exceed that of every other labelling
+by its cost. The problem's objective (the hinge) is evaluated for the history only; its penalty has no part in it.
 
 Update. With psi_y = A_i'(g_i - counts(y)) and H_k the k best labellings at w (without their costs), a visit replaces w
 by
@@ -27,9 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import Part, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.sums import Part
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import Values, option
 from partwise.solvers.engine.registry import register
@@ -50,7 +47,7 @@ class MIRAState(MistakeState):
 @register(place=30)
 @dataclass(frozen=True)
 class MIRA(MistakeDriven):
-    """MIRA (see the module's docstring)."""
+    """MIRA: the smallest change of the weights that gives the k best labellings their margins; averaged."""
 
     name = "mira"
 

@@ -1,6 +1,4 @@
-"""The averaged structured perceptron.
-
-Problem. Weights at which every example's best labelling is the gold one, if there are such. Costs, temperature and
+"""Problem. Weights at which every example's best labelling is the gold one, if there are such. Costs, temperature and
 penalty have no part in it; the problem's objective (the hinge, or another loss at temperature 0 with the identity link)
 is evaluated for the history only.
 
@@ -25,10 +23,8 @@ from typing import Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import Certificate, DivergenceError, Part, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.result import Certificate, DivergenceError
-from partwise.problem.sums import Part
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import option
 from partwise.solvers.engine.registry import register
@@ -113,7 +109,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
 @register(place=29)
 @dataclass(frozen=True)
 class Perceptron(MistakeDriven):
-    """The averaged perceptron (see the module's docstring)."""
+    """The averaged structured perceptron."""
 
     name = "perceptron"
 

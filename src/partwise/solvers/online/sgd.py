@@ -1,6 +1,4 @@
-"""Stochastic (sub)gradient descent on the primal.
-
-Problem. min P(w) for any loss with the identity link, smooth or not; l2 > 0.
+"""Problem. min P(w) for any loss with the identity link, smooth or not; l2 > 0.
 
 Update. Visit k + 1, to example i, has the step size eta; n is the number of examples (`n_examples`):
 
@@ -37,10 +35,8 @@ from typing import Literal, Self, get_args
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
+from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
 from partwise.solvers.engine.registry import register
@@ -82,7 +78,7 @@ class SGDState(OnlineState):
 @register(place=28)
 @dataclass(frozen=True)
 class SGD(OnlineSolver[SGDState]):
-    """Stochastic gradient descent (see the module's docstring)."""
+    """Stochastic (sub)gradient descent on the primal."""
 
     name = "sgd"
     requires = PLAIN_L2 | {

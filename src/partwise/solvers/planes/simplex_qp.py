@@ -18,7 +18,7 @@ the others are solved for once more (a linear system), and `optimality` says how
 import numpy as np
 import piqp
 
-from partwise.problem.result import DivergenceError
+from partwise.problem import DivergenceError
 from partwise.support.arrays import Floats
 
 #: Accuracies asked of PIQP, in units of the largest number of the problem: the second where the first is not reached.

@@ -23,8 +23,8 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from partwise._core import add_rows, dot, row_dots
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint, balanced
+from partwise.problem import DualPoint, Problem
+from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import penalised
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.problem.tasks import Plane

@@ -1,6 +1,4 @@
-"""Limited-memory BFGS for smooth losses.
-
-Problem. min P(w), temperature > 0 (l2 = 0 is allowed).
+"""Problem. min P(w), temperature > 0 (l2 = 0 is allowed).
 
 Update. d = -H grad P(w), H as in `base`. Then w += alpha d, alpha from a line search on phi(alpha) = P(w + alpha d):
 
@@ -47,7 +45,7 @@ class LBFGSState(QuasiNewtonState, PrimalState):
 @register(place=1)
 @dataclass(frozen=True)
 class LBFGS(PrimalSolver[LBFGSState]):
-    """Limited-memory BFGS (see the module's docstring)."""
+    """Limited-memory BFGS for smooth losses."""
 
     name = "lbfgs"
     requires = frozenset(

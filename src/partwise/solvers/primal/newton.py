@@ -1,6 +1,4 @@
-"""Trust-region Newton with conjugate gradients (TRON) for smooth losses.
-
-Problem. min P(w), temperature > 0 (l2 = 0 is allowed).
+"""Problem. min P(w), temperature > 0 (l2 = 0 is allowed).
 
 Update. A step s minimises the quadratic model q(s) = <grad P, s> + s'Hs / 2 in the ball |s| <= radius, approximately:
 conjugate gradients from s = 0 until the residual r = -grad P - Hs has |r| <= cg_tol |grad P|, or s meets the ball's
@@ -89,7 +87,7 @@ class NewtonState(PrimalState):
 @register(place=5)
 @dataclass(frozen=True)
 class Newton(PrimalSolver[NewtonState]):
-    """Trust-region Newton (see the module's docstring)."""
+    """Trust-region Newton with conjugate gradients (TRON) for smooth losses."""
 
     name = "newton"
     requires = LBFGS.requires | {Capability.COVARIANCE}

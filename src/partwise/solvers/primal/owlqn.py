@@ -1,7 +1,5 @@
-"""Orthant-wise limited-memory quasi-Newton for smooth losses with an l1 term.
-
-Problem. min P(w) = l1 |w|_1 + f(w), f the losses and l2/2 |w|^2; l1 > 0, any l2 >= 0, temperature > 0. Weights that are
-not penalised have l1 = 0: they have a gradient, and no orthant.
+"""Problem. min P(w) = l1 |w|_1 + f(w), f the losses and l2/2 |w|^2; l1 > 0, any l2 >= 0, temperature > 0. Weights that
+are not penalised have l1 = 0: they have a gradient, and no orthant.
 
 Update. In the orthant of w, P is smooth. With g the pseudo-gradient, which is 0 in a weight that is 0 and stays so,
 
@@ -30,10 +28,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import DivergenceError
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.engine.registry import register
@@ -64,7 +60,7 @@ class OWLQNState(QuasiNewtonState):
 @register(place=13)
 @dataclass(frozen=True)
 class OWLQN(DescentSolver[OWLQNState]):
-    """Orthant-wise limited-memory quasi-Newton (see the module's docstring)."""
+    """Orthant-wise limited-memory quasi-Newton for smooth losses with an l1 term."""
 
     name = "owlqn"
     requires = frozenset(

@@ -9,10 +9,9 @@ import numpy as np
 
 from partwise import _core
 from partwise._core import WorkingSets
-from partwise.problem import Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import ActiveSet, DualPoint
-from partwise.problem.result import DivergenceError
+from partwise.problem.dual_points import ActiveSet
 from partwise.solvers.engine.base import WarmStart, start_point
 from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option

@@ -1,7 +1,5 @@
-"""N-slack cutting planes for structural SVMs.
-
-Problem. min l2/2 |w|^2 + sum_i omega_i xi_i over w and one slack per example, under xi_i >= cost(y) - <w, psi_i(y)> for
-every labelling y of it. That is min P(w) at temperature 0 with the identity link (hinge); l2 > 0.
+"""Problem. min l2/2 |w|^2 + sum_i omega_i xi_i over w and one slack per example, under xi_i >= cost(y) - <w, psi_i(y)>
+for every labelling y of it. That is min P(w) at temperature 0 with the identity link (hinge); l2 > 0.
 
 Update. Example i keeps a working set W_i of labellings, at first the gold one. An epoch asks the oracle for every
 example's most violated constraint at the same weights; it joins W_i if it is violated by more than epsilon, that is
@@ -66,7 +64,7 @@ class CuttingPlaneState(State):
 @register(place=24)
 @dataclass(frozen=True)
 class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
-    """N-slack cutting planes (see the module's docstring)."""
+    """N-slack cutting planes for structural SVMs."""
 
     name = "cutting-plane"
     requires = LABELLING_NEEDS | {Capability.IDENTITY_LINK}

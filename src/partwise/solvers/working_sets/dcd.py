@@ -1,7 +1,5 @@
-"""Dual coordinate descent for the squared hinge (DCD-SSVM).
-
-Problem. max D(alpha) at temperature 0 with the squared link; l2 > 0. Example i keeps a working set W_i of labellings y
-with coefficients x_y > 0 (the shares s_i p_i(y) of its dual block). With psi_y = A_i'(g_i - counts(y)),
+"""Problem. max D(alpha) at temperature 0 with the squared link; l2 > 0. Example i keeps a working set W_i of labellings
+y with coefficients x_y > 0 (the shares s_i p_i(y) of its dual block). With psi_y = A_i'(g_i - counts(y)),
 
     s_i = sum of x_y over W_i,   D = sum_i omega_i [sum_y x_y cost_y - s_i^2 / 4] - l2/2 |w|^2,
     w = sum_i omega_i / l2 sum_y x_y psi_y
@@ -11,30 +9,34 @@ Update. On one labelling, by exact maximisation over its coefficient,
     x_y <- max(0, x_y + (cost_y - <w, psi_y> - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2))
 
 `update(i)` does this for all of W_i, the newest first and the others in random order, and forgets labellings whose
-coefficient became 0. An epoch is
+coefficient became 0. A search asks the oracle for y = argmax cost_y - <w, psi_y>; if its violation
+cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest. Only searches count as passes. An epoch is
 
-    `rounds` times: update(i) for all examples, in random order
-    for all examples, in random order: ask the oracle for y = argmax cost_y - <w, psi_y>; if its violation
-        cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest; update(i)
+    dcd        `rounds` sweeps of update(i) over all examples in random order; then for all of them, in random order,
+               a search and update(i). With `rounds` None the sweeps come last, and are repeated as long as the last
+               one's gain of D for the numbers it read is above the average since the pass began
+    dcd-light  for all examples, in random order, a search and update(i)
+    cpd        a search for every example at the same weights, then sweeps of update(i) until no coefficient has a
+               projected gradient above inner_tol, or `max_rounds` sweeps were made
 
-Only the second half asks the oracle, and only it counts as a pass. With `rounds` None the first half comes last, and is
-repeated as long as its last sweep's gain of D for the numbers it read is above the average since the pass began. With
-`violators` > 1 the k best labellings join that violate by delta or more, the best one as the newest.
+With `violators` > 1 the k best labellings join that violate by delta or more, the best one as the newest.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets.
 
-Source. Chang and Yih 2013: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4)
-is -D / l2; it never increases.
+Source. Chang and Yih 2013: Algorithms 1 and 3 (`dcd`) or 2 (`dcd-light`); dual (4), weights (6). There
+C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it never increases. `cpd` is their rival (section 4.4.1), after
+Chang et al. 2010.
 
 Departures. Sample weights; several violators (the paper's future work); an answer of the oracle that is in W_i already
 counts as the newest; memory is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of
-them together take more: w and D stay the same, and the mixture remains as one labelling with fractional counts.
+them together take more: w and D stay the same, and the mixture remains as one labelling with fractional counts. `cpd`
+has a limit on its sweeps, without which the first cutting planes, which are bad, are fitted at great cost.
 """
 
 from dataclasses import dataclass
 
 from partwise.problem import Problem
-from partwise.solvers.engine.options import Values, option
+from partwise.solvers.engine.options import NOT_NEGATIVE, Values, at_least, option
 from partwise.solvers.engine.registry import register
 from partwise.solvers.working_sets.base import CoordinateDescent, DCDState
 
@@ -45,7 +47,7 @@ MOST_ROUNDS = 50
 @register(place=21)
 @dataclass(frozen=True)
 class DCD(CoordinateDescent):
-    """DCD-SSVM (see the module's docstring)."""
+    """Dual coordinate descent for the squared hinge (DCD-SSVM)."""
 
     name = "dcd"
 
@@ -70,3 +72,35 @@ class DCD(CoordinateDescent):
             gain, work = gain + last.dual_gain, work + last.work
             if last.dual_gain * work <= gain * last.work:
                 break
+
+
+@register(place=22)
+@dataclass(frozen=True)
+class DCDLight(CoordinateDescent):
+    """Dual coordinate descent for the squared hinge, one update per call of the oracle (DCD-Light)."""
+
+    name = "dcd-light"
+
+    def step(self, problem: Problem, state: DCDState) -> None:
+        state.gain = self.visit(problem, state).gap_estimate
+        state.epoch += 1
+
+
+@register(place=23)
+@dataclass(frozen=True)
+class CPD(CoordinateDescent):
+    """Cutting planes for the squared hinge with dual coordinate descent inside (CPD)."""
+
+    name = "cpd"
+
+    inner_tol: float = option(
+        0.1, "largest projected gradient at which the working sets' problem counts as solved", NOT_NEGATIVE
+    )
+    max_rounds: int = option(20, "most sweeps over the working sets in an epoch", at_least(1))
+
+    def step(self, problem: Problem, state: DCDState) -> None:
+        state.gain = self.visit(problem, state, update=False).gap_estimate
+        for _ in range(self.max_rounds):
+            if self.visit(problem, state, search=False).violation <= self.inner_tol:
+                break
+        state.epoch += 1

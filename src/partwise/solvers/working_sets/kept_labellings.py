@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import WorkingSets
-from partwise.problem.dual_points import ActiveSet, DualPoint
+from partwise.problem import DualPoint
+from partwise.problem.dual_points import ActiveSet
 from partwise.support.arrays import pointers
 
 Array = NDArray[Any]

@@ -1,23 +1,33 @@
-"""What `one-slack` and `bmrm` share: planes below the losses, and the lowest point of the highest of them.
-
-Problem. min P(w); l2 > 0. The oracle's answer at any w is a plane below the losses that touches them at w
+"""Problem. min P(w); l2 > 0. The oracle's answer at any w is a plane below the losses that touches them at w
 (docs/math.md, "The dual"). With planes (u_k, b_k), k = 1, ..., m, the model
 
     J_m(w) = l2/2 |w|^2 + max_k (b_k - <u_k, w>) <= P(w)
 
 has its minimum at w_m = sum_k x_k u_k / l2, where x solves the dual over the simplex (`simplex_qp`), and its minimum is
-the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P.
+the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P. At temperature
+0 planes are those of maxima, above it they are tangents of the smooth losses. `one-slack` needs maxima: a plane is a
+constraint of min l2/2 |w|^2 + xi, xi >= 0, for one joint choice of labellings y_1, ..., y_n: xi >= sum_i omega_i
+(cost(y_i) - <w, psi_i(y_i)>).
 
 Update. Solve the model; ask the oracle at w_m, or between the best weights so far and w_m (`mix`); add its plane.
 Planes that were not part of the mixture for `idle` rounds are dropped. If planes take more than `memory_mb`, idle ones
-are dropped, and if there are none, all planes become one, their mixture: D stays the same.
+are dropped, and if there are none, all planes become one, their mixture: D stays the same. The first plane is that of
+w = 0; before it `one-slack` has 0, the plane of the gold labellings (xi >= 0).
 
-Certificate. The best P(w) seen, its weights, and the best mixture, whichever steps they are from: no pass is needed.
-The history has besides
+Stopping rule. gap = P(w) - D <= tol |P| after every step, of the best P(w) seen, its weights, and the best mixture,
+whichever steps they are from: no pass is needed. The history has besides
 
     bmrm_gap    the best P seen less J_m(w_m) of this step (Zhang et al. 2011, Figure 1 b)
     violation   P less J_m at the last point asked for: by how much the newest plane was violated, summed over examples
                 (SVM-struct's criterion is its mean)
+
+Source. `bmrm`: Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et al. 2011). `one-slack`: Joachims et al.
+2009, Algorithm 3 (its dual: their (11)), with C / n = 1 / l2 for weights of 1; constraints that were inactive for 50
+rounds are dropped, as in SVM-struct.
+
+Departures. Sample weights; the stopping rule of `one-slack` (theirs is on `violation`, over n); the best weights seen
+are returned, not the last; `mix`, as in OCAS (Franc and Sonnenburg 2009), without its line search, as each trial of it
+would cost a pass and a plane is worth more.
 """
 
 from abc import ABC
@@ -26,12 +36,12 @@ from math import isfinite
 
 import numpy as np
 
-from partwise.problem import Problem
+from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
+from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.planes.simplex_qp import QPError
@@ -177,6 +187,33 @@ class BundleMethod(Solver[BundleState], ABC):
             planes.keep(np.zeros(planes.size, dtype=bool))
             planes.add(problem, u, b, problem.dot(u, state.weights))
             state.merged += 1
+
+
+@register(place=26)
+@dataclass(frozen=True)
+class BMRM(BundleMethod):
+    """Bundle method for regularised risk minimisation (BMRM)."""
+
+    name = "bmrm"
+    requires = NEEDS
+    rate = "linear"
+    proof = "Teo et al. 2010: O(log 1/eps); O(1/eps) at temperature 0"
+
+
+@register(place=25)
+@dataclass(frozen=True)
+class OneSlack(BundleMethod):
+    """One-slack cutting planes for structural SVMs, the algorithm of SVM-struct and SVM-hmm."""
+
+    name = "one-slack"
+    requires = NEEDS | {Capability.MAXIMA}
+    rate = "sublinear"
+    proof = "Joachims et al. 2009: O(1/eps)"
+
+    def first_planes(self, problem: Problem) -> Bundle:
+        planes = super().first_planes(problem)
+        planes.add(problem, np.zeros(problem.n_weights), 0.0, 0.0)
+        return planes
 
 
 def _between(best: Floats, target: Floats, mix: float) -> Floats:
