@@ -1,7 +1,7 @@
-"""The estimator of all models: training, predictions, inspection and files, written once.
+"""The base class of all estimators: training, predictions, inspection and files.
 
-A subclass is parameters, documentation and the choice of a model. `fit` works on local values and sets attributes at
-its very end, inside `unchanged_on_failure`: an error or Ctrl-C leaves an estimator as it was.
+`fit` works on local values and sets attributes at its very end, inside `unchanged_on_failure`: an error or Ctrl-C
+leaves an estimator as it was.
 """
 
 import copy
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, cast
 
 import numpy as np
@@ -25,18 +26,8 @@ from partwise.estimators.parameters import Seed, SolverChoice, TrainingParameter
 from partwise.estimators.partial_fit import Stream, takes_single_examples, train_further
 from partwise.estimators.warm_start import AnyModel, FitKey, answer_numbers, start_of
 from partwise.model_files.values import object_array
-from partwise.models.base import (
-    Ability,
-    EncodedData,
-    InputReport,
-    Labellings,
-    Learnt,
-    Model,
-    Reading,
-    Shortcut,
-    Training,
-)
-from partwise.models.errors import NotAvailable
+from partwise.models import Ability, Labellings, Learnt, Model, NotAvailable, Reading, Training
+from partwise.models.base import EncodedData, InputReport, Shortcut
 from partwise.models.inspection import Pruning, TopFeatures, without_certificate
 from partwise.problem import LabelledBatch, Problem
 from partwise.problem.capabilities import Capability
@@ -48,22 +39,13 @@ from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.path import start_of_l1_path
 from partwise.structures import Structure
+from partwise.support import checks
 from partwise.support.arrays import Floats, Ints
-from partwise.support.checks import (
-    check_choice,
-    check_count,
-    check_finite_weights,
-    check_positive,
-    check_strength,
-    check_sums,
-    count_jobs,
-    seed_of,
-)
 
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """What is used of scikit-learn's class, which has no types: mypy would let any parameter pass."""
+        """The part of scikit-learn's class that is used here; the class itself has no types for mypy to check."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: object) -> Self: ...
@@ -80,14 +62,14 @@ ModelT = TypeVar("ModelT", bound=AnyModel)
 Method = TypeVar("Method", bound=Callable[..., object])
 Weights = ArrayLike | None
 CheckpointFile = str | os.PathLike[str] | Checkpoint | None
-#: An answer in the user's terms, as a model decodes it: a label, a list of labels, a tree, ...
+#: What a model predicts for one example: a label, a list of labels, a tree, ...
 Answer = Any
 ModelReading = Reading[Any]
 
 
 @contextmanager
 def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Restore the estimator's attributes if the block does not end well (Ctrl-C included)."""
+    """Restore the estimator's attributes if the block raises an exception (Ctrl-C included)."""
     before = dict(vars(estimator))
     try:
         yield
@@ -97,17 +79,12 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def available_where(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Decorate a method that an estimator has where this is true; the check raises an AttributeError elsewhere."""
-
-    def decorate(method: Method) -> Method:
-        return cast(Method, available_if(check)(method))
-
-    return decorate
+#: Decorates a method that an estimator has only if a check returns True; otherwise the check raises AttributeError.
+available_where: Callable[[Callable[[Any], bool]], Callable[[Method], Method]] = available_if
 
 
 def has_probabilities(estimator: TrainingParameters) -> bool:
-    """Return whether the loss makes the model a distribution; AttributeError with the losses that do if not."""
+    """Return True if the loss makes the model a distribution; else raise AttributeError, which names such losses."""
     try:
         loss = get_loss(estimator.loss)
     except (TypeError, ValueError) as error:
@@ -121,10 +98,10 @@ needs_probabilities = available_where(has_probabilities)
 
 
 class Answers(list[Answer]):
-    """A list with one answer per example, which NumPy reads as a one-dimensional array of objects.
+    """A list with one answer per example, which NumPy converts to a one-dimensional array of objects.
 
-    Of a plain list of lists NumPy makes a table, or an error where lengths differ; `cross_val_predict` joins answers
-    as arrays.
+    NumPy converts a plain list of lists to a table, or raises an error if their lengths differ; `cross_val_predict`
+    converts answers to arrays.
     """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -132,7 +109,7 @@ class Answers(list[Answer]):
 
 
 class RunOptions(TypedDict):
-    """The options of `solve` that an estimator's parameters decide."""
+    """Options of `solve` that follow from an estimator's parameters."""
 
     solver: SolverChoice
     tol: float
@@ -145,7 +122,7 @@ class RunOptions(TypedDict):
 
 @dataclass(frozen=True)
 class _Prepared(Generic[ModelT]):
-    """A fit up to the point where its solver is called; reading: see `Learnt`."""
+    """What `fit` needs to call a solver and to keep its result; reading: see `Learnt`."""
 
     model: ModelT
     reading: ModelReading | None
@@ -156,7 +133,7 @@ class _Prepared(Generic[ModelT]):
 
 @dataclass
 class LastInput:
-    """What was strange about the input of the last prediction; a fit makes a new one."""
+    """The report on the last prediction's input, in an object of its own: `predict` may not set attributes."""
 
     report: InputReport | None = None
 
@@ -165,13 +142,13 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     """Base of the estimators.
 
     A subclass is a dataclass of its own parameters that names its model class in `_model_class`, or writes
-    `_make_model` and an `__init__` that lists its own parameters and may take the others as ``**training``. Constraints
-    of predictions (`allowed`, ...) are those that the model knows; if they leave an example no answer, that is a
-    `ConstraintError`.
+    `_make_model` and an `__init__` that lists its own parameters and may take the others as ``**training``. Predictions
+    take the constraints (`allowed`, ...) that the model knows, and raise `ConstraintError` if these leave an example
+    without an answer.
     """
 
     result_: Result
-    #: How the command line read the training data, for models that it trained.
+    #: How the command line read the training data; only models that it trained have it.
     input_settings_: dict[str, object]
     _model: ModelT
     _last: LastInput
@@ -180,32 +157,32 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     #: The forms that inputs may have, by scikit-learn's names, and whether `fit` needs `y`.
     _input_forms: ClassVar[tuple[str, ...]] = ("two_d_array",)
     _needs_answers: ClassVar[bool] = False
-    #: What "auto" stands for where the loss is smooth and the penalty is "l2", and the largest C for that.
+    #: The solver that "auto" stands for with a smooth loss and the penalty "l2", and the largest C for that.
     _auto_solver: ClassVar[tuple[str, float] | None] = None
-    #: Parameters that may name files of phrases, as attributes of the model too: model files hold the phrases.
+    #: Parameters that may name files of phrases; model files hold the phrases, which the model has as an attribute.
     _phrases: ClassVar[tuple[str, ...]] = ()
-    #: Parameters that model files did not have at first, with what they were then.
+    #: Parameters that the first model files lack, with the values that those models were trained with.
     _earlier: ClassVar[dict[str, object]] = {}
-    #: What the dual point of the last fit belongs to.
+    #: The problem that the dual point of the last fit belongs to.
     _fit_key: FitKey | None = None
-    #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.
+    #: What `partial_fit` keeps for its next call; None after any other change of the weights.
     _stream: Stream | None = None
 
     def __init_subclass__(cls, **options: object) -> None:
-        if "_model_class" in vars(cls):  # for scikit-learn's routing of metadata
+        if "_model_class" in vars(cls):  # scikit-learn passes these arguments of predict through pipelines
             setattr(cls, "__metadata_request__predict", dict.fromkeys(cls._model_class.constraints))
         super().__init_subclass__(**options)
         document(cls)
 
     def __post_init__(self) -> None:
-        if "sklearn.metrics" in sys.modules:  # else nobody has asked for what it imports
+        if "sklearn.metrics" in sys.modules:  # importing it here would be slow for programs that do not use it
             from partwise.metrics.scorers import register_scorers
 
             register_scorers()
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """Return scikit-learn's list of parameters; with ``**training`` in `__init__` those of its base class too."""
+        """Return the names of the parameters, which ``**training`` in `__init__` extends by those of the base class."""
         kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}
         inherited = {each.name for each in fields(cls)} if inspect.Parameter.VAR_KEYWORD in kinds else set()
         return sorted({*super()._get_param_names(), *inherited})
@@ -218,7 +195,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return tags
 
     def _make_model(self) -> ModelT:
-        """Return a model with the parameters that are about models, checked; it has not learnt yet."""
+        """Return an untrained model with the estimator's own parameters, checked."""
         training = {each.name for each in fields(TrainingParameters)}
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in training}
         return cast(ModelT, self._model_class(**own))
@@ -230,8 +207,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     ) -> Self:
         """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
 
-        An example of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
-        (`partwise.out_of_core.partitions.open`), which has its answers and weights: training data in files.
+        Nothing is learnt from an example of weight 0. `X` may be a partition of files with answers and weights
+        (`partwise.out_of_core.partitions.open`).
 
         checkpoint : path or `partwise.solvers.Checkpoint`
             A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
@@ -247,10 +224,10 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return self
 
     def prepare(self, X: object, y: object = None, sample_weight: Weights = None) -> Session:
-        """Return what `fit` would solve, without solving it: the problem, and previews of the estimator by weights.
+        """Return the problem that `fit` would solve, without solving it; this estimator does not change.
 
-        ``session = estimator.prepare(X, y)``, then ``solve(session.problem, ...)`` with any solver, and
-        ``session.preview(weights)`` is an estimator that predicts with these weights. This one is left as it is.
+        After ``session = estimator.prepare(X, y)``, call ``solve(session.problem, ...)`` with any solver;
+        ``session.preview(weights)`` is an estimator that predicts with these weights.
         """
         return self._session(self._prepare_fit(X, y, sample_weight))
 
@@ -259,14 +236,14 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return Session(prepared.problem, partial(self._preview, prepared.model), answers)
 
     def fit_path(self, Cs: Sequence[float], X: object, y: object = None, sample_weight: Weights = None) -> list[Result]:
-        """Fit for each of these C in turn, each from the solution of the one before; the last one stays.
+        """Fit for each of these C in turn, each from the solution of the one before; keep the last one's weights.
 
-        `use` puts any of the results in its place. No callbacks are called.
+        `use` puts the weights of any of the results in their place. No callbacks are called.
         """
         if not len(Cs):
             raise ValueError("Cs holds no values")
         for C in Cs:
-            check_strength("Cs: each value", C)
+            checks.check_strength("Cs: each value", C)
         with unchanged_on_failure(self):
             self.C = Cs[-1]
             prepared = self._prepare_fit(X, y, sample_weight)
@@ -285,16 +262,16 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         l1_max: float | None = None,
         points: int = 10,
     ) -> list[Result]:
-        """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; the last one stays.
+        """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; keep the last one's weights.
 
-        The strength of |w|^2 / 2 is that of the estimator's parameters at all of them. l1_max: None is the smallest
-        at which all weights are zero. `penalty`, `l1_ratio` and `C` are those of `l1_min` afterwards; `use` puts the
-        weights of any of the results in the last one's place. No callbacks are called.
+        The strength of |w|^2 / 2 follows from the estimator's parameters and is the same for all points. l1_max: None
+        is the smallest strength at which all weights are zero. Afterwards `penalty`, `l1_ratio` and `C` are those of
+        `l1_min`; `use` puts the weights of any of the results in place of the last one's. No callbacks are called.
         """
-        check_positive("l1_min", l1_min)
+        checks.check_positive("l1_min", l1_min)
         if l1_max is not None:
-            check_positive("l1_max", l1_max)
-        check_count("points", points)
+            checks.check_positive("l1_max", l1_max)
+        checks.check_count("points", points)
         with unchanged_on_failure(self):
             self.set_params(**penalty_parameters(l1_min, self._check_training().l2))
             prepared = self._prepare_fit(X, y, sample_weight)
@@ -313,7 +290,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return results
 
     def use(self, result: Result) -> Self:
-        """Take the weights of another result of the last `fit_path`."""
+        """Replace the weights by those of another result of the last `fit_path` or `fit_l1_path`."""
         check_is_fitted(self)
         self._adopt(self._model.with_weights(result.weights), result)
         return self
@@ -330,21 +307,20 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     ) -> Self:
         """Train on these examples once, from where the last call (or `fit`, or a model file) ended.
 
-        The solver must be one that keeps nothing of single examples: `perceptron`, `mira` or `sgd`, which "auto" stands
-        for. There is no certificate: `result_.status` says so.
+        The solver must be `sgd` ("auto" is the same), `perceptron` or `mira`. `result_` has no certificate.
 
         Parameters
         ----------
         X, y
-            As for `fit`. The first call chooses the features, and the labels unless `classes` says more; features that
-            are not among them are left out by later calls, labels are an error.
+            As for `fit`. The first call chooses the features and, without `classes`, the labels. Later calls ignore
+            other features, and raise ValueError for other labels.
         classes : array, optional
-            All labels that there will be, on the first call.
+            All labels of all calls; for the first call.
         sample_weight : array, optional
             One weight per example.
         grow : bool
-            Later calls add the features and labels of their examples (and `classes`) to the model, with weights 0.
-            Taggers of named attributes with `order=1`, classifiers.
+            Add the features and labels of later calls' examples (and `classes`) to the model, with weights 0. For
+            taggers of named attributes with `order=1`, and classifiers.
         """
         with unchanged_on_failure(self):
             train_further(cast(StructuredEstimator[AnyModel], self), X, y, classes, sample_weight, grow)
@@ -384,35 +360,35 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return _Prepared(model, learnt.reading, problem, key, options)
 
     def _check_data(self, model: ModelT, X: object, y: object) -> tuple[object, object]:
-        """Return training data as the model takes them."""
+        """Return training data as the model takes them, checked."""
         return X, y
 
     def _check_more(self, X: object, y: object) -> tuple[object, object]:
-        """Return training data of a later call of `partial_fit` as the model takes them."""
+        """Return training data of a later call of `partial_fit` as the model takes them, checked."""
         return self._check_input(X), y
 
     def _check_input(self, X: object) -> object:
-        """Return data to predict for as the model takes them."""
+        """Return examples to predict for as the model takes them, checked."""
         return X
 
     def check_parameters(self) -> None:
-        """Raise ValueError for parameters that are wrong whatever the data."""
+        """Raise ValueError for parameters that are invalid for all data."""
         self._make_model().check_cost(self._check_training().loss)
 
     def _check_settings(self) -> tuple[Loss, float]:
-        """Return the loss and the share of |w|_1 in the penalty; ValueError for what is wrong for any solver."""
+        """Check the parameters that do not depend on the solver; return the loss and the share of |w|_1."""
         loss = get_loss(self.loss)
         check_callbacks(self.callbacks)
-        check_strength("C", self.C)
-        check_positive("tol", self.tol, zero=True)
+        checks.check_strength("C", self.C)
+        checks.check_positive("tol", self.tol, zero=True)
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
-        count_jobs(self.n_jobs)
+                checks.check_positive(name, getattr(self, name))
+        checks.count_jobs(self.n_jobs)
         if not isinstance(self.solver, (str, Solver)):
             raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
-        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
-        check_positive("l1_ratio", self.l1_ratio, zero=True)
+        checks.check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
+        checks.check_positive("l1_ratio", self.l1_ratio, zero=True)
         if self.l1_ratio > 1:
             raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
         share = {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
@@ -435,8 +411,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             (1.0 - share) / float(self.C),
             solver,
             float(self.tol),
-            count_jobs(self.n_jobs),
-            partial(seed_of, self.random_state),
+            checks.count_jobs(self.n_jobs),
+            partial(checks.seed_of, self.random_state),
             l1=share / float(self.C),
             max_seconds=self.max_seconds,
             verbose=self.verbose,
@@ -454,7 +430,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return get_solver(self.solver) if isinstance(self.solver, str) and self.solver != "auto" else self.solver
 
     def _start(self, model: ModelT, problem: Problem, key: FitKey) -> WarmStart | None:
-        """Return where the last fit ended, as far as that is a start for this one."""
+        """Return the part of the last fit's result that this fit can start from."""
         last: ModelT | None = getattr(self, "_model", None)
         return None if last is None else start_of(last, self._fit_key, self.result_, model, key, problem)
 
@@ -463,7 +439,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         self._adopt(prepared.model.with_weights(result.weights), result)
 
     def _adopt(self, model: ModelT, result: Result) -> None:
-        """Become a fitted estimator of this model."""
+        """Make this a fitted estimator with this model."""
         for name in self._model.attributes() if hasattr(self, "_model") else ():
             if name in vars(self):
                 delattr(self, name)
@@ -475,7 +451,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             setattr(self, name, value)
 
     def _preview(self, model: ModelT, weights: Floats) -> Self:
-        """Return an estimator with these weights, which lives beside the one that is being trained."""
+        """Return a copy of the estimator that predicts with these weights."""
         nothing: dict[str, Floats] = {name: np.empty(0) for name in HISTORY}
         sketch = Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
         other = copy.copy(self)
@@ -483,8 +459,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return other
 
     def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Answer:
-        """Return the best answers for some of the training examples, from the batch that is trained on."""
-        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, count_jobs(self.n_jobs)
+        """Return the best answers for some of the training examples, from the batch that the solver uses."""
+        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, checks.count_jobs(self.n_jobs)
         assert reading is not None
         best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
         return _decode(model, reading, which, best, n_jobs)
@@ -493,7 +469,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _fitted(self) -> ModelT:
         """Return the fitted model with the parameters as they are now."""
-        if "_model" not in vars(self):  # a look at all attributes takes as long as a short sentence's labels
+        if "_model" not in vars(self):  # `check_is_fitted` takes as long as a prediction for a short sentence
             check_is_fitted(self)
         model = self._model
         changed = {name: getattr(self, name) for name in model.late if getattr(self, name) != getattr(model, name)}
@@ -507,11 +483,11 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         note: bool = True,
         model: ModelT | None = None,
     ) -> tuple[ModelT, ModelReading, int]:
-        """Return the model, what it reads, and the number of threads.
+        """Return the model, its reading of X, and the number of threads.
 
-        note: whether to note what the input was like; else the caller does. model: in place of the fitted one.
+        note: whether to store the report on the input; else the caller does. model: replaces the fitted one.
         """
-        model, n_jobs = self._fitted() if model is None else model, count_jobs(self.n_jobs)
+        model, n_jobs = self._fitted() if model is None else model, checks.count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
         if not isinstance(reading, Reading):
             raise TypeError(f"{type(model).__name__}.read must return a Reading, got {type(reading).__name__}")
@@ -532,7 +508,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return model, reading, n_jobs
 
     def _shortcut(self, X: object, constraints: Mapping[str, object]) -> Shortcut | None:
-        """Return X by the model's shorter way, if it has one and there are no constraints."""
+        """Return X as the model's `Shortcut`, if the model has one for such input and there are no constraints."""
         if any(value is not None for value in constraints.values()):
             return None
         short = self._fitted().shortcut(self._check_input(X))
@@ -545,7 +521,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Return the best answer for each example; `constraints` as the class says."""
         short = self._shortcut(X, constraints)
         if short is not None:
-            answers = short.best(count_jobs(self.n_jobs))
+            answers = short.best(checks.count_jobs(self.n_jobs))
         else:
             model, reading, n_jobs = self._read(X, constraints, note=False)
             best, answers = _best_answers(model, reading, n_jobs)
@@ -553,10 +529,10 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return Answers(answers) if isinstance(answers, list) else answers
 
     def _predict_numbers(self, X: object, probabilities: bool = False) -> tuple[Ints, Floats | None] | None:
-        """Return labels of `predict` as numbers in `classes_`, the positions of all examples concatenated.
+        """Return the labels of `predict` as indices of `classes_`, the positions of all examples concatenated.
 
-        In addition their probabilities, as `predict_marginals` has them (None if not asked for); None where the model
-        has no such numbers.
+        With `probabilities` also the marginal probabilities of these labels, else None. The result is None if the
+        model's answers are not labels of positions.
         """
         model, reading, n_jobs = self._read(X, note=False)
         best = model.best(reading, n_jobs)
@@ -570,23 +546,23 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return numbers, np.concatenate(rows)[np.arange(len(numbers)), numbers] if rows else np.empty(0)
 
     def _expected_counts(self, model: ModelT, reading: ModelReading, n_jobs: int) -> Floats:
-        """Return the expected counts of all slots of the reading's examples."""
+        """Return the expected counts of the slots of all examples."""
         counts, values = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
-        check_sums(values, reading.numbers)
+        checks.check_sums(values, reading.numbers)
         return counts
 
     @needs_probabilities
     def predict_marginals(self, X: object, **options: Any) -> Any:
         """Return probabilities of the parts of answers, as the class says; not available with hinge losses.
 
-        Constraints, as for `predict`, are given that they hold.
+        With constraints, as for `predict`, the probabilities are conditional on them.
         """
         known = self._fitted()
         known.needs(Ability.MARGINALS, "marginals")
         constraints = {name: options.pop(name) for name in known.constraints if name in options}
         short = self._shortcut(X, constraints)
         if short is not None:
-            return short.marginals(get_loss(self.loss).temperature, count_jobs(self.n_jobs), **options)
+            return short.marginals(get_loss(self.loss).temperature, checks.count_jobs(self.n_jobs), **options)
         model, reading, n_jobs = self._read(X, constraints)
         return model.marginals(reading, self._expected_counts(model, reading, n_jobs), **options)
 
@@ -600,79 +576,64 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         probabilities : bool
             Probabilities of the answers instead of scores; not available with hinge losses.
         constraints
-            As for `predict`: the best answers that they allow.
+            As for `predict`: return the best answers that they allow.
         """
         if probabilities:
             has_probabilities(self)
-        k = check_count("k", k)
+        k = checks.check_count("k", k)
         model, reading, n_jobs = self._read(X, constraints, note=False)
-        structure, features = reading.batch.structure, reading.batch.features
-        _check_oracle(structure, Capability.K_BEST, "the k best answers")
-        check_weights(reading.batch, model.weights)
-        which: list[int] = []
-        found: list[tuple[Ints, Floats]] = []
-        values: list[float] = []
-        temperature = get_loss(self.loss).temperature
-        for i in range(reading.batch.n_examples):
-            scores = features.scores(i, model.weights)
+        structure, temperature = reading.batch.structure, get_loss(self.loss).temperature
+        found: list[list[tuple[Ints, Floats]]] = []
+        values: list[list[float]] = []
+        for i, scores in enumerate(_slot_scores(model, reading, Capability.K_BEST, "the k best answers")):
             best = structure.k_best(i, scores, k)
-            which += [i] * len(best)
-            found += [(slots, counts) for _, slots, counts in best]
-            own = [value for value, _, _ in best]
+            found.append([(slots, counts) for _, slots, counts in best])
+            values.append([value for value, _, _ in best])
             if probabilities:
                 log_z = structure.log_partition(i, scores, temperature)[0]
-                own = np.exp(np.subtract(own, log_z) / temperature).clip(0, 1).tolist()
-            values += own
-        rows = np.array(which, dtype=np.int64)
-        answers = _decode(model, reading, rows, Labellings.of(found), n_jobs)
-        ranked: list[list[tuple[Answer, float]]] = [[] for _ in range(reading.batch.n_examples)]
-        for i, answer, value in zip(which, answers, values, strict=True):
-            ranked[i].append((answer, value))
-        first = np.searchsorted(rows, np.arange(len(ranked)))
-        self._note(model, reading, Labellings.of([found[j] for j in first.tolist()]))
+                values[i] = np.exp(np.subtract(values[i], log_z) / temperature).clip(0, 1).tolist()
+        which = np.array([i for i, each in enumerate(found) for _ in each], dtype=np.int64)
+        answers = iter(_decode(model, reading, which, Labellings.of(list(chain.from_iterable(found))), n_jobs))
+        ranked = [[(next(answers), value) for value in each] for each in values]
+        self._note(model, reading, Labellings.of([best[0] for best in found]))
         failed = set(reading.failed.tolist())
-        completed: list[list[tuple[Answer, float]]] = reading.completed(
+        return reading.completed(
             ranked, lambda i: [] if i in failed else [(model.left_out(reading, i), float(probabilities))]
         )
-        return completed
 
     @needs_probabilities
     def sample(self, X: object, n: int = 1, *, random_state: Seed = None, **constraints: object) -> list[list[Answer]]:
         """Return for each example n answers drawn from the model's distribution; not available with hinge losses.
 
         random_state : int, RandomState, Generator or None
-            None: other draws each time.
+            None: draw differently each time.
         constraints
-            As for `predict`: draws given that they hold.
+            As for `predict`: draw answers that they allow.
         """
-        n = check_count("n", n)
-        seeds = np.random.default_rng(seed_of(random_state))
+        n = checks.check_count("n", n)
+        seeds = np.random.default_rng(checks.seed_of(random_state))
         model, reading, n_jobs = self._read(X, constraints)
-        structure, features = reading.batch.structure, reading.batch.features
-        _check_oracle(structure, Capability.SAMPLE, "samples")
-        check_weights(reading.batch, model.weights)
         temperature = get_loss(self.loss).temperature
         found: list[tuple[Ints, Floats]] = []
-        for i in range(reading.batch.n_examples):
+        for i, scores in enumerate(_slot_scores(model, reading, Capability.SAMPLE, "samples")):
             seed = int(seeds.integers(np.iinfo(np.int64).max))
-            found += structure.sample(i, features.scores(i, model.weights), temperature, n, seed)
+            found += reading.batch.structure.sample(i, scores, temperature, n, seed)
         which = np.repeat(np.arange(reading.batch.n_examples), n)
         answers = list(_decode(model, reading, which, Labellings.of(found), n_jobs))
         groups = [answers[k : k + n] for k in range(0, len(answers), n)]
-        drawn: list[list[Answer]] = reading.completed(groups, lambda i: [model.left_out(reading, i) for _ in range(n)])
-        return drawn
+        return reading.completed(groups, lambda i: [model.left_out(reading, i) for _ in range(n)])
 
     @needs_probabilities
     def entropy(self, X: object, **constraints: object) -> Floats:
         """Return the entropy of each example's answers in nats: an array of shape (n_examples,).
 
-        It is 0 for an example that has one answer, NaN for one that has none, and at most the logarithm of their
-        number: how undecided the model is. Not available with hinge losses. Constraints, as for `predict`, are given
-        that they hold.
+        The entropy is 0 for an example with one possible answer, NaN for an example without any, and at most the
+        logarithm of the number of answers. With constraints, as for `predict`, the distribution is conditional on
+        them. Not available with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         entropies = entropies_of(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
-        check_sums(entropies, reading.numbers)
+        checks.check_sums(entropies, reading.numbers)
         found = np.zeros(reading.n_examples)
         found[reading.numbers] = np.maximum(entropies, 0.0)
         found[reading.failed] = np.nan
@@ -682,8 +643,9 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def log_probability(self, X: object, y: object, **constraints: object) -> Floats:
         """Return the log-probability of each answer in `y`: an array of shape (n_examples,).
 
-        It is -inf for an answer that the model does not have or that constraints, as for `predict`, forbid, and 0 for
-        an example that has one answer. With constraints it is given that they hold. Not available with hinge losses.
+        The value is -inf for an answer that is impossible under the model or forbidden by constraints, and 0 for the
+        answer of an example with one possible answer. With constraints, as for `predict`, the probability is
+        conditional on them. Not available with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         labellings, possible = _encode(model, reading, y, "log-probabilities")
@@ -692,16 +654,16 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         temperature = get_loss(self.loss).temperature
         values = values_of(reading.batch, model.weights, labellings, n_jobs)
         sums = expectations(reading.batch, model.weights, temperature, n_jobs)[1]
-        check_sums(sums, reading.numbers)
+        checks.check_sums(sums, reading.numbers)
         found = np.zeros(reading.n_examples)
         found[reading.numbers] = np.where(possible, (values - sums) / temperature, -np.inf)
         found[reading.failed] = -np.inf
         return found
 
     def labelled(self, X: object, y: object) -> LabelledBatch:
-        """Return examples with their answers as a solver sees them, under the fitted model's features.
+        """Return examples with their answers as a batch for solvers and `partwise.bounds`, with the model's features.
 
-        ValueError for an answer that the model does not have. `partwise.bounds` is about such batches.
+        ValueError for an answer that is impossible under the model.
         """
         if y is None:
             raise ValueError("y is None: labelled examples have answers")
@@ -715,16 +677,15 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def score(self, X: object, y: object, sample_weight: Weights = None) -> float:
         """Return how good predictions are, between 0 and 1, by the measure that the class says."""
-        predicted = self.predict(X)
-        return self._model.score(X, y, predicted, sample_weight)
+        return self._model.score(X, y, self.predict(X), sample_weight)
 
     def scorer(
         self, X: object, y: object, measure: str | Callable[[Any, Any], float] | None = None
     ) -> Callable[[Floats], float]:
-        """Return the score on these examples as a function of the weights, for frequent scores: X is read once.
+        """Return a function that computes the score on these examples from weights; it reads X once.
 
-        measure: what to score by, a name ("chunk_f1", ...: `partwise.metrics.get_measure`) or a function of right and
-        predicted answers; None is `score`. With ``model="maxent"`` examples are read again each time.
+        measure: a name ("chunk_f1", ...: `partwise.metrics.get_measure`) or a function of right and predicted answers;
+        None is `score`. With ``model="maxent"`` the function reads X each time.
         """
         from partwise.metrics.scorers import get_measure
 
@@ -746,7 +707,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     @property
     def unknown_counts_(self) -> tuple[int, int]:
-        """How many features of the last input have no weight, and of how many; (0, 0) where all have one."""
+        """How many features of the last input have no weight, and how many it has; (0, 0) if all have one."""
         check_is_fitted(self)
         report = self._last.report
         return (0, 0) if report is None or report.unknown is None else report.unknown()
@@ -761,7 +722,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     @property
     def weights_(self) -> Floats:
-        """All weights, as a solver has them."""
+        """All weights, in the order of the solver's vector."""
         return self._fitted().weights
 
     @property
@@ -771,15 +732,15 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     @coef_.setter
     def coef_(self, weights: Floats) -> None:
-        check_finite_weights("coef_", weights)
+        checks.check_finite_weights("coef_", weights)
         self._model = copy.copy(self._model)
         self._model._weights = weights
 
     def with_weights(self, weights: Floats) -> Self:
-        """Return another estimator like this one with other weights, without a certificate."""
+        """Return a copy of this estimator with other weights, without a certificate."""
         if np.shape(weights) != np.shape(self.weights_):
             raise ValueError(f"weights of shape {np.shape(weights)}, the model has {np.shape(self.weights_)}")
-        check_finite_weights("weights", weights)
+        checks.check_finite_weights("weights", weights)
         return self._preview(self._model, weights)
 
     def explain(self, x: object, *args: Any, **place: Any) -> Any:
@@ -790,7 +751,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return self._explain([x], *args, **place)
 
     def _explain(self, X: object, *args: Any, **place: Any) -> Any:
-        """Explain the answer for the only example of X, at a place if answers have some."""
+        """Explain the answer for the only example of X, or the part of the answer at a place."""
         check_is_fitted(self)
         self._model.needs(Ability.EXPLANATIONS, "explanations")
         model, reading, _ = self._read(X)
@@ -800,20 +761,18 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Return the n weights of the largest absolute values under each heading (a label, a pair of labels, ...)."""
         model = self._fitted()
         model.needs(Ability.TOP_FEATURES, "names of weights")
-        found: TopFeatures = model.top_features(check_count("n", n))
+        found: TopFeatures = model.top_features(checks.check_count("n", n))
         return found
 
     def prune(
         self, threshold: float | None = None, *, keep: float | None = None, X: object = None, y: object = None
     ) -> Pruning:
-        """Drop small weights, and features that have none left: a smaller model, a smaller file.
-
-        The certificate is lost: it was about the weights before.
+        """Drop small weights, and features without weights, for a smaller model file; the certificate is dropped too.
 
         Parameters
         ----------
         threshold : float, optional
-            Drop weights of an absolute value up to this.
+            Drop weights whose absolute value is at most this.
         keep : int or float, optional
             Keep this many weights (int) or this share of them (float), the largest.
         X, y : optional
@@ -836,28 +795,28 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         Parameters
         ----------
         path : path
-            Customarily ending in ``.pw``. An existing file is replaced in one step, or left as it was.
+            Usually ends in ``.pw``. An existing file is replaced in one step, or not changed.
         dtype : {"float64", "float32"}
-            How weights are stored; float32 rounds them, for a file of about half the size.
+            Type of the stored weights; float32 rounds them, for a file of about half the size.
         format : {"partwise", "crfsuite"}
-            "crfsuite": a file that CRFsuite and python-crfsuite read, for `SequenceTagger` over named attributes
-            without weights for ends or for pairs of an attribute and a transition. `partwise.load` reads it too.
+            "crfsuite": a file that CRFsuite, python-crfsuite and `partwise.load` read, for `SequenceTagger` over named
+            attributes without weights for ends or for pairs of an attribute and a transition.
 
         Raises
         ------
         ValueError
-            If labels or parameters are of a kind that no file can hold: strings, ints, bools, floats and tuples can be.
+            If labels or parameters are not strings, ints, bools, floats or tuples of these.
         """
         check_is_fitted(self)
         self._model.needs(Ability.FILES, "model files")
         from partwise.model_files import save
 
         self._check_settings()
-        self._make_model()  # parameters that were set since `fit` must make a model too
+        self._make_model()  # checks parameters that were set after `fit`
         save(self, path, dtype, format)
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave dual points out of pickles: they are as large as the training data and of use for warm starts alone."""
+        """Return the state without dual points, which are as large as the training data and only help warm starts."""
         state: dict[str, object] = super().__getstate__().copy()
         if "result_" in state:
             state["_last"] = LastInput()
@@ -866,6 +825,18 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
 
 document(StructuredEstimator, always=True)
+
+
+class TreeParser(StructuredEstimator[ModelT]):
+    """Base of the estimators whose answers are trees of sentences."""
+
+    # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a parser's
+    # weights are not worth that. Its rule for very many slots prefers L-BFGS. Weak penalties are left to its rule.
+    _auto_solver: ClassVar = ("eg", 100.0)
+
+    def score(self, X: object, y: object = None, sample_weight: Weights = None) -> float:
+        """Return how good predicted trees are, as the class says; y: the right trees, None for those of `X` itself."""
+        return super().score(X, y, sample_weight)
 
 
 def _decode(model: AnyModel, reading: ModelReading, which: Ints, labellings: Labellings, n_jobs: int) -> Answer:
@@ -885,7 +856,7 @@ def _best_answers(model: AnyModel, reading: ModelReading, n_jobs: int) -> tuple[
 
 
 def _encode(model: AnyModel, reading: ModelReading, y: object, what: str) -> tuple[Labellings, NDArray[np.bool_]]:
-    """Return `Model.encode`'s labellings, checked: one per example of the batch, and which are possible."""
+    """Return `Model.encode`'s labellings, checked: one per example of the batch, and whether each is possible."""
     model.needs(Ability.ENCODING, what)
     found, name = model.encode(reading, y), f"{type(model).__name__}.encode"
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Labellings):
@@ -897,7 +868,7 @@ def _encode(model: AnyModel, reading: ModelReading, y: object, what: str) -> tup
 
 
 def _allowed(structure: Structure, labellings: Labellings) -> NDArray[np.bool_]:
-    """Return for each example whether its mask, and what else the structure was told, allow its labelling."""
+    """Return for each example whether its structure and its mask allow its labelling."""
     ends, allowed = labellings.indptr.tolist(), np.ones(structure.num_examples, dtype=bool)
     for i in range(structure.num_examples):
         own, mask = slice(ends[i], ends[i + 1]), structure.mask(i)
@@ -911,10 +882,14 @@ def _allowed(structure: Structure, labellings: Labellings) -> NDArray[np.bool_]:
     return allowed
 
 
-def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:
-    if capability not in structure.capabilities():
-        name = type(structure).__name__
-        raise NotAvailable(f"{what}: not available for the structure {name}, which has no method {capability}")
+def _slot_scores(model: AnyModel, reading: ModelReading, needed: Capability, what: str) -> Iterator[Floats]:
+    """Return the slot scores of each example; NotAvailable unless the structure has the needed capability."""
+    batch = reading.batch
+    if needed not in batch.structure.capabilities():
+        name = type(batch.structure).__name__
+        raise NotAvailable(f"{what}: not available for the structure {name}, which has no method {needed}")
+    check_weights(batch, model.weights)
+    return (batch.features.scores(i, model.weights) for i in range(batch.n_examples))
 
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:

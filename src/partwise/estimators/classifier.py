@@ -1,5 +1,6 @@
 """Maximum-entropy classification: one label per example."""
 
+from collections.abc import Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -101,11 +102,11 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     ) -> Self:
         """Train on rows `X` with labels `y`; `sample_weight` is one weight per row.
 
-        A row of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
-        (`partwise.out_of_core.partitions.open`), which has its labels and weights: training data in files.
+        Nothing is learnt from a row of weight 0. `X` may be a partition of files with labels and weights
+        (`partwise.out_of_core.partitions.open`).
 
         feature_names : list of str or fitted transformer, optional
-            What the columns are called, as for `set_feature_names`.
+            Names of the columns, as for `set_feature_names`.
         checkpoint : path or `partwise.solvers.Checkpoint`
             A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
             from it and ends with the same bits as one that was not interrupted.
@@ -119,15 +120,15 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         return self
 
     def set_feature_names(self, names: object) -> Self:
-        """Call the columns by these names in `top_features`, `explain`, reports and model files.
+        """Set the names of columns in `top_features`, `explain`, reports and model files.
 
-        A data frame's columns, and the attributes of dicts and lists of strings, have names of their own. Other
-        matrices have what is said here: in a pipeline, ``pipeline[-1].set_feature_names(pipeline[:-1])``.
+        For matrices without names; in a pipeline, ``pipeline[-1].set_feature_names(pipeline[:-1])``.
 
         Parameters
         ----------
         names : list of str, fitted transformer or None
-            One name per column; a transformer's `get_feature_names_out` tells them. None: their own, or numbers.
+            One name per column; of a transformer, what `get_feature_names_out` returns. None: the names of a data
+            frame's columns, else numbers.
         """
         check_is_fitted(self)
         if names is not None:
@@ -144,13 +145,12 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
 
     @property
     def attributes_(self) -> list[str] | None:
-        """What the features are called, in the order of the columns of `coef_`; None where they have numbers alone."""
+        """Names of features, in the order of the columns of `coef_`; None if features have only numbers."""
         return self._fitted().column_names()
 
     def _check_training(self) -> Training:
         training = super()._check_training()
-        free = self.penalize_intercept is not None and not self.penalize_intercept
-        if self.fit_intercept and free and not training.loss.smooth:
+        if self.fit_intercept and self.penalize_intercept in (False, 0) and not training.loss.smooth:
             raise ValueError(
                 f"penalize_intercept=False is not available with loss={training.loss.name!r}, which has no "
                 "temperature: use 'log', 'softmax-margin' or 'smoothed-hinge'"
@@ -168,7 +168,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         return X, y
 
     def _check_more(self, X: Table, y: object) -> tuple[Table, object]:
-        self._make_model().needs(Ability.PARTIAL_FIT, "partial_fit")  # parameters may have been set since
+        self._make_model().needs(Ability.PARTIAL_FIT, "partial_fit")  # `set_params` may have followed `fit`
         X = self._check_input(X)
         return X, _checked_labels(X, y)
 
@@ -176,7 +176,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         return self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
 
     def _fitted(self) -> ClassesModel:
-        """Return the fitted model with the names of columns as they are now."""
+        """Return the fitted model with the current names of columns."""
         model, names = super()._fitted(), self._column_names()
         return model if names == model.names else model.with_options(names=names)
 
@@ -215,7 +215,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         self._model = self._model.with_coef(self._model.coef, intercept)
 
     def decision_function(self, X: Table) -> Floats:
-        """Return scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        """Return scores: shape (n,) for two labels (positive for the second), else (n, n_classes)."""
         check_is_fitted(self)
         rows = self._model.rows(self._check_input(X))
         return self._model.scores(rows.matrix, count_jobs(self.n_jobs))
@@ -245,7 +245,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         ----------
         x : a row, a dict or a list of strings
         label : optional
-            A label in place of the best one.
+            The label to explain in place of the best one.
         against : optional
             The label to compare it with in place of the best other one.
         """
@@ -258,26 +258,24 @@ def _one_row(x: Table) -> Table:
     """Return one example as a table of one row."""
     if isinstance(x, (dict, set, frozenset)) or as_items([x]) is not None:
         return [x]
-    if hasattr(x, "columns"):  # a data frame
-        row = x
-    elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of one
-        row = x.to_frame().T
-    else:
-        row = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
-        row = row if row.ndim == 2 else row.reshape(1, -1)
-    if row.shape[0] != 1:
-        raise ValueError(f"explain takes one row, got {row.shape[0]}")
-    return row
+    if hasattr(x, "to_frame") and hasattr(x, "index") and not hasattr(x, "columns"):  # a row of a data frame
+        x = x.to_frame().T
+    elif not hasattr(x, "columns"):
+        x = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
+        x = x if x.ndim == 2 else x.reshape(1, -1)
+    if x.shape[0] != 1:
+        raise ValueError(f"explain takes one row, got {x.shape[0]}")
+    return x
 
 
 def _validated(estimator: MaxentClassifier, X: Table, *y: object, reset: bool) -> Table:
-    """Return what scikit-learn's `validate_data` makes of numbers in rows (and labels); errors name the bad cell."""
+    """Return numbers in rows (and labels), checked by scikit-learn's `validate_data`; errors name the bad cell."""
     if isinstance(X, (list, tuple)) and len(X) and all(isinstance(each, str) for each in X):
         raise ValueError(
             "X is a list of strings: each row must be a list of attribute names, such as text.split(), a dict, or a "
             "row of a vectorizer's matrix"
         )
-    # CSR rows to predict for are followed by `row_products` alone, which looks at each index
+    # Only `row_products` uses the CSR rows of predictions, and checks each index.
     X = X if not reset and sparse.issparse(X) and X.format == "csr" else own_sparse(X)
     options = {"order": "C"} if reset else {}
     dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]  # dense float32 stays float32
@@ -291,18 +289,18 @@ def _validated(estimator: MaxentClassifier, X: Table, *y: object, reset: bool) -
 
 
 def _checked_labels(X: Table, given: object) -> NDArray[Any]:
-    """Return labels, of which there are as many as rows and none is missing."""
+    """Return labels, one per row, none missing."""
     y: NDArray[Any] = column_or_1d(given, warn=True)
     check_consistent_length(X, y)
-    missing = [i for i, label in enumerate(y.tolist()) if label is None or label != label]
-    if missing:
-        raise ValueError(f"y: row {missing[0]}: label missing ({y.tolist()[missing[0]]!r})")
+    for row, label in enumerate(y.tolist()):
+        if label is None or label != label:
+            raise ValueError(f"y: row {row}: label missing ({label!r})")
     check_classification_targets(y)
     return y
 
 
 def _feature_names(given: Table, n_features: int) -> list[str]:
-    """Return names of columns: a sequence of strings, or what a fitted transformer says that its columns are."""
+    """Return names of columns, given as a list or by a fitted transformer."""
     found = given.get_feature_names_out() if hasattr(given, "get_feature_names_out") else given
     if isinstance(found, str) or not hasattr(found, "__len__"):
         raise ValueError(f"feature_names must be a list of strings or a fitted transformer, got {given!r}")
@@ -316,39 +314,32 @@ def _feature_names(given: Table, n_features: int) -> list[str]:
 
 
 def _bad_cell(X: Table) -> str | None:
-    """Return where X holds what is not a number or, if there is no such cell, what is not finite; None if nowhere."""
-    if sparse.issparse(X):
-        return _bad_entry(X)
-    columns = getattr(X, "columns", None)
-    if columns is not None:
-        names, parts = list(columns), [X[name] for name in columns]
-    else:
-        array = np.asarray(X, dtype=object) if not isinstance(X, np.ndarray) else X
-        if array.ndim != 2:
-            return None
-        names, parts = list(range(array.shape[1])), list(array.T)
+    """Return the place of the first cell that is not a number or, without such cells, of the first that is infinite."""
     infinite = None
-    for name, part in zip(names, parts, strict=True):
-        values = np.asarray(part)
-        if values.dtype.kind in "biu":
-            continue
-        for row, value in enumerate(values.tolist()):
-            try:
-                finite = np.isfinite(float(value))
-            except (TypeError, ValueError):
-                # scikit-learn turns cells into numbers before it looks whether they are finite
-                return f"row {row}, column {name!r}: {value!r}"
-            if infinite is None and not finite:
-                infinite = f"row {row}, column {name!r}: {value!r}"
+    for row, column, value in _suspect_cells(X):
+        place = f"row {row}, column {column!r}: {value!r}"
+        try:
+            finite = np.isfinite(float(value))
+        except (TypeError, ValueError):  # scikit-learn refuses these first
+            return place
+        infinite = infinite or (None if finite else place)
     return infinite
 
 
-def _bad_entry(X: Table) -> str | None:
-    table = X.tocoo()
-    if table.data.dtype.kind not in "biuf":
-        return None
-    bad = np.flatnonzero(~np.isfinite(table.data))
-    if not len(bad):
-        return None
-    first = bad[np.argmin(table.row[bad])]
-    return f"row {table.row[first]}, column {table.col[first]}: {float(table.data[first])!r}"
+def _suspect_cells(X: Table) -> Iterator[tuple[int, Hashable, Any]]:
+    """Give row, column and value of the infinite entries of a sparse matrix, or of the cells that may be invalid."""
+    if sparse.issparse(X):
+        table = X.tocoo()
+        if table.data.dtype.kind == "f":
+            bad = np.flatnonzero(~np.isfinite(table.data))
+            bad = bad[np.argsort(table.row[bad], kind="stable")]
+            yield from zip(table.row[bad].tolist(), table.col[bad].tolist(), table.data[bad].tolist(), strict=True)
+        return
+    if hasattr(X, "columns"):
+        columns = {name: X[name] for name in X.columns}
+    else:
+        X = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+        columns = dict(enumerate(X.T if X.ndim == 2 else ()))
+    for name, values in zip(columns, map(np.asarray, columns.values()), strict=True):
+        if values.dtype.kind not in "biu":
+            yield from ((row, name, value) for row, value in enumerate(values.tolist()))

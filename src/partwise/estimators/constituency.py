@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from partwise.estimators.tree_parser import TreeParser
+from partwise.estimators.base import TreeParser
 from partwise.models.constituents.model import ConstituencyModel
 from partwise.models.inspection import Explanation
 
@@ -12,14 +12,14 @@ from partwise.models.inspection import Explanation
 class ConstituencyParser(TreeParser[ConstituencyModel]):
     """Finds the tree of a sentence: a conditional random field over derivations of a grammar, or a max-margin parser.
 
-    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i. The grammar is that of the training
-    trees, in Chomsky normal form; the score of a rule over a span is the sum of the weights of the rule itself and of
-    features of its label with the words at the beginning, the split and the end of the span and around them, with the
-    span's length and shape; the score of a tag that of its features with the word and its neighbours.
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i. The grammar has the rules of the training
+    trees in Chomsky normal form. The score of a rule over a span is the sum of the weights of the rule itself and of
+    features of its label with the words around the beginning, the split and the end of the span, its length and shape.
+    The score of a tag is the sum of the weights of its features with the word and its neighbours.
 
-    `X` is a list of sentences, each a list of words. `y` is a list of trees: nested tuples of a label and children, a
-    child being a tree or a word (`partwise.io.read_trees`). Trees in place of sentences stand for their words, and
-    with y=None for themselves. An answer is such a tree, without what `traces` and `functions` take off; `()` for a
+    `X` is a list of sentences, each a list of words. `y` is a list of trees: nested tuples of a label and children,
+    each a tree or a word (`partwise.io.read_trees`). Sentences may also be trees, whose words are read; with y=None
+    they are the answers too. An answer is such a tree, without what `traces` and `functions` remove; `()` for a
     sentence without words.
 
     A sentence that the grammar does not derive gets a flat tree of its words with their most frequent tags, whose
@@ -29,8 +29,8 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
     Predictions take the constraints `required` and `forbidden`: for each sentence None or a list of spans, (begin, end)
     or (label, begin, end) with words counted from 0 and the end not included, that must be constituents, or must not.
 
-    `predict_marginals` gives for each sentence a dict {(label, begin, end): probability} of phrases and tags, of those
-    that are at least `least` (0.001). `score` is the labelled F1 of brackets (`partwise.metrics.parseval`).
+    `predict_marginals` gives for each sentence a dict {(label, begin, end): probability} of the phrases and tags whose
+    probability is at least `least` (0.001). `score` is the labelled F1 of brackets (`partwise.metrics.parseval`).
 
     Parameters
     ----------

@@ -18,8 +18,7 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over graphs i. Inference is exact, by junction trees: it
     takes memory and time in proportion to L^(width + 1) for L labels, where the width of a tree is 1, of a cycle 2, of
-    a grid its smaller side. Graphs beyond `memory_limit` are refused with their width and the bytes that they would
-    take; constraints that leave nodes few labels make graphs narrower.
+    a grid its smaller side. Graphs beyond `memory_limit` are refused; constraints that leave nodes few labels help.
 
     `X` is a list of graphs, each one of:
 
@@ -32,9 +31,8 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
       their types, in `edge_key` and `type_key`. Answers for it are dicts by node.
 
     The score of labels is a sum of weights of (attribute of a node, label), and of (type, attribute of an edge, label
-    of its first node, label of its second one); one attribute of each node and each edge is always 1. An edge from u
-    to v is not the same as one from v to u. With ``directed=False`` each edge counts in both directions, which makes
-    the order of its nodes unimportant; undirected networkx graphs need that.
+    of its first node, label of its second one); each node and each edge also has an attribute that is always 1. The
+    order of an edge's nodes matters, unless ``directed=False``, which undirected networkx graphs need.
 
     `y` has the labels of each graph: a list in the order of nodes, or a dict by node.
 
@@ -44,7 +42,7 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
       None or the allowed labels of each node, or a dict {node: labels};
     - `fixed`: for each graph None, or a dict {node: label} of nodes whose labels are known.
 
-    `score` is the share of nodes with the right label. In explanations positions are numbers of nodes and, for the kind
+    `score` is the share of nodes with the right label. In explanations positions are numbers of nodes or, for the kind
     "edge", of edges; `top_features` has headings for labels and for pairs of labels of an edge's nodes.
 
     Parameters
@@ -52,17 +50,16 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     directed : bool
         Whether edges have a direction.
     kind_features : None, or a list of name prefixes (strings) or column numbers (ints)
-        The kind of a node is which of these attributes it has (with a value other than 0). A node may then only have
-        labels that nodes of its kind have in the training data (one of a kind that was not seen: any), in training
-        and prediction alike. That can make wide graphs tractable.
+        The kind of a node is which of these attributes it has (with a value other than 0). In training and prediction,
+        a node may only have the labels of its kind in the training data (any label if its kind is not there). This
+        can make wide graphs tractable.
     memory_limit : float
         Bytes that the tables of one graph may take, per thread (products with the Hessian take twice as much).
     node_key, edge_key, type_key : str or None
         Names of attributes of networkx graphs; None: edges have no features, no types.
     solver : str or Solver
-        A name of `partwise.available_solvers()`, or a solver; "auto" is "lbfgs" where the loss is smooth. "eg" takes
-        half as many passes where nodes and edges have many sparse features, and many more where they have few dense
-        ones.
+        A name of `partwise.available_solvers()`, or a solver; "auto" is "lbfgs" where the loss is smooth. "eg" is
+        faster for many sparse features of nodes and edges, and much slower for few dense ones.
 
     Attributes
     ----------
@@ -84,8 +81,7 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     _model_class: ClassVar = GraphModel
     _input_forms: ClassVar = ("sparse", "dict", "string")
     _needs_answers: ClassVar = True
-    # The parts of a graph share few weights: the curvature of the dual is far below what the bound that online steps
-    # rely on says, which "auto" cannot know.
+    # "auto" would choose online steps, which rely on a bound of the dual's curvature that is far too high here.
     _auto_solver: ClassVar = ("lbfgs", math.inf)
 
     @needs_probabilities
@@ -97,8 +93,8 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
         output : {"dict", "array"}
             Per graph a list (networkx: a dict by node) of dicts {label: probability}, or an array (nodes, n_labels).
         edges : bool
-            Instead, per graph an array of shape (edges, n_labels, n_labels): probabilities of the pairs of labels of
-            each edge's first and second node.
+            Instead, return per graph an array of shape (edges, n_labels, n_labels) with the probabilities of the pairs
+            of labels of each edge's first and second node.
         """
         check_choice("edges", edges, (True, False))
         if not edges:

@@ -1,4 +1,4 @@
-"""The parameters that all estimators have, and the texts of those that several have: each is written here once."""
+"""Parameters that estimators share, with their documentation."""
 
 import inspect
 import re
@@ -52,8 +52,8 @@ class TrainingParameters:
         How much is logged.
     warm_start : bool
         Start `fit` from the weights of the last one (or of a model file), feature by feature, and from its dual point
-        if the data begin with those of the last one and loss and labels are the same. With a hinge loss the dual point
-        is the only start, for the same solver (`sgd`, `perceptron` and `mira` start from weights).
+        if the data begin with those of the last one and loss and labels are the same. With a hinge loss only the dual
+        point is used, and only by the same solver (`sgd`, `perceptron` and `mira` start from weights).
     callbacks : callable or list of callables, optional
         Called with a `Progress` after each epoch, see `partwise.callbacks`; returning a true value stops training.
         (`RegularizationPathCV` calls none.)
@@ -87,26 +87,21 @@ SHARED = """
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         The weight of a sequence is multiplied by the mean of the weights of its labels; those that are not named have
-        1. "balanced": the number of positions over the number of labels times how often the label occurs. (It is one
-        weight per sequence, as the loss of a labelling is no sum over positions; `cost` tells labels apart.)
+        1. "balanced": the number of positions over the number of labels times how often the label occurs.
     cost : None, array, mapping or callable
         How bad it is to answer a label where another is right, for losses with costs; None: 1. An array of shape
         (n_labels, n_labels) in the order of `classes_`, a row per right label; a mapping of pairs (right label, label)
-        to numbers, or of right labels to mappings of labels to numbers (pairs that are not named cost 1; a file of them
-        is read by `partwise.io.read_costs`); or a function of the two. Costs are finite, not negative, and 0 for the
-        right label. The costs of the positions of a sequence, or of the nodes of a graph, add up.
+        to numbers, or of right labels to mappings of labels to numbers (other pairs cost 1; `partwise.io.read_costs`
+        reads a file of them); or a function of the two. Costs are finite, not negative, and 0 for the right label. The
+        costs of the positions of a sequence, or of the nodes of a graph, add up.
 """
-
-
-RESULT = """result_ : Result
-    Objective, dual value, gap, history of the last `fit`."""
+RESULT = "result_ : Result\n    Objective, dual value, gap, history of the last `fit`."
 
 
 def document(cls: type[object], always: bool = False) -> None:
-    """Complete the docstring of an estimator's class: insert what it does not say itself.
+    """Complete the docstring of an estimator's class by its shared parameters and the properties whose name ends in _.
 
-    Inserted are the texts of shared parameters that the class has, and its public attributes that are properties. A
-    docstring that lists no parameters is left alone, but `always`.
+    A docstring without a list of parameters is completed only if `always` is true.
     """
     head, title, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n----------\n")
     if not title and not always:
@@ -119,21 +114,19 @@ def document(cls: type[object], always: bool = False) -> None:
     annotated = inspect.get_annotations(cls)
     last = [text for names, text in shared.items() if names[0] in annotated and not known.issuperset(names)]
     last += [text for names, text in training.items() if names[0] not in ("loss", "C", *known)]
-    for base in cls.__mro__:
-        for name, value in vars(base).items():
-            if isinstance(value, property) and name[0] != "_" and name[-1] == "_" and name not in known:
-                known.add(name)
-                learnt[(name,)] = f"{name}\n" + textwrap.indent(inspect.getdoc(value) or "", "    ")
-    sections = {
-        "Parameters": [*first, *written.values(), *last],
-        "Attributes": [*learnt.values(), *([] if "result_" in known else [RESULT])],
-    }
+    for name in dict.fromkeys(name for base in cls.__mro__ for name in vars(base)):
+        value = getattr(cls, name, None)
+        if isinstance(value, property) and name[0] != "_" and name[-1] == "_" and name not in known:
+            learnt[(name,)] = f"{name}\n" + textwrap.indent(inspect.getdoc(value) or "", "    ")
+    if "result_" not in known:
+        learnt[("result_",)] = RESULT
+    sections = {"Parameters": [*first, *written.values(), *last], "Attributes": learnt.values()}
     text = "".join(f"\n\n{name}\n----------\n" + "\n".join(entries) for name, entries in sections.items())
     cls.__doc__ = f"{head}{text}\n"
 
 
 def _entries(text: str) -> dict[tuple[str, ...], str]:
-    """Return the entries of a list of parameters in numpydoc's form, by the names that each is about."""
+    """Return the entries of a list of parameters in numpydoc's form, by their names."""
     lines = inspect.cleandoc(text.partition("----------\n")[2] or text)
     blocks = re.split(r"\n(?=\S)", lines)
     return {tuple(block.partition("\n")[0].partition(" : ")[0].split(", ")): block for block in blocks if block}

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.base import Answer
+from partwise.estimators.base import Answer, TreeParser
 from partwise.estimators.parameters import SolverChoice
-from partwise.estimators.tree_parser import TreeParser
 from partwise.models.dependencies.inputs import as_sentences
 from partwise.models.dependencies.model import TreeModel
 from partwise.models.inspection import Explanation
@@ -23,9 +22,9 @@ class DependencyParser(TreeParser[TreeModel]):
     arcs' scores and an arc's score the sum of its features' weights; the cost of a tree is the number of wrong heads.
 
     A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends.
-    `result_` is the certificate of the trees' objective, `label_result_` that of the names'; neither says anything
-    about the other. `penalty` and `l1_ratio` are those of both, with ``1 / label_C`` in place of ``1 / C`` for the
-    names. A `checkpoint` of `fit` is one of the trees' run; the classifier of names is trained anew.
+    `result_` certifies the objective of the trees alone, `label_result_` that of the names alone. `penalty` and
+    `l1_ratio` are used for both, with ``1 / label_C`` in place of ``1 / C`` for the names. A `checkpoint` of `fit` is
+    one of the trees' run; the classifier of names is trained again.
 
     `X` is a list of sentences: `ConlluSentence` objects (from `partwise.io.read_conllu`), or lists of words, each a
     string, a tuple (form, upos) or (form, lemma, upos, xpos, feats), or a dict with these keys ("form" is needed). `y`
@@ -38,8 +37,8 @@ class DependencyParser(TreeParser[TreeModel]):
     heads it may have}.
 
     `predict_marginals` gives probabilities of heads: for each sentence an array of shape (n, n + 1), entry [m - 1, h]
-    for the arc h -> m. Probabilities of answers (`predict_k_best`, `log_probability`) are those of trees, not of their
-    arcs' names. `score` is the share of words with the right head (UAS).
+    for the arc h -> m. `predict_k_best` and `log_probability` give probabilities of trees without names. `score` is
+    the share of words with the right head (UAS).
 
     Parameters
     ----------
@@ -77,8 +76,8 @@ class DependencyParser(TreeParser[TreeModel]):
     tol : float
         Stop at a duality gap of `tol` times the objective, in both runs.
     max_seconds : float, optional
-        Stop after this many seconds of both runs, with a `ConvergenceWarning`: names, which come first, have a quarter
-        and one pass at least, trees what they leave.
+        Stop after this many seconds of both runs, with a `ConvergenceWarning`: the run for names, which comes first,
+        has a quarter of them (at least one pass), the run for trees the rest.
     max_passes : float, optional
         Stop the trees' run after this many passes, with a `ConvergenceWarning`.
 
@@ -137,13 +136,13 @@ class DependencyParser(TreeParser[TreeModel]):
 
     @property
     def blank_columns_(self) -> list[str]:
-        """Columns that the parser looks at and that the last input left blank: its answers are worth little then."""
+        """Columns that the parser reads and that the last input left blank, which makes its answers unreliable."""
         check_is_fitted(self)
         return [] if self._last.report is None else list(self._last.report.blank)
 
     @property
     def columns_(self) -> list[str]:
-        """The columns of words that the parser looks at: those that said something in the training data."""
+        """The columns of words that the parser reads: those with values in the training data."""
         return self._fitted().columns
 
     def explain(self, sentence: object, word: int, head: int | None = None) -> list[tuple[str, float]]:
@@ -163,10 +162,10 @@ class DependencyParser(TreeParser[TreeModel]):
     def explain_head(
         self, sentence: object, word: int, *, head: int | None = None, against: int | None = None
     ) -> Explanation:
-        """Return why a word has this head and not another: the features of the arcs in which two trees differ.
+        """Return the features that give a word this head and not another.
 
-        The best tree is compared with the best one in which the word has another head. The amounts of their features
-        add up to the difference of the two scores; other words may have other heads, too (`Explanation.elsewhere`).
+        The best tree is compared with the best one in which the word has another head; the amounts of the features of
+        different arcs add up to the difference of the scores. Other words may differ too (`Explanation.elsewhere`).
 
         Parameters
         ----------
@@ -176,7 +175,7 @@ class DependencyParser(TreeParser[TreeModel]):
         head : int, optional
             A head in place of the best tree's, 0 for the root.
         against : int, optional
-            The head to compare with; None: the runner-up.
+            The head to compare with; None: the head in the best tree with another head.
         """
         model, reading, _ = self._read([sentence])
         return model.explain_head(reading, word, head, against)
@@ -184,9 +183,9 @@ class DependencyParser(TreeParser[TreeModel]):
     def top_features(  # type: ignore[override]
         self, X: Iterable[object], n: int = 10
     ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-        """Return the strongest features for, and those against, the arcs that are predicted for sentences `X`.
+        """Return the strongest features for and against the arcs that are predicted for sentences `X`.
 
-        A parser keeps no names: those of these sentences' features are made again. Each list has (template with its
+        A parser does not store names of features, so it builds those of `X`. Both lists have (template with its
         values, weight), the strongest first.
         """
         weights: dict[str, float] = {}
@@ -194,7 +193,5 @@ class DependencyParser(TreeParser[TreeModel]):
             for word, arc in enumerate(tree, 1):
                 weights |= dict(self.explain(sentence, word, arc if self._model.labeller is None else arc[0]))
         ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-        return (
-            [item for item in ranked[:n] if item[1] > 0],
-            [item for item in ranked[: -n - 1 : -1] if item[1] < 0],
-        )
+        first, last = ranked[:n], ranked[: -n - 1 : -1]
+        return [item for item in first if item[1] > 0], [item for item in last if item[1] < 0]

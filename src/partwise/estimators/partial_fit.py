@@ -1,9 +1,7 @@
 """`partial_fit`: training on a stream of examples, whose features are chosen by the first ones.
 
-The first call chooses the model's features from its examples, as `fit` does; later ones leave out features that are not
-known. (A hashed vocabulary, which knows all of them, is a matter of the input or of the model's features.) Each call is
-one epoch of an online solver over its examples; the solver's state is kept for the next call, pickled with the
-estimator, and not part of model files: an estimator that was loaded resumes from its weights.
+Each call is one epoch of an online solver over its examples. The solver's state is kept for the next call and pickled
+with the estimator, but not saved in model files: a loaded estimator resumes from its weights.
 """
 
 from __future__ import annotations
@@ -25,27 +23,24 @@ from partwise.problem.result import HISTORY, Result
 from partwise.solvers import SGD, Solver, State
 from partwise.solvers.engine.base import generator
 from partwise.solvers.engine.registry import SOLVERS, check_fits
-from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator
     from partwise.estimators.parameters import TrainingParameters
 
-AnySolver = Solver[Any]
-
 
 @dataclass(frozen=True)
 class Stream:
-    """Where the last call ended: solver and loss, the solver's state, and the seconds of all calls."""
+    """The end of the last call: solver, loss, the solver's state, and the seconds of all calls."""
 
-    solver: AnySolver
+    solver: Solver[Any]
     loss: Loss
     state: State
     seconds: float
 
 
 def takes_single_examples(estimator: TrainingParameters) -> bool:
-    """Return whether the penalty has no l1 term, which no solver takes that visits one example at a time."""
+    """Return True, or raise AttributeError for an l1 penalty, which online solvers do not support."""
     if estimator.penalty == "l1" or (estimator.penalty == "elasticnet" and estimator.l1_ratio != 0):
         raise AttributeError(f"partial_fit is not available with penalty={estimator.penalty!r}: use 'l2'")
     return True
@@ -59,7 +54,7 @@ def train_further(
     sample_weight: ArrayLike | None,
     grow: bool,
 ) -> None:
-    """Make one epoch over these examples, from where the estimator's last call ended."""
+    """Run one epoch over these examples, from where the estimator's last call ended."""
     begin = time.perf_counter()
     training = estimator._check_training()
     training = replace(training, solver=_incremental_solver(estimator, training), classes=classes)
@@ -70,15 +65,31 @@ def train_further(
     stream = _step(estimator, training, model, problem, grown)
     weights = stream.solver.weights(problem, stream.state)
     stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
+    name, state = stream.solver.name, stream.state
+    remark = stream.solver.remark(problem, state)
+    calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
+    result = Result(
+        weights=weights,
+        primal=math.nan,  # the examples of earlier calls are not known any more
+        dual=-math.inf,
+        gap=math.inf,
+        passes=float(state.epoch),
+        seconds=stream.seconds,
+        status="no certificate",
+        solver=name,
+        l2=problem.l2,
+        history={column: np.empty(0) for column in HISTORY},
+        message=f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else ""),
+    )
     estimator._fit_key = None
-    estimator._adopt(model.with_weights(weights), _result(stream, problem, weights))
+    estimator._adopt(model.with_weights(weights), result)
     estimator._stream = stream
 
 
-def _incremental_solver(estimator: TrainingParameters, training: Training) -> AnySolver:
+def _incremental_solver(estimator: TrainingParameters, training: Training) -> Solver[Any]:
     if isinstance(estimator.solver, str) and estimator.solver == "auto":
         return SGD()
-    solver: AnySolver = training.solver
+    solver: Solver[Any] = training.solver
     if not solver.incremental:
         others = ", ".join(name for name, cls in SOLVERS.items() if cls.incremental)
         raise ValueError(f"partial_fit: solver {solver.name!r} needs all examples at once; those that fit: {others}")
@@ -88,16 +99,15 @@ def _incremental_solver(estimator: TrainingParameters, training: Training) -> An
 def _examples(
     estimator: StructuredEstimator[AnyModel], training: Training, X: object, y: object, sample_weight: ArrayLike | None
 ) -> tuple[AnyModel, LabelledBatch]:
-    """Return the model with its features, and the examples on them."""
+    """Return the fitted model, or a new one with the features of these examples, and the batch of the examples."""
     classes: Any = training.classes
-    if hasattr(estimator, "_model"):
-        model = estimator._fitted()
-        model.needs(Ability.PARTIAL_FIT, "partial_fit")
+    fitted = hasattr(estimator, "_model")
+    model = estimator._fitted() if fitted else estimator._make_model()
+    model.needs(Ability.PARTIAL_FIT, "partial_fit")
+    if fitted:
         if classes is not None and set(classes) != set(getattr(estimator, "classes_", classes)):
             raise ValueError("classes: they must be those of the first call, or left out")
         return model, model.further(*estimator._check_more(X, y), sample_weight, training.n_jobs)
-    model = estimator._make_model()
-    model.needs(Ability.PARTIAL_FIT, "partial_fit")
     if classes is not None and not model.takes_classes:
         raise ValueError(f"classes: {type(estimator).__name__} takes none, leave them out")
     return model, model.learn(*estimator._check_data(model, X, y), sample_weight, training).labelled
@@ -106,7 +116,7 @@ def _examples(
 def grown_model(
     estimator: StructuredEstimator[AnyModel], training: Training, X: object, y: object, sample_weight: ArrayLike | None
 ) -> tuple[AnyModel, LabelledBatch]:
-    """Return the model with what is new in these examples, and the examples on its features."""
+    """Return the model with the features and labels of these examples added, and the batch of the examples."""
     old, new = estimator._fitted(), estimator._make_model()
     for ability in (Ability.GROWTH, Ability.WARM_START, Ability.PARTIAL_FIT):
         new.needs(ability, "partial_fit with grow=True")
@@ -131,43 +141,18 @@ def grown_model(
 def _step(
     estimator: StructuredEstimator[AnyModel], training: Training, model: AnyModel, problem: Problem, grown: bool
 ) -> Stream:
-    """Make one epoch over the problem's examples; what the state has per weight follows a model that has grown."""
+    """Run one epoch over the problem's examples, from the state of the last call if solver and loss are the same."""
     solver, last = training.solver, estimator._stream
     check_fits(solver, problem)
-    if last is not None and (last.solver, last.loss) == (solver, training.loss):
-        state, seconds = copy.deepcopy(last.state), last.seconds
-        if grown:  # also where there are as many weights: widths are padded, and names may have moved
-            _follow(state, estimator._model, model)
-    else:
+    if last is None or (last.solver, last.loss) != (solver, training.loss):
         start = model.weights.copy() if hasattr(estimator, "_model") else None
         state, seconds = solver.init_state(problem, generator(training.seed()), start), 0.0
+    else:
+        state, seconds = copy.deepcopy(last.state), last.seconds
+        if grown:  # even if the number of weights is the same: widths are padded, and names may have moved
+            old = estimator._model
+            for name, value in vars(state).items():  # arrays with a value per weight get 0 for new features
+                if isinstance(value, np.ndarray) and value.shape == old.weights.shape:
+                    setattr(state, name, model.carried(old.with_weights(value)))
     solver.step(problem, state)
     return Stream(solver, training.loss, state, seconds)
-
-
-def _follow(state: State, old: AnyModel, model: AnyModel) -> None:
-    """Move arrays with a value per weight of the old model to the weights of the grown one, 0 for new features."""
-    n = len(old.weights)
-    for name, value in vars(state).items():
-        if isinstance(value, np.ndarray) and value.shape == (n,):
-            setattr(state, name, model.carried(old.with_weights(value)))
-
-
-def _result(stream: Stream, problem: Problem, weights: Floats) -> Result:
-    """Return what is known after a call: no objective, as the examples of earlier calls are gone."""
-    name, state = stream.solver.name, stream.state
-    calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
-    remark = stream.solver.remark(problem, state)
-    return Result(
-        weights=weights,
-        primal=math.nan,
-        dual=-math.inf,
-        gap=math.inf,
-        passes=float(state.epoch),
-        seconds=stream.seconds,
-        status="no certificate",
-        solver=name,
-        l2=problem.l2,
-        history={column: np.empty(0) for column in HISTORY},
-        message=f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else ""),
-    )

@@ -1,11 +1,12 @@
-"""Choosing C by cross-validation on the regularisation path."""
+"""Choice of C by cross-validation on the regularisation path."""
 
 from __future__ import annotations
 
 import numbers
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,13 +36,14 @@ def _of_best(name: str, what: str) -> Callable[..., Any]:
     return available_where(check)(method)
 
 
+@dataclass(eq=False, repr=False)
 class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     """An estimator of this library with its `C` chosen by cross-validation.
 
-    What ``GridSearchCV(estimator, {"C": Cs})`` does, but a fold's data are read once, and every C is solved from the
-    solution of the one before it (`solve_path`), to the estimator's own `tol`. The whole data are then fitted along
-    the whole path. This saves time where reading the data is slow (taggers, parsers) and where C is large; a
-    classifier whose fits take a few passes may take longer than with a grid, which fits the whole data once.
+    Like ``GridSearchCV(estimator, {"C": Cs})``, but a fold's data are read once, every C is solved from the solution of
+    the one before it (`solve_path`), to the estimator's own `tol`, and the whole data are fitted along the whole path.
+    This saves time where reading the data is slow (taggers, parsers) and where C is large; a classifier whose fits take
+    a few passes may take longer than with a grid, which fits the whole data once.
 
     Parameters
     ----------
@@ -68,22 +70,19 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         The path on all data: one for each of `Cs_`.
     """
 
-    def __init__(self, estimator: Any, *, Cs: int | Iterable[float] = 10, cv: Any = None, scoring: Any = None) -> None:
-        self.estimator = estimator
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
+    estimator: Any
+    _: KW_ONLY
+    Cs: int | Iterable[float] = 10
+    cv: Any = None
+    scoring: Any = None
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.input_tags = inner.input_tags
-        tags.target_tags = inner.target_tags
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "input_tags", "target_tags"):
+            setattr(tags, name, getattr(inner, name))
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> RegularizationPathCV:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose C on folds of the data, then fit to all of it."""
         if not isinstance(self.estimator, StructuredEstimator):
             raise ValueError(f"estimator must be one of partwise's, got {type(self.estimator).__name__}")
@@ -93,8 +92,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             if y is None:
                 raise ValueError("RegularizationPathCV requires y to be passed, but the target y is None")
             if single:
-                X = own_sparse(X)
-                X, y = indexable(X, y)
+                X, y = indexable(own_sparse(X), y)
                 assert_all_finite(y, input_name="y")
             from sklearn.model_selection import check_cv  # slow to import: not needed by other estimators
 
@@ -117,11 +115,9 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             best = int(np.argmax(np.mean(scores, axis=0)))
             chosen = clone(self.estimator)
             self.results_ = chosen.fit_path(Cs, X, y, weight)
-            self.best_estimator_ = chosen.use(self.results_[best]).set_params(C=Cs[best])
             self.C_ = Cs[best]
-            self.Cs_ = np.array(Cs)
-            self.scores_ = np.array(scores)
-            self.gaps_ = np.array(gaps)
+            self.best_estimator_ = chosen.use(self.results_[best]).set_params(C=self.C_)
+            self.Cs_, self.scores_, self.gaps_ = np.array(Cs), np.array(scores), np.array(gaps)
         return self
 
     @property
@@ -148,7 +144,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_.save(path, dtype)
 
     def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
-        """Return the score that C was chosen by."""
+        """Return the best estimator's score by the measure that chose C."""
         check_is_fitted(self)
         return self._score(self.best_estimator_, X, y, sample_weight)
 
@@ -157,13 +153,13 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
 
         own = isinstance(self.scoring, str) and self.scoring in MEASURES
         scorer = get_scorer(self.scoring) if own else check_scoring(estimator, self.scoring)
-        # A user-defined function takes three arguments, as in scikit-learn; measures of whole chunks know no weights.
+        # A user-defined function takes three arguments, as in scikit-learn; measures of chunks do not support weights.
         weighted = weight is not None and not own and not callable(self.scoring)
         return float(scorer(estimator, X, y, sample_weight=weight) if weighted else scorer(estimator, X, y))
 
 
 def _ascending(Cs: object) -> list[float]:
-    """Return values of C, ascending."""
+    """Return the values of C, ascending."""
     if isinstance(Cs, (int, np.integer)):
         if Cs < 1 or isinstance(Cs, bool):
             raise ValueError(f"Cs must be at least 1, got {Cs!r}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from partwise.estimators.base import Answer, needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
-from partwise.estimators.token_tagger import TokenTagger
+from partwise.estimators.tagger import TokenTagger
 from partwise.features.template import Template
 from partwise.models.segments.labels import Span
 from partwise.models.segments.model import SegmentModel
@@ -22,17 +22,17 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model by a hinge loss.
 
     `X` is as for `SequenceTagger`; `y` are labels of chunks in IOB1, IOB2 or IOBES ("B-NP", "I-NP", "O", ...), read by
-    the rules of conlleval, or `partwise.io.CodedSequences` of them. Segments have types, what stands behind "B-"; a
-    position that is O is a segment of its own. A segment is scored by the attributes of its positions (one weight per
-    attribute and type for all of them, and others for the first and the last), its length, the type before it, and
-    features of the whole. Labels are types in `cost`, `class_weight`, `features` and `transitions`.
+    the rules of conlleval, or `partwise.io.CodedSequences` of them. The type of a segment is the text after "B-"; each
+    position with the label O is a segment of type O. A segment is scored by the attributes of its positions (one weight
+    per attribute and type for all of them, and others for the first and the last), its length, the type before it, and
+    features of the whole. `cost`, `class_weight`, `features` and `transitions` are about types, not labels.
 
     Predictions are labels in IOB2, or in another `scheme`; `predict_spans` gives segments with their probabilities.
-    `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position:
-    per sequence a list of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels).
-    `score` is the share of positions of the right type that begin a segment where they should. Constraints are those
-    of `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must not tell B-X from I-X before another
-    label.
+    `predict_marginals` gives the probability of each label of `classes_` (IOB2) at each position: per sequence a list
+    of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the
+    share of positions with the right type that begin a segment if and only if they should. Constraints are those of
+    `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must treat B-X and I-X before another label
+    alike.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
         Which positions of segments have weights of their own for their attributes.
     segment_features : "auto", or some of "text", "shape"
         Features of whole segments of two words or more: their words, and the shapes of these ("Xx Xx"), as seen in gold
-        segments. They need words: the first column of what a `template` reads. "auto": both with a template, else none.
+        segments. Words are the first column that a `template` reads. "auto": both with a template, else none.
     lists : mapping of names to phrases, or files, optional
         Whether a segment is in a list (whatever its case); a file has a phrase per line and its name names the list.
     segment_cost : bool
@@ -78,27 +78,25 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     _phrases: ClassVar = ("lists",)
 
     def predict_spans(self, X: object, **constraints: object) -> list[list[Span]]:
-        """Return the segments of the best answer for each sequence, without those that are O.
+        """Return the segments of the best answer for each sequence, without those of type O.
 
-        A `Span` has label, begin, end (one past the last position) and the probability that the sequence has exactly
-        this segment; None with hinge losses.
+        A `Span` has label, begin, end (one past the last position) and the probability of exactly this segment, which
+        is None with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         temperature = get_loss(self.loss).temperature if get_loss(self.loss).probabilistic else None
-        found = model.spans(reading, model.best(reading, n_jobs), temperature)
-        spans: list[list[Span]] = reading.spread(found, list)
-        return spans
+        return reading.spread(model.spans(reading, model.best(reading, n_jobs), temperature), list)
 
     @needs_probabilities
     def span_probabilities(
         self, X: object, spans: Sequence[Sequence[tuple[str, int, int]]], **constraints: object
     ) -> list[Floats]:
-        """Return the probability of each segment (label, begin, end) of each sequence; 0 for what no answer has."""
+        """Return the probability of each segment (label, begin, end) of each sequence; 0 for impossible segments."""
         model, reading, _ = self._read(X, constraints)
         check_weights(reading.batch, model.weights)
         if len(spans) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sequences but spans has {len(spans)}")
-        index = {model.types.name(k): k for k in range(model.n_types)}
+        index = {name: k for k, name in enumerate(self.types_)}
         most, lengths, temperature = model.max_lengths(), reading.source.lengths, get_loss(self.loss).temperature
         place = {number: i for i, number in enumerate(reading.numbers.tolist())}
         found = []
@@ -120,7 +118,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
 
     @property
     def types_(self) -> list[str]:
-        """Labels of segments; "O" is that of positions in none."""
+        """Types of segments; "O" is the type of positions outside of chunks."""
         model = self._fitted()
         return [model.types.name(k) for k in range(model.n_types)]
 

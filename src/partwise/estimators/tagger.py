@@ -2,19 +2,64 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from partwise.estimators.base import Answer, needs_probabilities
+from partwise.estimators.base import Answer, StructuredEstimator, needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
-from partwise.estimators.token_tagger import TokenTagger
 from partwise.features.kernels import KernelLike
 from partwise.features.template import Template
+from partwise.models.inspection import Explanation
 from partwise.models.sequences import SequenceModel, get_template
 from partwise.models.sequences.chain import ChainModel, SecondOrderModel
 from partwise.problem.inference import slot_scores
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_choice, check_count
+
+SequenceModelT = TypeVar("SequenceModelT", bound=SequenceModel)
+
+
+class TokenTagger(StructuredEstimator[SequenceModelT]):
+    """Base of the estimators whose examples are sequences of positions with attributes."""
+
+    _input_forms: ClassVar = ("sparse", "dict", "string")
+    _needs_answers: ClassVar = True
+
+    def predict_single(self, sequence: object) -> list[Answer]:
+        """Return the best labels of one sequence."""
+        labels: list[Answer] = self.predict([sequence])[0]
+        return labels
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """Attribute names, the most frequent first; None for arrays."""
+        return self._fitted().reader.names()
+
+    @property
+    def template_(self) -> Template | None:
+        """The template that makes attributes of sentences; None if the input has attributes already."""
+        return self._fitted().reader.template
+
+    def explain(
+        self, sequence: object, position: int | None = None, *, label: Answer = None, against: Answer = None
+    ) -> Explanation:
+        """Return the features that make the best labelling of a sequence better than the second-best one.
+
+        Their amounts add up to the difference of the two scores.
+
+        Parameters
+        ----------
+        sequence : a sequence as in `X`
+        position : int, optional
+            Explain the label there: compare the best labelling with the best one that has another label at this
+            position. Contributions of other positions show the influence of the neighbours.
+        label : optional
+            A label for the position in place of the best one's.
+        against
+            The label to compare with; None: that of the best labelling with another label there.
+        """
+        found: Explanation = super().explain(sequence, position, label, against)
+        return found
 
 
 @dataclass(eq=False, repr=False)
@@ -32,9 +77,9 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     - with a `template`: `partwise.io.Sentences`, or a list of sentences, lists of tokens that are strings or tuples of
       strings (columns). The template makes the attributes.
 
-    An attribute of value 0 is the same as no attribute. Attributes not seen in training are ignored at
-    prediction. `y` is a list of label sequences (strings, ints or other hashable values), or
-    `partwise.io.CodedSequences`. `fit` leaves out sequences without positions; predictions for one are empty.
+    An attribute of value 0 is the same as no attribute. Predictions ignore attributes not seen in training. `y` is a
+    list of label sequences (strings, ints or other hashable values), or `partwise.io.CodedSequences`. `fit` leaves out
+    sequences without positions; predictions for them are empty.
 
     Predictions take two constraints:
 
@@ -47,60 +92,58 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the share of positions
     with the right label.
 
-    model="maxent": the scores of `predict_k_best` are log-probabilities, and the labellings are the best that a beam of
-    `beam_width` histories, or of k if that is more, finds; with ``beam_width=None`` the best of all. `explain` has
-    these scores and labellings too, and also the local normalisers ("normaliser").
+    With model="maxent", `predict_k_best` and `explain` use log-probabilities as scores, and the best labellings that a
+    beam of `beam_width` histories (k, if that is more) finds; contributions include local normalisers ("normaliser").
 
     Parameters
     ----------
     model : {"crf", "maxent"}
         "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
-        on the gold tags and decoded by beam search; unlike Ratnaparkhi's, the beam keeps one labelling of those that
-        end in the same `history` tags. It has no `transitions`, `transition_features`, `ends`. Its
-        marginals are exact whatever the `beam_width`.
+        on the gold tags and decoded by beam search; unlike Ratnaparkhi's, the beam keeps only the best labelling of
+        those that end in the same `history` tags. `transitions`, `transition_features` and `ends` are not available.
+        Marginals are exact for any `beam_width`.
     history : {2, 1}
         model="maxent": how many tags before a position are seen.
     beam_width : int or None
-        model="maxent": how many histories the search keeps, all if there are fewer. With all of them, also by None, it
-        finds the best labelling.
+        model="maxent": how many histories the search keeps, all if there are fewer. With None or all of them it finds
+        the best labelling.
     order : {1, 2}
         model="crf": how many labels before a position its label is scored with. 2: triples of labels have weights, too,
         and time grows with the cube of the number of labels; without a kernel, `transition_features` and `ends`.
     transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
-        None: one weight per pair of labels. Otherwise transitions are conditioned on observations: each of these
-        attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
+        None: one weight per pair of labels. Otherwise each of these attributes, at the right one of two positions, has
+        weights for pairs of labels, in addition to the pair's own weight.
     ends : bool
         Weights for the first and the last label of a sequence.
     template : None, "chunk", "pos", "ner", "morph", or a Template
         Make the attributes from columns of text by a feature template, such as a CRF++ template file read by
-        `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" looks at the first column and
-        at those of tags (2 to 60 values), "morph" at all, "chunk" at the first two, "pos" at the first; a warning names
-        the others.
+        `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" uses the first column and
+        columns of tags (2 to 60 values), "morph" all, "chunk" the first two, "pos" the first; a warning names the
+        others.
     kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.features.kernels`
         Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
         positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is
-        None or "all" (a kernel on the edges' right ends). "precomputed": the columns of X are kernel values with the
-        training positions, end to end. For solvers that need no explicit weights.
+        None or "all" (a kernel on the edges' right ends). "precomputed": the columns of X are kernel values with all
+        training positions, concatenated. For solvers that need no explicit weights.
     gamma : float, optional
         Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
     kernel_options : dict, optional
         The kernel's other parameters (`degree`, `coef0`, `bias`); `memory_limit`, the bytes that kernel values may
-        take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing;
-        `by_position`, whether positions are compared only with the same position of other sequences, as if each had
-        weights of its own.
+        take (2e9), and `recompute`, whether to recompute further values in each pass instead of refusing;
+        `by_position`, whether to compare positions only with the same position of other sequences.
     legal : {"auto", True, False}
         Answer with chunk labels that keep to their scheme: I-x after B-x or I-x alone (IOB2), or chunks S-x and B-x ...
         E-x (IOBES). It holds for predictions, k best, samples, marginals and log-probabilities (-inf for others),
         together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
-        training data keep to it, see `scheme_`; True: whatever the data do, and an error for other labels. May be
-        set after `fit`. Models saved by earlier versions have it off.
+        training data keep to it, see `scheme_`; True: for any data, and an error for other labels. May be set after
+        `fit`. Models saved by earlier versions have it off.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
     coef_ : ndarray of shape (n_weights,)
-        All weights; `state_features_` and `transition_features_` give them by name. With a kernel: coefficients of the
-        training positions that have any.
+        All weights; `state_features_` and `transition_features_` give them by name. With a kernel: coefficients of
+        training positions.
     n_features_in_ : int
         Number of columns; arrays only.
     """
@@ -154,27 +197,28 @@ class SequenceTagger(TokenTagger[SequenceModel]):
             loss = get_loss(self.loss)
             if not loss.probabilistic or loss.cost_scale:
                 raise ValueError(f"model='maxent' has loss='log' only, got {self.loss!r}")
-            self._refuse("model='maxent'", transitions="auto", transition_features=None, ends=False)
+            self._require("model='maxent'", transitions="auto", transition_features=None, ends=False)
             if self.kernel is not None:
                 raise ValueError("a kernel is available for model='crf' alone")
         if self.order == 2:
-            self._refuse("order=2", model="crf", kernel=None, transition_features=None, ends=False)
-        if self.kernel is None and (self.gamma is not None or self.kernel_options is not None):
-            name = "gamma" if self.gamma is not None else "kernel_options"
-            raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
+            self._require("order=2", model="crf", kernel=None, transition_features=None, ends=False)
         if self.kernel is not None and self.penalty != "l2":
             raise ValueError(
                 f"penalty={self.penalty!r} is not available with a kernel, which has no weights to be zero"
             )
-        template = None if self.template is None else get_template(self.template)
-        if template is not None and template.edges and (self.model, self.order, self.kernel) != ("crf", 1, None):
-            raise ValueError("B lines with macros are available for model='crf' with order=1 and without a kernel")
-        if template is not None and self.kernel is not None and not template.transitions:
-            raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
+        for name in ("gamma", "kernel_options"):
+            if self.kernel is None and getattr(self, name) is not None:
+                raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
+        if self.template is not None:
+            template = get_template(self.template)
+            if template.edges and (self.model, self.order, self.kernel) != ("crf", 1, None):
+                raise ValueError("B lines with macros are available for model='crf' with order=1 and without a kernel")
+            if self.kernel is not None and not template.transitions:
+                raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
 
-    def _refuse(self, what: str, **others: object) -> None:
-        """Raise ValueError unless these parameters have these values, with which alone `what` is available."""
-        for name, value in others.items():
+    def _require(self, what: str, **values: object) -> None:
+        """Raise ValueError unless parameters have these values, the only ones that are available with `what`."""
+        for name, value in values.items():
             if getattr(self, name) != value:
                 raise ValueError(f"{name} is not available with {what}, got {getattr(self, name)!r}")
 
@@ -184,7 +228,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         return self.predict_marginals([sequence], output=output)[0]
 
     def decision_function(self, X: object) -> list[Floats]:
-        """Return scores of labels at positions without transitions: arrays of shape (length, n_labels)."""
+        """Return the scores of labels at positions, without transitions: arrays of shape (length, n_labels)."""
         _, reading, n_jobs = self._read(X)
         return self._model.rows_of_labels(reading, slot_scores(reading.batch, self.coef_, n_jobs))
 
@@ -195,7 +239,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
 
     @property
     def state_weights_(self) -> tuple[Ints, Ints, Floats]:
-        """`state_features_` as arrays: attributes, by their number in `attributes_`, labels in `classes_`, weights."""
+        """`state_features_` as arrays: indices of `attributes_`, indices of `classes_`, weights."""
         return self._fitted().node_features()
 
     @property
@@ -205,11 +249,10 @@ class SequenceTagger(TokenTagger[SequenceModel]):
 
     @property
     def transition_features_(self) -> dict[tuple[Answer, ...], float]:
-        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label), with
-        order=2 also of triples of labels.
+        """Weights of (label, next label); with `transition_features` also of (attribute, label, next label).
 
-        model="maxent": of (label before, label) and (label two before, label before, label); None is before the
-        sequence's beginning.
+        With order=2 also of triples of labels. With model="maxent" of (previous label, label) and of triples of labels,
+        where None stands for positions before the beginning.
         """
         return self._fitted().transition_features()
 

@@ -1,9 +1,9 @@
 """The start of a fit from the result of another fit.
 
-The model carries weights over, feature by feature; a new feature starts at 0. Dual points belong to examples: they are
-kept where the new data begin with the old ones, answers included; further examples start at their answers. For smooth
-losses either is a start, and both together are the best one: a distribution made of weights that are near the optimum
-may be far from it, since u = l2 w holds for it at the optimum alone. At temperature 0 weights give no dual point.
+Weights start from those of the same features; new features start at 0. The dual point is used if the new data begin
+with the old ones, answers included; further examples start at their answers. Smooth losses start best from both: the
+dual point of weights near the optimum may be far from the best one, because u = l2 w holds only at the optimum. At
+temperature 0 weights give no dual point.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ AnyModel = Model[Any]
 
 @dataclass(frozen=True, eq=False)
 class FitKey:
-    """What a fit was about, as far as its dual point depends on it.
+    """The properties of a fit that its dual point depends on.
 
-    model, shape: the model's class, and what labellings depend on (`Learnt.shape`). slots: where each example's slots
-    begin. answers: a number per example that tells its answer from others. Both are None for a partition, which `shape`
-    tells from others.
+    shape: what labellings depend on (`Learnt.shape`), which also identifies a partition. slots: where each example's
+    slots begin. answers: a number per example that identifies its answer. Both are None for a partition.
     """
 
     model: type[AnyModel]
@@ -48,9 +47,8 @@ class FitKey:
     answers: NDArray[np.uint64] | None = None
 
     def known_in(self, other: FitKey) -> int | None:
-        """Return how many examples this fit had if the other fit begins with them (-1: has the same); else None."""
-        same = (self.model, self.loss) == (other.model, other.loss) and len(self.shape) == len(other.shape)
-        if not same:
+        """Return this fit's number of examples if the other begins with them, -1 for the same partition, else None."""
+        if (self.model, self.loss, len(self.shape)) != (other.model, other.loss, len(other.shape)):
             return None
         if self.slots is None or self.answers is None or other.slots is None or other.answers is None:
             return -1 if self.slots is other.slots and self.shape == other.shape else None
@@ -66,24 +64,23 @@ class FitKey:
 
 
 def answer_numbers(problem: Problem) -> NDArray[np.uint64]:
-    """Return a number per example that is made of the slots of its gold labelling."""
+    """Return a hash of the gold labelling of each example."""
     indptr, slots, counts = problem.gold
     mixed = (slots.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * counts.astype(np.uint64)
     sums = np.append(np.uint64(0), np.cumsum(mixed, dtype=np.uint64))  # modulo 2^64
-    found: NDArray[np.uint64] = sums[indptr[1:]] - sums[indptr[:-1]]
-    return found
+    return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]], dtype=np.uint64)
 
 
 def start_of(
     last: AnyModel, key: FitKey | None, result: Result, model: AnyModel, new: FitKey, problem: Problem
 ) -> WarmStart | None:
-    """Return where the last fit ended, as far as that is a start for the new one."""
+    """Return the part of the last fit's result that the new fit can start from."""
     smooth = new.loss.smooth
     by_weights = smooth or getattr(new.solver, "incremental", False)
-    weights = carried_weights(model, last, problem) if by_weights else None
+    weights = _carried_weights(model, last, problem) if by_weights else None
     if by_weights and (weights is None or not smooth or key is None or key.penalty != new.penalty):
-        return weights  # of another penalty they are the better start
+        return weights  # with another penalty, weights are a better start than a dual point
     known = None if key is None else key.known_in(new)
     if key is None or known is None or not (smooth or key.solver == new.solver):
         return weights
@@ -95,8 +92,8 @@ def start_of(
     return replace(result, dual_point=point, weights=weights)
 
 
-def carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Floats | None:
-    """Return weights of another model for the features of this one; None where no features can agree."""
+def _carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Floats | None:
+    """Return the last model's weights for the features of this one; None if the models cannot share features."""
     if type(last) is not type(model) or Ability.WARM_START not in model.abilities():
         return None
     found = model.carried(last)
@@ -121,16 +118,16 @@ class FormerModel:
 
     @property
     def can_start(self) -> bool:
-        """Whether a fit can start from its weights."""
+        """Whether a fit can start from the weights."""
         return Ability.WARM_START in self.model.abilities()
 
     @property
     def late(self) -> tuple[str, ...]:
-        """Parameters that are about answers, not about training."""
+        """The parameters that affect answers but not training."""
         return self.model.late
 
     def n_shared(self, other: FormerModel) -> int:
-        """Return how many of its features the other model has too; given itself, all of them."""
+        """Return how many features the two models share; all of them if both are the same."""
         marked = self.model.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(self.model.weights)))
         found = other.model.carried(marked)
         return 0 if found is None else int(np.count_nonzero(found))
