@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise import Solver
-from partwise.solvers.engine.registry import PLACES, SOLVERS
+from partwise.solvers.engine.registry import SOLVERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -33,7 +33,7 @@ def guide_solvers() -> Iterator[dict[str, type[Solver[Any]]]]:
         yield {name: cls for name, cls in SOLVERS.items() if name not in before}
     finally:
         for name in set(SOLVERS) - before:
-            del SOLVERS[name], PLACES[name]
+            del SOLVERS[name]
 
 
 with guide_solvers() as _found:

@@ -19,7 +19,7 @@ from partwise.features import multiclass_map
 from partwise.problem.capabilities import Capability
 from partwise.problem.result import Certificate
 from partwise.solvers import LBFGS, choose, option
-from partwise.solvers.engine.registry import PLACES, SOLVERS
+from partwise.solvers.engine.registry import SOLVERS
 from partwise.structures import Multiclass
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,7 +30,7 @@ def clean_registry():
     before = dict(SOLVERS)
     yield
     for name in set(SOLVERS) - set(before):
-        del SOLVERS[name], PLACES[name]
+        del SOLVERS[name]
     assert before == SOLVERS
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import importlib
+import pkgutil
 import re
-import shutil
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
@@ -20,21 +18,19 @@ from helpers.small_problems import Listed, Small
 from helpers.specimens import SPECIMENS
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
-from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve
+from partwise import ConvergenceWarning, Problem, Solver, Structure, available_solvers, get_solver, solve
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
 from partwise.features.kernels import kernel_map
 from partwise.models.classes import features as classes
 from partwise.models.classes.features import classifier_map
 from partwise.models.features import csr_attributes
-from partwise.problem.capabilities import Capability, capabilities
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet
-from partwise.solvers import EG, LBFGS, SDCA, EGProx, choose, compatibility_table, register_solver, suitable_solvers
-from partwise.solvers.engine import auto, registry
-from partwise.solvers.engine.base import RATES
-from partwise.solvers.engine.compatibility import KINDS
+from partwise.solvers import EG, LBFGS, SDCA, EGProx, choose, compatibility_table, suitable_solvers
+from partwise.solvers.engine import auto
 from partwise.solvers.engine.data_sample import Look
+from partwise.solvers.engine.registry import BUILT_IN, SOLVERS, check_solver
 from partwise.structures import Chain, Multiclass
 
 
@@ -104,9 +100,19 @@ def test_the_table_is_what_problems_say(kind, loss):
     assert suitable_solvers(problem_of(kind, loss)) == [row[0] for row in rows if row[column] == "yes"]
 
 
-def test_no_two_solvers_have_one_place_in_lists():
-    places = [place for place in registry.PLACES.values() if place != registry.LAST]
-    assert len(places) == len(set(places))
+def test_the_table_of_solvers_names_each_solver_of_the_package():
+    for module in pkgutil.walk_packages(partwise.__path__, "partwise."):
+        if module.name.startswith(("partwise.solvers.", "partwise.out_of_core.")):
+            importlib.import_module(module.name)
+
+    def descendants(cls):
+        return {cls}.union(*map(descendants, cls.__subclasses__()))
+
+    ours = [cls for cls in descendants(Solver) if cls.__module__.startswith("partwise.")]
+    assert {cls.name for cls in ours if hasattr(cls, "name")} == set(BUILT_IN)
+    assert {name: cls.name for name, cls in SOLVERS.items()} == {name: name for name in BUILT_IN}
+    for name in BUILT_IN:
+        check_solver(SOLVERS[name])
 
 
 def test_get_solver():
@@ -383,61 +389,3 @@ def rows_problem(rng, rows, inputs, scales=1.0, n_labels=2):
     scores = X @ rng.normal(size=(inputs, n_labels)) + rng.gumbel(size=(rows, n_labels))
     gold = structure.encode(scores.argmax(axis=1))
     return Problem(multiclass_map(structure, X * scales), structure, gold, "log", 1.0)
-
-
-def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
-    # a copy of the package with one more file; nothing else is touched
-    package = Path(partwise.__file__).parent
-    shutil.copytree(package, tmp_path / "partwise", ignore=shutil.ignore_patterns("__pycache__"))
-    source = (package / "solvers" / "primal" / "lbfgs.py").read_text()
-    source = source.replace('"lbfgs"', '"mine"').replace("@register(place=1)", "@register()")
-    (tmp_path / "partwise" / "solvers" / "primal" / "mine.py").write_text(source)
-    program = "import partwise; names = partwise.available_solvers(); print(names[-1], len(names))"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    output = subprocess.run(
-        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    assert output.split() == ["mine", str(len(available_solvers()) + 1)]
-
-
-def test_two_solvers_of_one_name_are_refused():
-    with pytest.raises(ValueError, match=r"solver 'lbfgs' is registered already: partwise\.solvers\.primal.*LBFGS"):
-
-        @register_solver
-        class Other(LBFGS):
-            name = "lbfgs"
-
-    assert get_solver("lbfgs") == LBFGS()
-
-
-def test_capabilities_that_are_none():
-    with pytest.raises(AttributeError):
-        _ = Capability.SMOTH
-    with pytest.raises(ValueError, match="'smoth' is not a valid Capability"):
-        capabilities(["smooth", "smoth"])
-    for name in available_solvers():
-        assert all(isinstance(need, Capability) for need in type(get_solver(name)).requires)
-
-
-def test_the_kinds_of_the_table_offer_what_their_specimens_do():
-    assert list(SPECIMENS) == list(KINDS)
-    for kind, specimen in SPECIMENS.items():
-        data, penalty = KINDS[kind]
-        assert specimen.penalty == penalty, kind
-        assert specimen.problem(Loss("log", *LOSSES["log"])).sums.facts.capabilities == data, kind
-
-
-def test_every_solver_says_how_fast_it_is():
-    for cls in map(type, map(get_solver, available_solvers())):
-        assert cls.rates()
-        assert set(cls.rates().values()) <= set(RATES)
-        assert cls.proof
-        for loss in (Loss(name, *parameters) for name, parameters in LOSSES.items()):
-            if loss.capabilities() >= cls.requires & {"smooth", "temperature 0"}:
-                assert cls.rate_for(loss) == cls.rates()["temperature > 0" if loss.smooth else "temperature 0"]
-    assert EG.rate_for(Loss("log", *LOSSES["log"])) == "linear"
-    assert EG.rate_for(Loss("hinge", *LOSSES["hinge"])) == "sublinear"
-    assert get_solver("excessive-gap").rates() == {"temperature 0": "accelerated"}
-    assert get_solver("lbfgs").rates() == {"temperature > 0": "linear"}
-    words = EG.describe_rate()
-    assert words.startswith("linear at temperature > 0, sublinear at temperature 0 (Collins et al. 2008, Theorem 2")

@@ -75,7 +75,7 @@ from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, s
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import Values, option
-from partwise.solvers.engine.registry import SOLVERS, describe, get_solver, register
+from partwise.solvers.engine.registry import SOLVERS, describe, get_solver
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
 
@@ -163,7 +163,6 @@ class BlockDualState(State):
         return super().complaint(fresh)
 
 
-@register(place=31)
 @dataclass(frozen=True)
 class BlockDual(ScheduledSolver[BlockDualState]):
     """Dual methods on one batch after the other, with dual variables in files: for data that do not fit in memory."""

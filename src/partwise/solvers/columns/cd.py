@@ -36,13 +36,11 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.columns.base import NEEDS, Order, ScalingSolver, ScalingState, order_option
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, Values, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.support.checks import check_choice
 
 SearchBound = Literal["third-order", "paper", "none"]
 
 
-@register(place=15)
 @dataclass(frozen=True)
 class CD(ScalingSolver):
     """Coordinate descent with one Newton step per weight."""
@@ -85,7 +83,6 @@ class CD(ScalingSolver):
         )
 
 
-@register(place=16)
 @dataclass(frozen=True)
 class CDExact(CD):
     """Coordinate descent with exact steps."""

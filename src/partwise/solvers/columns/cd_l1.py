@@ -41,7 +41,6 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.result import Certificate, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.solvers.primal.base import best_mean
 from partwise.support.arrays import Floats, Ints
@@ -71,7 +70,6 @@ class CDL1State(State):
         return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
 
-@register(place=14)
 @dataclass(frozen=True)
 class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set, for penalties that make weights zero."""

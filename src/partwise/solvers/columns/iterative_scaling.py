@@ -41,10 +41,8 @@ from partwise.solvers.columns.base import (
     ScalingState,
     newton_tol_option,
 )
-from partwise.solvers.engine.registry import register
 
 
-@register(place=19)
 @dataclass(frozen=True)
 class GIS(ParallelSolver):
     """Generalised iterative scaling."""
@@ -82,7 +80,6 @@ class GIS(ParallelSolver):
         return report
 
 
-@register(place=20)
 @dataclass(frozen=True)
 class IIS(ParallelSolver):
     """Improved iterative scaling."""
@@ -92,7 +89,6 @@ class IIS(ParallelSolver):
     default_max_passes = 20_000
 
 
-@register(place=17)
 @dataclass(frozen=True)
 class SCGIS(ScalingSolver):
     """Sequential conditional generalised iterative scaling."""
@@ -107,7 +103,6 @@ class SCGIS(ScalingSolver):
         return self.run_epoch(problem, state, newton_tol=self.newton_tol)
 
 
-@register(place=18)
 @dataclass(frozen=True)
 class ISBound(SCGIS):
     """Iterative scaling with the bound that coordinate descent uses for its line search."""

@@ -36,7 +36,6 @@ from partwise.problem.capabilities import Capability
 from partwise.solvers.dual.base import REFRESH, GibbsBlocks, growth_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
 from partwise.solvers.working_sets.base import memory_option, start_sets
 from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
@@ -70,7 +69,6 @@ class AnnealedState(BCFWState):
         return super().complaint(fresh)
 
 
-@register(place=10)
 @dataclass(frozen=True)
 class Annealed(OnlineSolver[AnnealedState]):
     """An entropy-smoothed dual with falling temperature, then pairwise Frank-Wolfe: for max-margin losses."""

@@ -65,7 +65,6 @@ from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState
 from partwise.support.arrays import Floats
 
@@ -93,7 +92,6 @@ class EGState(OnlineState, WatchedState):
     excess: float = 0.0
 
 
-@register(place=2)
 @dataclass(frozen=True)
 class EG(BlockSolver[EGState]):
     """Online exponentiated gradient on the dual."""

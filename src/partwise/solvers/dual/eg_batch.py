@@ -51,7 +51,6 @@ from partwise.solvers.dual.base import (
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
-from partwise.solvers.engine.registry import register
 from partwise.support.arrays import Floats
 
 #: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
@@ -189,7 +188,6 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
         return float(self.step_size), safe
 
 
-@register(place=7)
 @dataclass(frozen=True)
 class EGBatch(BatchEG[EGBatchState, Floats]):
     """Batch exponentiated gradient on the dual."""

@@ -28,7 +28,6 @@ from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.solvers.dual.base import start_cost_scale
 from partwise.solvers.dual.eg_batch import BatchEG, BatchState, Moved
 from partwise.solvers.engine.base import WarmStart, start_point, start_weights
-from partwise.solvers.engine.registry import register
 from partwise.support.arrays import Floats
 
 
@@ -41,7 +40,6 @@ class EGPrimalState(BatchState):
     gold: Floats
 
 
-@register(place=8)
 @dataclass(frozen=True)
 class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
     """Batch exponentiated gradient in primal form: memory for weights and one example."""

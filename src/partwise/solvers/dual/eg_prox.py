@@ -52,7 +52,6 @@ from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.data_sample import Look
 from partwise.solvers.engine.options import POSITIVE, Values, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats
 
@@ -95,7 +94,6 @@ class EGProxState(OnlineState):
         return super().complaint(fresh) or ("" if same else "its proximity is not that of this run")
 
 
-@register(place=4)
 @dataclass(frozen=True)
 class EGProx(OnlineSolver[EGProxState]):
     """Proximal points by online exponentiated gradient: smooth losses with any penalty, also l1 without l2."""

@@ -54,7 +54,6 @@ from partwise.solvers.engine.base import Certified, WarmStart, start_point, star
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import expected_counts
-from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
 
@@ -100,7 +99,6 @@ class _Point(NamedTuple):
     marginals: Floats
 
 
-@register(place=9)
 @dataclass(frozen=True)
 class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap: accelerated primal-dual training of max-margin losses."""

@@ -42,7 +42,6 @@ from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import POSITIVE, one_of, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
 
@@ -91,7 +90,6 @@ class _Point(NamedTuple):
     reference: float
 
 
-@register(place=27)
 @dataclass(frozen=True)
 class Extragradient(ScheduledSolver[ExtragradientState]):
     """Dual extragradient with Bregman projections, for the saddle point of max-margin losses."""

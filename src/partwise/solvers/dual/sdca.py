@@ -61,7 +61,6 @@ from partwise.solvers.engine.base import Certified, WarmStart, start_point, star
 from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState, drawn_by_gap
 from partwise.support.arrays import Floats, Ints
 
@@ -126,7 +125,6 @@ class LineState(OnlineState):
         return super().complaint(fresh)
 
 
-@register(place=6)
 @dataclass(frozen=True)
 class SDCA(BlockSolver[BlockState | LineState]):
     """Stochastic dual coordinate ascent for smooth losses: one example's distribution at a time, by exact steps."""

@@ -40,7 +40,6 @@ from partwise.solvers.dual.base import REFRESH, start_cliques
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
@@ -65,7 +64,6 @@ class SMOState(OnlineState):
     dual: float = 0.0
 
 
-@register(place=11)
 @dataclass(frozen=True)
 class SMO(OnlineSolver[SMOState]):
     """Sequential minimal optimisation on the dual of the hinge: mass moves from one labelling of an example to

@@ -25,7 +25,6 @@ from partwise.solvers.dual.smo import SMO, SMOState
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, gibbs_scores
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver
 
 #: How far the expected counts of the scores may be from those of the marginals, over their sum. Smaller values cost
@@ -41,7 +40,6 @@ class SMOEGState(SMOState, EGState):
     dual: float = 0.0
 
 
-@register(place=12)
 @dataclass(frozen=True)
 class SMOEG(OnlineSolver[SMOEGState]):
     """Sequential minimal optimisation first, then online exponentiated gradient from its marginals."""

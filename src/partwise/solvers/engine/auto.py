@@ -46,37 +46,17 @@ with a fixed cost); fold 0 alone, l2 = 6.26, 0.03 after 0.35 to 0.42 s (0.44); C
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
-from partwise.out_of_core.block_dual import BlockDual
 from partwise.problem import Problem, Result
 from partwise.problem.capabilities import Capability
-from partwise.solvers.columns.cd import CD
-from partwise.solvers.columns.cd_l1 import CDL1
-from partwise.solvers.dual.eg import EG
-from partwise.solvers.dual.eg_prox import EGProx
-from partwise.solvers.dual.excessive_gap import ExcessiveGap
-from partwise.solvers.dual.sdca import SDCA
 from partwise.solvers.engine.base import Callback, Solver, WarmStart, logger
 from partwise.solvers.engine.checkpoint import Checkpoint
 from partwise.solvers.engine.data_sample import Look
-from partwise.solvers.engine.registry import (
-    LAST,
-    PLACES,
-    SOLVERS,
-    check_fits,
-    describe,
-    get_solver,
-    no_solver,
-    suitable_solvers,
-)
-from partwise.solvers.planes.bundle_methods import OneSlack
-from partwise.solvers.primal.lbfgs import LBFGS
-from partwise.solvers.primal.newton import Newton
-from partwise.solvers.primal.owlqn import OWLQN
-from partwise.solvers.working_sets.bcfw import BCFW
+from partwise.solvers.engine.registry import SOLVERS, check_fits, describe, get_solver, no_solver, suitable_solvers
 
 #: What a pass over a tiny problem costs, at most (`Look.work`).
 TINY = 1e5
@@ -113,69 +93,76 @@ class Choice:
 
 
 def choose(problem: Problem) -> Choice:
-    """The solver of "auto" (see the module's docstring)."""
+    """Return the solver of "auto" (see the module's docstring); solvers that users registered do not change it."""
+    have = problem.capabilities()
+
+    def fits(name: str) -> bool:
+        return SOLVERS[name].requires <= have
+
+    choice = _sparse(problem, fits) if problem.l1 else _rule(problem, fits)
+    if fits(choice.solver.name):
+        return choice
     fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
-    ours = [name for name in fitting if PLACES[name] < LAST]
-    if not ours or len(fitting) == 1:
-        return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
-    fitting = ours  # what a user registers does not change the choice
+    return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
 
-    def fits(solver: type[Solver[Any]]) -> bool:
-        return solver.name in fitting
 
-    if problem.l1:
-        return _sparse(problem, fitting)
-    if fits(BCFW):
-        return Choice(_max_margin(problem), f"loss {problem.loss.name!r}, examples drawn by their gaps")
-    in_files = Capability.IN_MEMORY not in problem.capabilities() and fits(BlockDual)
-    if in_files and not problem.loss.smooth:
-        return Choice(BlockDual(), f"loss {problem.loss.name!r}, and batches are not in memory")
+def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
+    """Return the choice where there is no l1 term; where nothing fits, what it returns does not fit either."""
+    loss = f"loss {problem.loss.name!r}"
+    smooth, in_memory = problem.loss.smooth, Capability.IN_MEMORY in problem.capabilities()
+    if not smooth and fits("bcfw"):
+        return Choice(_max_margin(problem), f"{loss}, examples drawn by their gaps")
+    in_files = not in_memory and fits("block-dual")
+    if in_files and not smooth:
+        return Choice(get_solver("block-dual"), f"{loss}, and batches are not in memory")
     look = Look(problem)
-    if not problem.loss.smooth and not (fits(ExcessiveGap) or fits(EG)):
-        return Choice(OneSlack(), f"loss {problem.loss.name!r}, for which there are only planes")
-    if not problem.loss.smooth:
-        if fits(ExcessiveGap) and not fits(EG):
-            return Choice(ExcessiveGap(), f"loss {problem.loss.name!r}, and single examples cannot be visited")
-        if fits(ExcessiveGap) and look.curvature > WEAK_HINGE:
-            reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
-            return Choice(ExcessiveGap(), reason)
-        return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
+    if not smooth and not (fits("excessive-gap") or fits("eg")):
+        return Choice(get_solver("one-slack"), f"{loss}, for which there are only planes")
+    if not smooth:
+        if fits("excessive-gap") and not fits("eg"):
+            return Choice(get_solver("excessive-gap"), f"{loss}, and single examples cannot be visited")
+        if fits("excessive-gap") and look.curvature > WEAK_HINGE:
+            reason = f"{loss} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
+            return Choice(get_solver("excessive-gap"), reason)
+        return Choice(get_solver("eg"), f"{loss} with a kernel")
     if not problem.sums.explicit_weights:
-        return Choice(EG(), "smooth with a kernel")
+        return Choice(get_solver("eg"), "smooth with a kernel")
     tiny = look.work <= TINY
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
-    if in_files and fits(BlockDual) and not tiny and look.curvature <= WEAK:
-        return Choice(BlockDual(), "smooth, and batches are not in memory")
-    if not (fits(EGProx) or fits(SDCA)):
-        return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
-    one_part = fits(SDCA) and Capability.DIAGONAL_BLOCKS in problem.capabilities()
-    if fits(Newton):
+    if in_files and not tiny and look.curvature <= WEAK:
+        return Choice(get_solver("block-dual"), "smooth, and batches are not in memory")
+    if not (fits("eg-prox") or fits("sdca")):
+        return Choice(get_solver("lbfgs"), "smooth, and no dual method fits", exact_passes)
+    one_part = Capability.DIAGONAL_BLOCKS in problem.capabilities() and fits("sdca")
+    if fits("newton"):
         if look.curvature > STEEP and look.different_scales:
             reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
-            return Choice(Newton(preconditioner="diagonal"), reason, exact_passes)
+            return Choice(get_solver("newton", preconditioner="diagonal"), reason, exact_passes)
         if one_part and tiny:
-            return Choice(Newton(preconditioner="diagonal"), "smooth and tiny, one part per labelling", exact_passes)
-        if fits(CD) and _few_columns(look):
-            return Choice(CD(), f"smooth, few 0/1 features per slot, few weights ({problem.n_weights})")
+            reason = "smooth and tiny, one part per labelling"
+            return Choice(get_solver("newton", preconditioner="diagonal"), reason, exact_passes)
+        if _few_columns(look) and fits("cd"):
+            return Choice(get_solver("cd"), f"smooth, few 0/1 features per slot, few weights ({problem.n_weights})")
         if one_part and _few_weights(look):
-            newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
+            newton = get_solver("newton", preconditioner="diagonal", cg_tol=0.3, part=4)
             return Choice(newton, f"smooth, one part per labelling, few weights ({problem.n_weights})")
     if tiny:
-        return Choice(LBFGS(), "smooth and tiny", exact_passes)
+        return Choice(get_solver("lbfgs"), "smooth and tiny", exact_passes)
     if isinf(look.work) and _few_weights(look):
-        return Choice(LBFGS(), f"smooth, an oracle in Python, few weights ({problem.n_weights})")
+        return Choice(get_solver("lbfgs"), f"smooth, an oracle in Python, few weights ({problem.n_weights})")
     if too_many_slots(problem):
-        return Choice(LBFGS(), "smooth, too many slots for dual variables")
+        return Choice(get_solver("lbfgs"), "smooth, too many slots for dual variables")
     if look.curvature > WEAK:
-        return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {WEAK:g})")
+        reason = f"smooth with a weak penalty (curvature {look.curvature:.3g} > {WEAK:g})"
+        return Choice(get_solver("lbfgs"), reason)
     if one_part:
-        return Choice(SDCA(), "smooth, one part per labelling")
-    return Choice(EGProx(), "smooth")
+        return Choice(get_solver("sdca"), "smooth, one part per labelling")
+    return Choice(get_solver("eg-prox"), "smooth")
 
 
-def _max_margin(problem: Problem) -> BCFW:
+def _max_margin(problem: Problem) -> Solver[Any]:
     """`bcfw` as it measures best.
 
     CPU s to gaps of 1e-1, 1e-2 and 1e-3 in the default form, with draws by gaps, and with those and `steps=5`, all at
@@ -185,8 +172,8 @@ def _max_margin(problem: Problem) -> BCFW:
     8.7. `keep=2`: 3 % less work on the hinge.
     """
     if Capability.IDENTITY_LINK in problem.capabilities():
-        return BCFW(gap_sampling=True, steps=5, keep=2)
-    return BCFW(gap_sampling=True)
+        return get_solver("bcfw", gap_sampling=True, steps=5, keep=2)
+    return get_solver("bcfw", gap_sampling=True)
 
 
 def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
@@ -194,16 +181,19 @@ def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
     lacks_memory = solver.missing(problem) == {Capability.IN_MEMORY}
     if not lacks_memory or Capability.BLOCK_FILES not in problem.capabilities() or solver.in_blocks() is None:
         return solver
+    # Imported here: it is a solver itself, and comes after this package.
+    from partwise.out_of_core.block_dual import BlockDual
+
     return BlockDual.around(solver)
 
 
-def _sparse(problem: Problem, fitting: list[str]) -> Choice:
-    """The choice where an l1 term makes weights zero."""
-    if CDL1.name in fitting and (EGProx.name not in fitting or _columns_for_sparse(problem)):
-        return Choice(CDL1(), "an l1 term, one part per labelling")
-    if EGProx.name in fitting:
-        return Choice(EGProx(), "an l1 term")
-    return Choice(OWLQN(), "an l1 term, and no dual method fits")
+def _sparse(problem: Problem, fits: Callable[[str], bool]) -> Choice:
+    """Return the choice where an l1 term makes weights zero."""
+    if fits("cd-l1") and (not fits("eg-prox") or _columns_for_sparse(problem)):
+        return Choice(get_solver("cd-l1"), "an l1 term, one part per labelling")
+    if fits("eg-prox"):
+        return Choice(get_solver("eg-prox"), "an l1 term")
+    return Choice(get_solver("owlqn"), "an l1 term, and no dual method fits")
 
 
 def _few_weights(look: Look) -> bool:

@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import MISSING, fields
+from importlib import import_module
 from typing import Any, TypeVar
 
 from partwise.problem import Problem
@@ -12,10 +13,73 @@ from partwise.solvers.engine.base import RATES, Solver
 
 S = TypeVar("S", bound=type[Solver[Any]])
 
-#: Registered solvers by name, in the order of lists.
-SOLVERS: dict[str, type[Solver[Any]]] = {}
-#: The places that they asked for.
-PLACES: dict[str, int] = {}
+#: The solvers of this package in the order of lists: the class of each and where it is, below `partwise`.
+BUILT_IN = {
+    "lbfgs": "solvers.primal.lbfgs.LBFGS",
+    "eg": "solvers.dual.eg.EG",
+    "bcfw": "solvers.working_sets.bcfw.BCFW",
+    "eg-prox": "solvers.dual.eg_prox.EGProx",
+    "newton": "solvers.primal.newton.Newton",
+    "sdca": "solvers.dual.sdca.SDCA",
+    "eg-batch": "solvers.dual.eg_batch.EGBatch",
+    "eg-primal": "solvers.dual.eg_primal.EGPrimal",
+    "excessive-gap": "solvers.dual.excessive_gap.ExcessiveGap",
+    "annealed": "solvers.dual.annealed.Annealed",
+    "smo": "solvers.dual.smo.SMO",
+    "smo-eg": "solvers.dual.smo_eg.SMOEG",
+    "owlqn": "solvers.primal.owlqn.OWLQN",
+    "cd-l1": "solvers.columns.cd_l1.CDL1",
+    "cd": "solvers.columns.cd.CD",
+    "cd-exact": "solvers.columns.cd.CDExact",
+    "scgis": "solvers.columns.iterative_scaling.SCGIS",
+    "is-bound": "solvers.columns.iterative_scaling.ISBound",
+    "gis": "solvers.columns.iterative_scaling.GIS",
+    "iis": "solvers.columns.iterative_scaling.IIS",
+    "dcd": "solvers.working_sets.dcd.DCD",
+    "dcd-light": "solvers.working_sets.dcd.DCDLight",
+    "cpd": "solvers.working_sets.dcd.CPD",
+    "cutting-plane": "solvers.working_sets.cutting_plane.CuttingPlane",
+    "one-slack": "solvers.planes.bundle_methods.OneSlack",
+    "bmrm": "solvers.planes.bundle_methods.BMRM",
+    "extragradient": "solvers.dual.extragradient.Extragradient",
+    "sgd": "solvers.online.sgd.SGD",
+    "perceptron": "solvers.online.perceptron.Perceptron",
+    "mira": "solvers.online.mira.MIRA",
+    "block-dual": "out_of_core.block_dual.BlockDual",
+}
+
+
+class SolverTable(MutableMapping[str, type[Solver[Any]]]):
+    """Solvers by name: those of this package, imported when they are first asked for, then registered ones."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, type[Solver[Any]]] = {}
+
+    def __getitem__(self, name: str) -> type[Solver[Any]]:
+        if name not in BUILT_IN:
+            return self._registered[name]
+        module, _, solver = BUILT_IN[name].rpartition(".")
+        found: type[Solver[Any]] = getattr(import_module(f"partwise.{module}"), solver)
+        return found
+
+    def __setitem__(self, name: str, solver: type[Solver[Any]]) -> None:
+        self._registered[name] = solver
+
+    def __delitem__(self, name: str) -> None:
+        del self._registered[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in BUILT_IN or name in self._registered
+
+    def __iter__(self) -> Iterator[str]:
+        yield from BUILT_IN
+        yield from sorted(self._registered)
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(self._registered)
+
+
+SOLVERS = SolverTable()
 #: What a loss of margins is, and slack rescaling is not.
 OF_MARGINS = frozenset(
     {
@@ -27,26 +91,6 @@ OF_MARGINS = frozenset(
         Capability.EXAMPLE_BLOCKS,
     }
 )
-#: Where a solver stands in lists that says nothing of it: at their end.
-LAST = 100
-
-
-def register(place: int = LAST) -> Callable[[S], S]:
-    """Make a solver of this package known by its name: `@register()` above the class, in any module of it.
-
-    place: solvers are listed by this number, each by its own; those without one come last, by name. `register_solver`
-    says what is refused.
-    """
-
-    def add(cls: S) -> S:
-        _check(cls)
-        PLACES[cls.name] = place
-        SOLVERS[cls.name] = cls
-        for name in sorted(SOLVERS, key=lambda name: (PLACES[name], name)):
-            SOLVERS[name] = SOLVERS.pop(name)
-        return cls
-
-    return add
 
 
 def register_solver(cls: S) -> S:
@@ -70,11 +114,14 @@ def register_solver(cls: S) -> S:
     TypeError
         If something that a solver has is missing or not what it should be; the message says what.
     """
-    return register()(cls)
+    check_solver(cls)
+    if cls.name not in BUILT_IN:
+        SOLVERS[cls.name] = cls
+    return cls
 
 
-def _check(cls: Any) -> None:
-    """TypeError or ValueError unless the class can be used by its name."""
+def check_solver(cls: Any) -> None:
+    """Raise TypeError or ValueError unless the class can be used by its name."""
     if not (isinstance(cls, type) and issubclass(cls, Solver)):
         raise TypeError(f"only subclasses of partwise.Solver can be registered, got {cls!r}")
     missing = [word for word in ("name", "requires", "rate", "advice", "default_max_passes") if not hasattr(cls, word)]

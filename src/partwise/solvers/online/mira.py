@@ -29,7 +29,6 @@ from partwise.problem import Part, Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import Values, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.perceptron import MistakeDriven, MistakeState
 from partwise.support.arrays import Ints
 
@@ -44,7 +43,6 @@ class MIRAState(MistakeState):
     left_out: int = 0
 
 
-@register(place=30)
 @dataclass(frozen=True)
 class MIRA(MistakeDriven):
     """MIRA: the smallest change of the weights that gives the k best labellings their margins; averaged."""

@@ -27,7 +27,6 @@ from partwise.problem import Certificate, DivergenceError, Part, Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats, Ints
 
@@ -106,7 +105,6 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
         return f"{state.mistakes} updates in the last pass" if state.epoch else ""
 
 
-@register(place=29)
 @dataclass(frozen=True)
 class Perceptron(MistakeDriven):
     """The averaged structured perceptron."""

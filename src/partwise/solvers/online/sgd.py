@@ -39,7 +39,6 @@ from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineSolver, OnlineState
 from partwise.support.arrays import Floats, Ints
 
@@ -75,7 +74,6 @@ class SGDState(OnlineState):
         return super().complaint(fresh) or ("" if good else "its step size, average or plane is invalid")
 
 
-@register(place=28)
 @dataclass(frozen=True)
 class SGD(OnlineSolver[SGDState]):
     """Stochastic (sub)gradient descent on the primal."""

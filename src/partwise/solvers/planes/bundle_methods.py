@@ -41,7 +41,6 @@ from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.planes.simplex_qp import QPError
@@ -189,7 +188,6 @@ class BundleMethod(Solver[BundleState], ABC):
             state.merged += 1
 
 
-@register(place=26)
 @dataclass(frozen=True)
 class BMRM(BundleMethod):
     """Bundle method for regularised risk minimisation (BMRM)."""
@@ -200,7 +198,6 @@ class BMRM(BundleMethod):
     proof = "Teo et al. 2010: O(log 1/eps); O(1/eps) at temperature 0"
 
 
-@register(place=25)
 @dataclass(frozen=True)
 class OneSlack(BundleMethod):
     """One-slack cutting planes for structural SVMs, the algorithm of SVM-struct and SVM-hmm."""

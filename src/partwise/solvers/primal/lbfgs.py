@@ -30,7 +30,6 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import PrimalSolver, PrimalState, QuasiNewtonState, descent, no_pairs, take_pair
 from partwise.support.arrays import Floats
 
@@ -42,7 +41,6 @@ class LBFGSState(QuasiNewtonState, PrimalState):
     """An iterate and the pairs of the last steps."""
 
 
-@register(place=1)
 @dataclass(frozen=True)
 class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS for smooth losses."""

@@ -45,7 +45,6 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import PROPER_SHARE, at_least, one_of, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import PrimalSolver, PrimalState
 from partwise.solvers.primal.lbfgs import LBFGS
 from partwise.support.arrays import Floats
@@ -84,7 +83,6 @@ class NewtonState(PrimalState):
         return super().complaint(fresh) or ("its marginals are marked as known, but missing" if lost else "")
 
 
-@register(place=5)
 @dataclass(frozen=True)
 class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton with conjugate gradients (TRON) for smooth losses."""

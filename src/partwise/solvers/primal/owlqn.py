@@ -32,7 +32,6 @@ from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.primal.base import (
     PATIENCE,
     DescentSolver,
@@ -57,7 +56,6 @@ class OWLQNState(QuasiNewtonState):
         return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
 
-@register(place=13)
 @dataclass(frozen=True)
 class OWLQN(DescentSolver[OWLQNState]):
     """Orthant-wise limited-memory quasi-Newton for smooth losses with an l1 term."""

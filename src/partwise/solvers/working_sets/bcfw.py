@@ -57,7 +57,6 @@ from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.online.base import OnlineState, drawn_by_gap
 from partwise.solvers.working_sets.base import (
     LABELLING_NEEDS,
@@ -109,7 +108,6 @@ class Sweep(NamedTuple):
     bound: float
 
 
-@register(place=3)
 @dataclass(frozen=True)
 class BCFW(BlockSolver[BCFWState]):
     """Block-coordinate Frank-Wolfe on the dual of max-margin losses, with pairwise steps and cached labellings."""

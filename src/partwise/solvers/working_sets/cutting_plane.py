@@ -33,7 +33,6 @@ from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.certificate_schedule import ScheduledSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.engine.state import State
 from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
@@ -61,7 +60,6 @@ class CuttingPlaneState(State):
     risen: float = float("inf")
 
 
-@register(place=24)
 @dataclass(frozen=True)
 class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     """N-slack cutting planes for structural SVMs."""

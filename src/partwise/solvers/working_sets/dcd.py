@@ -37,14 +37,12 @@ from dataclasses import dataclass
 
 from partwise.problem import Problem
 from partwise.solvers.engine.options import NOT_NEGATIVE, Values, at_least, option
-from partwise.solvers.engine.registry import register
 from partwise.solvers.working_sets.base import CoordinateDescent, DCDState
 
 #: Most sweeps after a pass with the oracle, where their number is chosen.
 MOST_ROUNDS = 50
 
 
-@register(place=21)
 @dataclass(frozen=True)
 class DCD(CoordinateDescent):
     """Dual coordinate descent for the squared hinge (DCD-SSVM)."""
@@ -74,7 +72,6 @@ class DCD(CoordinateDescent):
                 break
 
 
-@register(place=22)
 @dataclass(frozen=True)
 class DCDLight(CoordinateDescent):
     """Dual coordinate descent for the squared hinge, one update per call of the oracle (DCD-Light)."""
@@ -86,7 +83,6 @@ class DCDLight(CoordinateDescent):
         state.epoch += 1
 
 
-@register(place=23)
 @dataclass(frozen=True)
 class CPD(CoordinateDescent):
     """Cutting planes for the squared hinge with dual coordinate descent inside (CPD)."""
