@@ -93,8 +93,8 @@ def read_off_grammar(n: int) -> tuple[Any, list[list[str]]]:
     import nltk
 
     from partwise.datasets.treebank import make_treebank
+    from partwise.io.trees import postorder
     from partwise.models.constituents.treebank import TreeTransform, words_of
-    from partwise.models.constituents.treebank.trees import postorder
 
     transform = TreeTransform(horizontal=1)
     trees = [transform.binary(tree) for tree in make_treebank(_TREES, seed=3).trees]
@@ -155,7 +155,7 @@ def _ties(tree: Any, expected: Any) -> bool:
     """Two trees with the same rules are equally probable under any weights of rules."""
     from collections import Counter
 
-    from partwise.models.constituents.treebank.trees import postorder
+    from partwise.io.trees import postorder
 
     def rules(nodes: Any) -> Any:
         return Counter((node[0], *(c if isinstance(c, str) else c[0] for c in node[1:])) for node in nodes)

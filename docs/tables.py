@@ -13,12 +13,11 @@ from typing import Any
 
 from partwise.datasets import DATA_SETS
 from partwise.models import Ability
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.problem.losses import LOSSES
 from partwise.solvers import Solver, compatibility_table
 from partwise.solvers.engine.compatibility import fitting_solvers
 from partwise.solvers.engine.registry import SOLVERS
-from partwise.structures.capabilities import structure_capabilities
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -15,9 +15,9 @@ from helpers.model_cases import remade
 from partwise import ConstituencyParser, ModelFormatError, Problem, load
 from partwise.datasets import make_treebank
 from partwise.io import format_tree
+from partwise.io.trees import is_leaf
 from partwise.models import ConstraintError
 from partwise.models.constituents.treebank import is_parsed, words_of
-from partwise.models.constituents.treebank.trees import is_leaf
 
 MANY = 3000
 TREES = make_treebank(60, 0).trees

@@ -5,9 +5,9 @@ import pytest
 from oracles import parseval as oracle
 from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import parse_trees
+from partwise.io.trees import flat_tree
 from partwise.metrics import ParsevalScores, parseval
 from partwise.models.constituents.treebank import leaves
-from partwise.models.constituents.treebank.trees import flat_tree
 
 
 def trees(text):

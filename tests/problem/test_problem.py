@@ -11,11 +11,11 @@ from helpers.small_problems import KINDS, Listed, Small
 from oracles.objective import LOSSES, random_dual_point
 from partwise import CertificateError, Problem, Structure
 from partwise.features import multiclass_map
+from partwise.problem.capabilities import structure_capabilities
 from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.structures import Multiclass
-from partwise.structures.capabilities import structure_capabilities
 
 
 @pytest.fixture(params=[(kind, loss) for kind in KINDS for loss in LOSSES], ids="-".join)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.report_cases import HOSTILE, all_parts, fitted, read, texts_of
-from partwise.models.constituents.treebank.trees import flat_tree
+from partwise.io.trees import flat_tree
 from partwise.problem.result import Result
 from partwise.report import (
     Drawing,

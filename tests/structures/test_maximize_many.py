@@ -8,8 +8,7 @@ from structures.test_python_structure import Enumerated, Trouble
 
 from oracles.problems import make_case
 from partwise import Problem, _core, solve
-from partwise.problem.capabilities import Capability
-from partwise.structures.capabilities import structure_capabilities
+from partwise.problem.capabilities import Capability, structure_capabilities
 
 
 class One(Enumerated):

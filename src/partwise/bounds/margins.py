@@ -37,9 +37,8 @@ from scipy.spatial.distance import cdist
 
 from partwise.bounds.held_out import Labellings, Loss, Losses
 from partwise.problem import LabelledBatch
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.problem.inference import SlotScores, slot_norms, slot_scores
-from partwise.structures.capabilities import structure_capabilities
 from partwise.support.arrays import Booleans, Floats, Ints
 
 #: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.

@@ -1,22 +1,29 @@
-"""Trees in brackets: ``(S (NP (DT the) (NN cat)) (VP (VBD sat)))``.
+"""Trees as nested tuples, (label, child, ...) where a child is a tree or a word, and files of trees in brackets.
 
-A tree is a tuple of its label and its children; a child is a tree or a word (a string). Line ends mean no more than
-spaces. The Penn treebank's outer pair of brackets without a label is removed; empty elements (``-NONE-``) and
-function tags are kept as they are. Words with brackets or spaces cannot be written: the Penn treebank has ``-LRB-``
-and ``-RRB-`` for brackets, which users have to replace themselves.
+Files have ``(S (NP (DT the) (NN cat)) (VP (VBD sat)))``. Line ends mean no more than spaces. The Penn treebank's outer
+pair of brackets without a label is removed; empty elements (``-NONE-``) and function tags are kept as they are. Words
+with brackets or spaces cannot be written: the Penn treebank has ``-LRB-`` and ``-RRB-`` for brackets, which users have
+to replace themselves. No function here calls itself: a tree may be deeper than Python's stack.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, atomic_write, read_text
+from partwise.support.arrays import Ints
 
-Tree = tuple[Any, ...]
+Tree: TypeAlias = tuple[Any, ...]
 
+#: The tag of what is not in the text: traces and other empty elements.
+EMPTY = "-NONE-"
+#: What follows a label: function tags and indices (NP-SBJ-1, NP=2), a second choice (ADVP|PRT).
+_SUFFIX = re.compile(r"(?<=.)[-=|].*", re.DOTALL)
 #: How the Penn treebank writes brackets, which cannot be written in trees.
 BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
 
@@ -116,3 +123,170 @@ def _checked(text: str) -> str:
     if not text or set(text) & set("() \t\n"):
         raise ValueError(f"{text!r} cannot be written in a tree: empty, or with brackets, spaces or line ends")
     return text
+
+
+# nodes and words
+
+
+class FlatTree(tuple[Any, ...]):
+    """The answer where there is no parse: all words under one node. It is a tree like others, but `parsed` is False."""
+
+    __slots__ = ()
+    parsed = False
+
+    def __getnewargs__(self) -> tuple[Tree]:
+        return (tuple(self),)
+
+
+def flat_tree(words: Sequence[str], tags: Sequence[str], label: str) -> FlatTree:
+    """Return one node above the tagged words, marked as no parse."""
+    if not words:
+        raise ValueError("a tree has at least one word")
+    return FlatTree((label, *zip(tags, words, strict=True)))
+
+
+def is_parsed(tree: Tree) -> bool:
+    """Return whether a tree is a parse: False for a `FlatTree`."""
+    return bool(getattr(tree, "parsed", True))
+
+
+def is_leaf(tree: Tree) -> bool:
+    """Return whether a node is a word with its tag."""
+    return len(tree) == 2 and isinstance(tree[1], str)
+
+
+def check_tree(tree: object, what: str) -> None:
+    """Raise ValueError, beginning with `what`, unless each node is a tuple of a label and at least one child."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, tuple) or len(node) < 2 or not isinstance(node[0], str):
+            try:
+                text = repr(node)
+            except RecursionError:
+                text = "a deep tuple"
+            text = text if len(text) <= 80 else text[:77] + "..."
+            raise ValueError(f"{what}: {text} is not a tree: expected a tuple of a label and children")
+        waiting.extend(child for child in node[1:] if not isinstance(child, str))
+
+
+def leaves(tree: Tree) -> Iterator[tuple[str | None, str]]:
+    """Yield (tag, word) from left to right; the tag of a word that has siblings is None."""
+    waiting: list[Tree | str] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield None, node
+        elif is_leaf(node):
+            yield node[0], node[1]
+        else:
+            waiting.extend(reversed(node[1:]))
+
+
+def words_of(tree: Tree) -> list[str]:
+    """Return the words of a tree from left to right."""
+    return [word for _, word in leaves(tree)]
+
+
+def postorder(tree: Tree) -> Iterator[Tree]:
+    """Yield all nodes, each after its children, from left to right; words are not nodes."""
+    # Each node twice: the first time to put its children on top of it.
+    waiting: list[tuple[Tree, bool]] = [(tree, False)]
+    while waiting:
+        node, seen = waiting.pop()
+        if seen or is_leaf(node):
+            yield node
+        else:
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in reversed(node[1:]) if not isinstance(child, str))
+
+
+# what treebanks put into trees
+
+
+def bare_label(label: str) -> str:
+    """Return a label without function tags and indices; labels in hyphens, as ``-LRB-``, have none."""
+    return label if label.startswith("-") else _SUFFIX.sub("", label, count=1)
+
+
+def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what: str = "the tree") -> Tree:
+    """Return a tree without empty elements and function tags.
+
+    Parameters
+    ----------
+    tree : nested tuples
+    traces : whether words tagged ``-NONE-`` are left out, and phrases that have no other words
+    functions : whether labels are cut to what is before their function tags
+    what : what messages call the tree
+
+    Raises
+    ------
+    ValueError
+        If something is not a tree, or nothing is left of it.
+    """
+    check_tree(tree, what)
+    # Children that are ready, from left to right; None where nothing was left.
+    ready: list[Tree | None] = []
+    for node in postorder(tree):
+        label = bare_label(node[0]) if functions else node[0]
+        if is_leaf(node):
+            ready.append(None if traces and node[0] == EMPTY else (label, node[1]))
+            continue
+        n_inner = sum(not isinstance(child, str) for child in node[1:])
+        inner = iter(ready[len(ready) - n_inner :])
+        children = [child if isinstance(child, str) else next(inner) for child in node[1:]]
+        del ready[len(ready) - n_inner :]
+        kept = [child for child in children if child is not None]
+        ready.append((label, *kept) if kept else None)
+    (cleaned,) = ready
+    if cleaned is None:
+        raise ValueError(f"{what}: all of its words are empty elements ({EMPTY})")
+    if cleaned[0] == "" and len(cleaned) == 2 and isinstance(cleaned[1], tuple):
+        return cleaned[1]  # as readers of files do: an outer pair of brackets without a label
+    return cleaned
+
+
+def common_root(trees: Sequence[Tree]) -> str | None:
+    """Return the label of a node that all trees begin with and that means nothing (TOP, ROOT); None if there is none.
+
+    It has one child, which is not a word, and its label is nowhere else.
+    """
+    label = trees[0][0] if trees else None
+    for tree in trees:
+        if tree[0] != label or len(tree) != 2 or isinstance(tree[1], str):
+            return None
+        if any(node[0] == label for node in postorder(tree[1])):
+            return None
+    return label
+
+
+# trees in normal form as rows (symbol, begin, end) in pre-order, the form that `partwise.structures.Grammar` reads
+
+
+def rows_of_tree(tree: Tree, numbers: Mapping[str, int]) -> Ints:
+    """Return the 2 n - 1 nodes of a tree in normal form over n words; symbols without a number are -1."""
+    rows: list[list[int]] = []
+    waiting: list[Tree | list[int]] = [tree]
+    at = 0
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):  # both subtrees have been seen
+            node[2] = at
+            continue
+        row = [numbers.get(node[0], -1), at, at + 1]
+        rows.append(row)
+        if is_leaf(node):
+            at += 1
+        else:
+            waiting += [row, node[2], node[1]]
+    return np.array(rows, dtype=np.int64)
+
+
+def tree_of_rows(rows: Ints, symbols: Sequence[str], words: Sequence[str]) -> Tree:
+    """Return the tree in normal form that rows (symbol, begin, end) stand for."""
+    ready: list[Tree] = []
+    for symbol, begin, end in rows[::-1].tolist():
+        name = symbols[symbol]
+        ready.append((name, words[begin]) if end == begin + 1 else (name, ready.pop(), ready.pop()))
+    (tree,) = ready
+    return tree

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from partwise.io.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
 from partwise.metrics.ratios import Ratios, share
-from partwise.models.constituents.treebank.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
 
 #: Labels that do not count: the top node, empty elements, punctuation.
 DELETED = frozenset(("TOP", "", EMPTY, ",", ":", "``", "''", "."))

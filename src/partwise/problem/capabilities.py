@@ -6,6 +6,8 @@ A member is equal to its text, which messages and tables show; a name that is mi
 from collections.abc import Iterable
 from enum import StrEnum
 
+from partwise._core import Structure
+
 
 class Capability(StrEnum):
     """What a problem can do, or is; `Solver.requires` lists what a solver needs.
@@ -61,10 +63,38 @@ PLAIN_L2 = frozenset({Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH
 
 
 def capabilities(names: Iterable[str]) -> frozenset[Capability]:
-    """The capabilities of these names; ValueError for a name that is none."""
+    """Return the capabilities with these names; raise ValueError for an unknown name."""
     return frozenset(map(Capability, names))
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names in a message."""
+    """Return the names as a message lists them."""
     return " and ".join(sorted(names))
+
+
+#: The methods by which a structure answers, and what each of them makes it capable of.
+_ORACLES = {
+    "maximize": Capability.MAX_ORACLE,
+    "maximize_many": Capability.MAX_ORACLE,
+    "log_partition": Capability.EXPECTATION_ORACLE,
+    "log_partition_many": Capability.EXPECTATION_ORACLE,
+}
+
+
+def structure_capabilities(structure: Structure) -> frozenset[Capability]:
+    """Return the oracles that a structure has, and its optional capabilities.
+
+    A structure written in Python has the oracles that it implements; the compiled ones have both.
+    """
+    own, base = type(structure), Structure
+    compiled = is_compiled(structure)
+    found = {
+        oracle for method, oracle in _ORACLES.items() if compiled or getattr(own, method) is not getattr(base, method)
+    }
+    return capabilities(structure.capabilities()) | found
+
+
+def is_compiled(structure: Structure) -> bool:
+    """Return whether its oracles are compiled: their cost follows from sizes; oracles in Python may cost anything."""
+    bases = type(structure).__mro__
+    return any(base is not Structure and base.__module__ == Structure.__module__ for base in bases)

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from partwise import _core
 from partwise._core import FeatureMap, Hessian, Objective, Structure, WorkingSets
 from partwise.problem.batch import Gold, LabelledBatch
-from partwise.problem.capabilities import Capability, capabilities
+from partwise.problem.capabilities import Capability, capabilities, is_compiled, structure_capabilities
 from partwise.problem.losses import Loss
-from partwise.structures.capabilities import is_compiled, structure_capabilities
 from partwise.support.arrays import Floats, Ints
 
 #: Examples whose features are read to tell a batch's capabilities.

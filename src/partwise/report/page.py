@@ -77,13 +77,13 @@ def write_report(
     notes : mapping, optional
         More to say about "confusion" and "weights": a sentence each.
     """
-    import partwise
+    from partwise import __version__
 
     cards, tables = shown.scores(scores or {})
     results = result if isinstance(result, Mapping) else {} if result is None else {"": result}
     drawings = list(map(_example, examples))
     page = _template().render(
-        version=partwise.__version__,
+        version=__version__,
         title=title,
         subtitle=subtitle,
         results=[{"of": of, **_summary(each)} for of, each in results.items()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from partwise.models.constituents.treebank.trees import Tree, is_parsed
+from partwise.io.trees import Tree, is_parsed
 from partwise.report.svg import INK, SIZE, STYLE, WRONG, Drawing, colour_of, picture, shape, shorten, text, text_width
 
 #: From one level to the next, between two trees, and the height of a caption.

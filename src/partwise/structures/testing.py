@@ -12,9 +12,8 @@ from typing import NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.structures import Structure
-from partwise.structures.capabilities import structure_capabilities
 from partwise.support.arrays import Floats, Ints
 
 __all__ = ["check_structure"]

@@ -7,6 +7,7 @@ import pytest
 
 from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import parse_trees
+from partwise.io.trees import rows_of_tree, tree_of_rows
 from partwise.metrics import parseval
 from partwise.models.constituents.treebank import (
     RelativeFrequencyParser,
@@ -16,7 +17,6 @@ from partwise.models.constituents.treebank import (
     relative_frequencies,
     words_of,
 )
-from partwise.models.constituents.treebank.trees import rows_of_tree, tree_of_rows
 
 CATS = """(S (NP (D the) (N cat)) (VP (V sat)))
 (S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))

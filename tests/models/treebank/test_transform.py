@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from partwise.datasets import make_treebank, treebank_sample
 from partwise.io import format_tree, parse_trees
+from partwise.io.trees import bare_label, common_root, flat_tree
 from partwise.models.constituents.treebank import TreeTransform, clean_tree, is_parsed, leaves, words_of
 from partwise.models.constituents.treebank.transform import read_symbol
-from partwise.models.constituents.treebank.trees import bare_label, common_root, flat_tree
 
 HORIZONTAL = (0, 1, 2, 3, math.inf)
 VERTICAL = (1, 2, 3)

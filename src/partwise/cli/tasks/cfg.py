@@ -18,7 +18,7 @@ from partwise.cli.tasks.inputs import tree_blocks
 from partwise.cli.tasks.labels import check_tree_labels, max_labels_flag
 from partwise.cli.tasks.scores import label_row
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
-from partwise.io.trees import Tree, format_tree, read_trees
+from partwise.io.trees import Tree, common_root, format_tree, postorder, read_trees
 from partwise.metrics import parseval
 from partwise.models.constituents.treebank import (
     RelativeFrequencyParser,
@@ -27,7 +27,6 @@ from partwise.models.constituents.treebank import (
     is_parsed,
     words_of,
 )
-from partwise.models.constituents.treebank.trees import common_root, postorder
 
 if TYPE_CHECKING:
     from partwise.estimators import ConstituencyParser

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sized
 from typing import Any, cast
 
+from partwise.io.trees import Tree, words_of
 from partwise.models.constituents.treebank.transform import TreeTransform
-from partwise.models.constituents.treebank.trees import Tree, words_of
 from partwise.models.readers import as_list
 
 

@@ -9,6 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from partwise.io.trees import (
+    Tree,
+    common_root,
+    flat_tree,
+    rows_of_tree,
+    tree_of_rows,
+    words_of,
+)
 from partwise.metrics import parseval
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -31,14 +39,6 @@ from partwise.models.constituents.inputs import as_trees, check_same_words, read
 from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
 from partwise.models.constituents.treebank.grammar import WordClasses, read_off
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
-from partwise.models.constituents.treebank.trees import (
-    Tree,
-    common_root,
-    flat_tree,
-    rows_of_tree,
-    tree_of_rows,
-    words_of,
-)
 from partwise.models.constraints import check_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.errors import ConstraintError

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwise.io.trees import common_root, rows_of_tree, words_of
 from partwise.models.constituents.features import TABLES, TEMPLATES, Table, Tables, WordCodes, WordCounts, span_rows
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.treebank.grammar import GrammarCounts, WordClasses
-from partwise.models.constituents.treebank.trees import common_root, rows_of_tree, words_of
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import layout_of
 from partwise.models.labels import check_distinct, given_labels

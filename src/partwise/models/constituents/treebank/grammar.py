@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.models.constituents.treebank.trees import Tree, is_leaf, postorder
+from partwise.io.trees import Tree, is_leaf, postorder
 from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 

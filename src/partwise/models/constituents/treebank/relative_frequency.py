@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partwise.io.trees import FlatTree, Tree, flat_tree, tree_of_rows
 from partwise.models.constituents.treebank.grammar import TreebankGrammar, read_off
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol, tag_of
-from partwise.models.constituents.treebank.trees import FlatTree, Tree, flat_tree, tree_of_rows
 from partwise.structures import Grammar
 from partwise.support.arrays import Floats, Ints, pointers
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from partwise.models.constituents.treebank.trees import Tree, check_tree, clean_tree, is_leaf, postorder
+from partwise.io.trees import Tree, check_tree, clean_tree, is_leaf, postorder
 
 DIRECTIONS = ("right", "left")
 
