@@ -285,7 +285,7 @@ def test_files_named_by_the_architecture_are_there():
     root = DOCS.parent
     found = set(re.findall(r"[\w/]+\.(?:py|cpp)", text_of("architecture.md")))
     assert len(found) > 40
-    sources = [path.as_posix() for top in ("src/partwise", "core") for path in (root / top).rglob("*.*")]
+    sources = [path.as_posix() for top in ("src/partwise", "core", "tests") for path in (root / top).rglob("*.*")]
     assert [name for name in sorted(found) if not any(path.endswith(f"/{name}") for path in sources)] == []
 
 
