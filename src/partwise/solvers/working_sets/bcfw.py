@@ -1,4 +1,6 @@
-"""Problem. max D(alpha) at temperature 0 (hinge, squared hinge); l2 > 0. Example i keeps a working set of labellings y
+"""Block-coordinate Frank-Wolfe on the dual of max-margin losses, with pairwise steps and cached labellings.
+
+Problem. max D(alpha) at temperature 0 (hinge, squared hinge); l2 > 0. Example i keeps a working set of labellings y
 with coefficients x_y >= 0 (the shares s_i p_i(y) of its dual block; they sum to 1 for the hinge). With
 psi_y = A_i'(g_i - counts(y)), w = sum_i omega_i / l2 sum_y x_y psi_y, and v_y = cost_y - <w, psi_y>.
 
@@ -16,55 +18,35 @@ followed by up to `cached_sweeps` sweeps that do the same over the labellings ke
 long as the last sweep's gain of D for its cost is above the average since the pass began. The cost is counted: numbers
 of feature rows read or written, slots and new labellings for the oracle. Three of four sweeps leave out examples whose
 gap over the labellings kept is less than half of the mean. With a number for `sweep_cost` every sweep visits all
-examples and costs that many passes. After each sweep average <- 4/5 average + 1/5 w. `passes` counts calls of the
-oracle over n; the result's message says how many sweeps without it there were.
+examples and costs that many passes. After each sweep average <- 4/5 average + 1/5 w.
 
-With pairwise=False and cached_sweeps=0 (the plain form) the expected counts s_i mu_i in slots are all that is kept. A
-visit moves the block towards y:
+Order, averages of the iterates and their certificate are those of `bcfw_plain`; with pairwise=False and
+cached_sweeps=0 everything is. `passes` counts calls of the oracle over n. Sweeps over kept labellings make none and are
+not counted; the result's message says how many there were.
 
-    hinge           s_i mu_i <- (1 - gamma) mu_i + gamma counts(y), gamma in [0, 1] the maximiser of D
-    squared hinge   s_i mu_i <- a s_i mu_i + b counts(y), the pair a, b >= 0 that maximises D (the mass s_i is free)
+Stopping rule. That of `bcfw_plain`.
 
-and after k visits average_{k+1} = k/(k + 2) average_k + 2/(k + 2) w_{k+1}, kept as average = w - scale * lag: with
-z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a visit adds its sparse change of w, over
-`scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
+Source. Osokin et al. 2016: gap sampling, pairwise steps, caching. Shah et al. 2015: sweeps over cached planes, and when
+to end them; there by measured time, here by counted work, so that the same seed gives the same bits. Shevade et al.
+2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest to theirs.
 
-A pass visits every example in the given order. With `gap_sampling` it draws examples by their share of the gap as last
-seen (systematic sampling, a tenth of the draws uniform), and every tenth pass visits all of them.
-
-Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|. The iterate's dual is
-recomputed from the blocks; the average is certified by its plane (u, b).
-
-Source. Lacoste-Julien et al. 2013, Algorithms 3 and 4 and their appendix on averaging: the plain form, a rival
-("FW-Struct") in Chang and Yih 2013. Osokin et al. 2016: gap sampling, pairwise steps, caching. Shah et al. 2015: sweeps
-over cached planes, and when to end them; there by measured time, here by counted work, so that the same seed gives the
-same bits. Shevade et al. 2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call
-closest to theirs.
-
-Departures. Sample weights; order "permuted" by default; the squared hinge: scaled corners in the plain form, coordinate
-steps elsewhere; several steps per visit; bounded memory, by merging an example's labellings into one mixture when all
-of them together take more than `memory_mb`.
+Departures. Those of `bcfw_plain`; coordinate steps for the squared hinge; several steps per visit; bounded memory, by
+merging an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
 
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
-from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
+from partwise.problem import Problem
+from partwise.problem.dual_points import DualPoint
+from partwise.solvers.engine.base import WarmStart
+from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
-from partwise.solvers.online.base import OnlineState, drawn_by_gap
-from partwise.solvers.working_sets.base import (
-    LABELLING_NEEDS,
-    check_violators,
-    memory_option,
-    start_sets,
-    violators_option,
-)
+from partwise.solvers.working_sets.base import check_violators, memory_option, violators_option
+from partwise.solvers.working_sets.bcfw_plain import BCFWState, PlainBCFW
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
@@ -72,30 +54,6 @@ from partwise.support.arrays import Floats, Ints
 NEWEST = 0.2
 #: Sweeps of counted cost: the share of the mean gap below which an example is left out, and how often none is.
 LITTLE, EVERY = 0.5, 4
-#: With gap sampling: the share of uniform draws, and the passes from one over all examples to the next.
-UNIFORM, WHOLE = 0.1, 10
-#: The gap after a pass, over the sum of the blocks' gaps as they were met in it (0.5 to 0.65 in practice).
-REMAINS = 0.6
-
-
-@dataclass(kw_only=True)
-class BCFWState(OnlineState):
-    """lag: (d,). gaps: the blocks' gaps as last seen (n,). average: [visits averaged, scale of lag, its b].
-
-    sets: the working sets; sweeps over them; merged: how many were merged. The plain form has None for sets, and counts
-    (s mu, all slots), mass and linear (s and kappa <s mu, c>, (n,)). dual: D after the last sweep (plain form: 0).
-    """
-
-    lag: Floats
-    average: Floats
-    gaps: Floats
-    sets: KeptLabellings | None
-    counts: Floats | None = None
-    mass: Floats | None = None
-    linear: Floats | None = None
-    dual: float = 0.0
-    sweeps: int = 0
-    merged: int = 0
 
 
 class Sweep(NamedTuple):
@@ -109,19 +67,9 @@ class Sweep(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BCFW(BlockSolver[BCFWState]):
-    """Block-coordinate Frank-Wolfe on the dual of max-margin losses, with pairwise steps and cached labellings."""
+class BCFW(PlainBCFW):
+    """Block-coordinate Frank-Wolfe on working sets (see the module's docstring)."""
 
-    name = "bcfw"
-    requires = LABELLING_NEEDS
-    state_types = (BCFWState,)
-    vectors: ClassVar[frozenset[str]] = frozenset({"weights", "lag"})
-    rate = "sublinear"
-    proof = "Lacoste-Julien et al. 2013, for the plain form: O(1/eps)"
-    seldom = 15
-
-    averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
-    gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
     cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle", at_least(0))
     sweep_cost: float | None = option(
@@ -152,77 +100,21 @@ class BCFW(BlockSolver[BCFWState]):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the options ask for the plain form."""
+        """Whether the options ask for `bcfw_plain`."""
         return not self.pairwise and self.cached_sweeps == 0
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:
         check_violators(self.violators, problem)
-        if self.is_plain and problem.n_batches > 1:
-            raise ValueError("bcfw: the plain form averages over visits of all examples and needs one batch")
-        sets = start_sets(problem, warm_start, self.name)
-        u, b = np.zeros(problem.n_weights), 0.0  # of gold
-        if warm_start is not None:
-            u, b = problem.dual_terms(sets.point())
-        state = BCFWState(
-            weights=problem.weights_of_plane(u),
-            lag=np.zeros(problem.n_weights),
-            average=np.array([0.0, 1.0, b]),
-            gaps=np.zeros(problem.n_examples),
-            sets=sets,
-            rng=rng,
-        )
         if self.is_plain:
-            active = sets.point().active
-            assert active is not None
-            offsets = problem.slot_offsets
-            state.counts, state.mass = active.expected_counts(offsets)
-            costs = problem.loss.cost_scale * problem.sums.slot_costs() * state.counts
-            state.linear = np.diff(np.concatenate([[0.0], np.cumsum(costs)])[offsets])
-            state.sets = None
-        return state
+            return super().init_state(problem, rng, warm_start)
+        return self.first_state(problem, rng, warm_start)
 
-    def step(self, problem: Problem, state: BCFWState) -> None:
-        order = self._order(problem, state)
-        state.epoch += 1
-        if state.sets is None:
-            self._plain_pass(problem, state, order)
-        else:
-            self._pass(problem, state, state.sets, order)
-        state.gain = float(state.gaps.sum())
-        if not isfinite(state.gain):
-            raise DivergenceError(f"bcfw: the gap is {state.gain} after {state.epoch} epochs")
-
-    def _order(self, problem: Problem, state: BCFWState) -> Ints:
-        if not self.gap_sampling:
-            return self.draw_order(problem, state.rng)
-        active = problem.active
-        gaps = state.gaps[active]
-        if state.epoch % WHOLE == 0 or not gaps.sum() > 0:
-            return state.rng.permutation(active)
-        return drawn_by_gap(active, gaps, UNIFORM, state.rng)
-
-    @staticmethod
-    def _plain_pass(problem: Problem, state: BCFWState, order: Ints) -> None:
-        assert state.counts is not None
-        assert state.mass is not None
-        assert state.linear is not None
-        (part,) = problem.sums.in_memory()
-        blocks = _core.BcfwState(
-            part.native,
-            weights=state.weights,
-            counts=state.counts,
-            mass=state.mass,
-            linear=state.linear,
-            lag=state.lag,
-            average=state.average,
-            gaps=state.gaps,
-        )
-        report = _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2))
-        state.visits += report.visits
-
-    def _pass(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints) -> None:
+    def make_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
         """Make a pass with the oracle, and sweeps without it as long as they are worth their cost."""
-        sweep = self._sweep(problem, state, sets, order, state.gaps)
+        if state.sets is None:
+            super().make_pass(problem, state, order)
+            return
+        sweep = self._sweep(problem, state, state.sets, order, state.gaps)
         state.visits += sweep.visits
         state.merged += sweep.merged
         measured = self.sweep_cost is None
@@ -232,7 +124,7 @@ class BCFW(BlockSolver[BCFWState]):
             order = self.draw_order(problem, state.rng)
             if measured and k % EVERY:
                 order = order[gaps[order] > LITTLE * gaps[order].mean()]
-            sweep = self._sweep(problem, state, sets, order, gaps, search=False)
+            sweep = self._sweep(problem, state, state.sets, order, gaps, search=False)
             state.sweeps += 1
             own = sweep.work if self.sweep_cost is None else self.sweep_cost
             gain, cost = gain + sweep.dual_gain, cost + own
@@ -280,35 +172,6 @@ class BCFW(BlockSolver[BCFWState]):
             state.average[2] += NEWEST * (sweep.bound - state.average[2])
         return sweep
 
-    def guess_gap(self, state: BCFWState) -> float:
-        return super().guess_gap(state) if state.checked_gain else REMAINS * state.gain
-
-    def certificate(self, problem: Problem, state: BCFWState) -> Certified:
-        blocks = self.dual_point(problem, state)
-        now, weights = problem.certify(blocks)
-        best = Certified(now, weights, blocks)
-        if not self.averaging or state.average[0] == 0:
-            return best
-        weights = self.average_weights(state)
-        u, b = problem.plane_of_weights(weights), float(state.average[2])
-        mean = problem.certificate_of(problem.value(weights), u, b, carried=state.visits)
-        # Any primal value bounds from above and any dual value from below, whichever iterates they come from.
-        if mean.primal < now.primal:
-            best = Certified(mean, weights, blocks)
-        if mean.dual > now.dual:
-            best = best._replace(point=DualPoint.of_plane(u, b, blocks))
-        primal, dual = min(now.primal, mean.primal), max(now.dual, mean.dual)
-        return best._replace(certificate=Certificate.of(primal, dual, now.rounding + mean.rounding))
-
-    def weights(self, problem: Problem, state: BCFWState) -> Floats:
-        return self.average_weights(state) if self.averaging else state.weights.copy()
-
-    @staticmethod
-    def average_weights(state: BCFWState) -> Floats:
-        """Return the weighted average of the iterates."""
-        average: Floats = state.weights - float(state.average[1]) * state.lag
-        return average
-
     def remark(self, problem: Problem, state: BCFWState) -> str:
         return "" if state.sets is None else state.sets.remark(state.sweeps, state.merged, self.memory_mb)
 
@@ -317,7 +180,4 @@ class BCFW(BlockSolver[BCFWState]):
         return None if self.is_plain else InBlocks(replace(self, averaging=False))  # type: ignore[arg-type]
 
     def dual_point(self, problem: Problem, state: BCFWState) -> DualPoint:
-        if state.sets is not None:
-            return state.sets.point()
-        assert state.counts is not None
-        return DualPoint.of_counts(state.counts.copy(), None if state.mass is None else state.mass.copy())
+        return super().dual_point(problem, state) if state.sets is None else state.sets.point()
