@@ -5,8 +5,8 @@ They are the parts of `solvers.md`, `data_sets.md`, `answers.md` and `partitions
 this program would write.
 """
 
+import inspect
 import re
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -65,8 +65,7 @@ def options() -> str:
     """Each solver's first line, rate and hyper-parameters."""
     parts = []
     for solver, cls in SOLVERS.items():
-        doc = sys.modules[cls.__module__].__doc__ or ""
-        text = f"### `{solver}`\n\n{doc.splitlines()[0]}\n\n"
+        text = f"### `{solver}`\n\n{inspect.getdoc(cls)}\n\n"
         text += f"Gives up after {cls.default_max_passes} passes by default. "
         text += f"Convergence: {cls.describe_rate()}.\n\n"
         rows = [["option", "default", "meaning"]]

@@ -48,10 +48,8 @@ def _describe(name: str) -> Fields:
     from partwise.solvers.engine.registry import SOLVERS
 
     cls = SOLVERS[name]
-    if cls.__module__.startswith("partwise."):
-        summary = " ".join((cls.__doc__ or "").split())
-    else:
-        summary = (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0]
+    written = not (cls.__doc__ or "").startswith(f"{cls.__name__}(")  # a dataclass without a docstring is given that
+    summary = ((cls.__doc__ if written else sys.modules[cls.__module__].__doc__) or "").strip().partition("\n")[0]
     return {
         "summary": summary,
         "rates": cls.rates(),

@@ -66,9 +66,7 @@ class SMOState(OnlineState):
 
 @dataclass(frozen=True)
 class SMO(OnlineSolver[SMOState]):
-    """Sequential minimal optimisation on the dual of the hinge: mass moves from one labelling of an example to
-    another.
-    """
+    """Sequential minimal optimisation for the hinge: mass moves from one labelling of an example to another."""
 
     name = "smo"
     requires = LABELLING_NEEDS | {Capability.IDENTITY_LINK}

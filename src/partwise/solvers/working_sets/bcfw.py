@@ -68,7 +68,7 @@ class Sweep(NamedTuple):
 
 @dataclass(frozen=True)
 class BCFW(PlainBCFW):
-    """Block-coordinate Frank-Wolfe on working sets (see the module's docstring)."""
+    """Block-coordinate Frank-Wolfe on working sets with pairwise steps, for max-margin losses."""
 
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
     cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle", at_least(0))
