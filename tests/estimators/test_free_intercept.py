@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import partwise
 from partwise import ConvergenceWarning, MaxentClassifier, solve
-from partwise.models.errors import NotAvailable
+from partwise.models.base import NotAvailable
 from partwise.problem.dual_points import balanced
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet, Free

@@ -234,7 +234,7 @@ def test_warm_starts(fitted):
     model.fit(*extra)
     assert model.types_ == ["O", "loc", "new", "per"]
     old, new = fitted.transition_features_, model._model.carried(fitted._model)
-    carried = model._model.with_weights(new).transition_features()
+    carried = model._model.with_weights(new).transition_weights()
     assert {pair: w for pair, w in carried.items() if "new" not in pair} == pytest.approx(
         {pair: w for pair, w in old.items() if pair in carried}
     )

@@ -11,7 +11,7 @@ import partwise
 from partwise import SegmentTagger, SequenceTagger
 from partwise.datasets import make_treebank
 from partwise.metrics import chunk_scores
-from partwise.models.errors import NotAvailable
+from partwise.models.base import NotAvailable
 
 BANK = make_treebank(25, seed=6)
 X = [[[f"w={word}", f"s={word[-1]}"] for word in words] for words in BANK.words]

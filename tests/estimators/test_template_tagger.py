@@ -173,3 +173,8 @@ def test_refused_at_prediction():
     plain = SequenceTagger().fit(Template.preset("chunk").attributes(X), Y)
     with pytest.raises(ValueError, match="table of strings"):
         plain.predict(Sentences.from_lists(X))
+
+
+def test_inspection_without_transitions():
+    tagger = SequenceTagger(template=Template("U0:%x[0,0]\n")).fit(X, Y)
+    assert tagger.transition_features_ == tagger.top_features().transitions == {}

@@ -11,7 +11,7 @@ import pytest
 from helpers.model_cases import TAGGERS, fitted_classifier, fitted_tagger
 from partwise import DependencyParser, SegmentTagger, SequenceTagger
 from partwise.datasets import make_treebank
-from partwise.models.errors import ConstraintError
+from partwise.models.constraints import ConstraintError
 
 WITH_WEIGHTS = [name for name, (_, options) in TAGGERS.items() if "kernel" not in options]
 

@@ -125,7 +125,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     @property
     def max_length_(self) -> int:
         """The most positions that a segment can have."""
-        return self._fitted().max_length
+        return self._fitted().longest
 
     @property
     def state_features_(self) -> dict[tuple[str, Answer, str], float]:
@@ -140,7 +140,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     @property
     def transition_features_(self) -> dict[tuple[Answer, ...], float]:
         """Weights of (type, next type) pairs."""
-        return self._fitted().transition_features()
+        return self._fitted().transition_weights()
 
     @property
     def length_features_(self) -> dict[tuple[int, str], float]:

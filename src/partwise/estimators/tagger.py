@@ -9,8 +9,9 @@ from partwise.estimators.parameters import ClassWeight, Cost
 from partwise.features.kernels import KernelLike
 from partwise.features.template import Template
 from partwise.models.inspection import Explanation
-from partwise.models.sequences import SequenceModel, get_template
 from partwise.models.sequences.chain import ChainModel, SecondOrderModel
+from partwise.models.sequences.model import SequenceModel
+from partwise.models.sequences.template_reader import get_template
 from partwise.problem.inference import slot_scores
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats, Ints
@@ -254,7 +255,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         With order=2 also of triples of labels. With model="maxent" of (previous label, label) and of triples of labels,
         where None stands for positions before the beginning.
         """
-        return self._fitted().transition_features()
+        return self._fitted().transition_weights()
 
     @property
     def boundary_features_(self) -> dict[tuple[str, Answer], float]:

@@ -10,7 +10,7 @@
 `Model` is the interface; docs/how_to_add_a_structure.md writes one.
 """
 
-from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
-from partwise.models.errors import ConstraintError, NotAvailable
+from partwise.models.base import Ability, Labellings, Learnt, Model, NotAvailable, Reading, Training
+from partwise.models.constraints import ConstraintError
 
 __all__ = ["Ability", "ConstraintError", "Labellings", "Learnt", "Model", "NotAvailable", "Reading", "Training"]

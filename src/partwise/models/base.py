@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import CostTable, LabelCost
-from partwise.models.errors import NotAvailable
 from partwise.models.features import DENSE, is_sparse
 from partwise.problem import Batch, BatchReference, Executor, LabelledBatch, Problem
 from partwise.problem.batch import Gold
@@ -49,6 +48,10 @@ else:
     SourceT = TypeVar("SourceT")
 ValueT = TypeVar("ValueT")
 StructureT = TypeVar("StructureT", bound=Structure)
+
+
+class NotAvailable(ValueError, AttributeError):
+    """What a model, a structure or a loss cannot do."""
 
 
 class Ability(Enum):

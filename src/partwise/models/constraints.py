@@ -7,8 +7,18 @@ from typing import cast
 
 import numpy as np
 
-from partwise.models.errors import ConstraintError
 from partwise.support.arrays import Booleans
+
+
+class ConstraintError(ValueError):
+    """Constraints that leave a sequence (or a sentence) nothing to choose from; places are counted from 0."""
+
+    def __init__(self, message: str, sequence: int, position: int | None = None) -> None:
+        super().__init__(message)
+        self.sequence, self.position = sequence, position
+
+    def __reduce__(self) -> tuple[type[ConstraintError], tuple[str, int, int | None]]:
+        return type(self), (str(self), self.sequence, self.position)
 
 
 def check_entries(given: object, n: int, examples: str, name: str = "allowed") -> Sequence[object]:

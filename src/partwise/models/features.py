@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from partwise.features import Attributes, RowLayout
-from partwise.support.arrays import Floats, InputRows, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
+
+#: Numbers of 64 bits, with a sign or without.
+Keys: TypeAlias = NDArray[Any]
 
 # Dense input with at most this share of nonzeros is kept as sparse attributes: the sparse kernels touch one row of
-# weights per nonzero, the dense ones every row. Measured: a pass over MNIST (19% nonzero, 10 labels) takes 0.6 times as
-# long, at 50% both are equal in time and memory.
+# weights per nonzero, the dense ones every row. At 50% both take the same time and memory.
 SPARSE_DENSITY = 0.5
 
 
@@ -31,11 +35,6 @@ class Rows:
         """Number of positions."""
         return int(self.lengths.sum())
 
-    @property
-    def n_entries(self) -> int:
-        """Number of stored values."""
-        return len(self.table.attributes) if isinstance(self.table, Attributes) else self.table.size
-
     def attributes(self) -> Attributes:
         """Return the rows as sparse attributes: the nonzeros if they are dense."""
         if isinstance(self.table, Attributes):
@@ -50,28 +49,36 @@ class Rows:
     def with_ones(self) -> Rows:
         """Return the same rows with one more attribute, of value 1 everywhere."""
         n_rows, size = self.n_rows, self.n_attributes + 1
-        if not isinstance(self.table, Attributes):
-            array = np.empty((n_rows, size), dtype=self.table.dtype)
-            array[:, :-1] = self.table
-            array[:, -1] = 1.0
-            return Rows(self.lengths, size, array)
-        old = self.table
-        row_ptr = old.row_ptr + np.arange(n_rows + 1, dtype=np.int64)
-        is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
-        is_new[row_ptr[1:] - 1] = True
-        attributes = np.full(len(is_new), self.n_attributes, dtype=np.int64)
-        attributes[~is_new] = old.attributes
-        values = None
-        if old.values is not None:
-            values = np.ones(len(is_new))
-            values[~is_new] = old.values
-        return Rows(self.lengths, size, Attributes(row_ptr, attributes, size, values))
+        if isinstance(self.table, Attributes):
+            last = np.full(n_rows, self.n_attributes, dtype=np.int64)
+            return Rows(self.lengths, size, with_last(self.table, [last], size))
+        array = np.empty((n_rows, size), dtype=self.table.dtype)
+        array[:, :-1] = self.table
+        array[:, -1] = 1.0
+        return Rows(self.lengths, size, array)
 
     def compact(self) -> Rows:
         """Return the same rows in the storage that trains faster."""
         density = Density()
         density.add(self)
         return density.compact(self)
+
+
+def with_last(rows: Attributes, more: Sequence[Ints], size: int) -> Attributes:
+    """Return rows with more attributes of value 1 at their ends: more[k][p] is one of row p. size: of all of them."""
+    row_ptr = pointers(np.diff(rows.row_ptr) + len(more))
+    attributes = np.empty(int(row_ptr[-1]), dtype=np.int64)
+    is_new = np.zeros(len(attributes), dtype=bool)
+    for k, ids in enumerate(more):
+        places = row_ptr[1:] - len(more) + k
+        attributes[places] = ids
+        is_new[places] = True
+    attributes[~is_new] = rows.attributes
+    values = None
+    if rows.values is not None:
+        values = np.ones(len(attributes))
+        values[~is_new] = rows.values
+    return Attributes(row_ptr, attributes, size, values)
 
 
 class Density:
@@ -97,7 +104,7 @@ class Density:
         return Rows(rows.lengths, rows.n_attributes, rows.attributes())
 
 
-def csr_attributes(matrix: Any) -> Attributes:
+def csr_attributes(matrix: sparse.csr_array) -> Attributes:
     """Return a canonical CSR matrix as attributes; without values if all are 1."""
     data = np.ascontiguousarray(matrix.data, dtype=np.float64)
     values = None if (data == 1.0).all() else data
@@ -126,7 +133,9 @@ class PairLayout:
         return cls(RowLayout.dense(n_attributes, n_columns, width), all_pairs=True)
 
     @classmethod
-    def some(cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: NDArray[Any]) -> PairLayout:
+    def some(
+        cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: Ints | NDArray[np.uint16]
+    ) -> PairLayout:
         """Return the layout of these pairs alone."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 
@@ -142,36 +151,59 @@ class PairLayout:
             return PairLayout.every, shape
         return PairLayout.some, (*shape, *self.core.pairs())
 
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the attributes and the columns of all pairs, in the order of their weights."""
+        indptr, columns = self.core.pairs()
+        return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), columns
+
+    def fitting(self, rows: Rows) -> tuple[Attributes | InputRows, RowLayout | None]:
+        """Return rows in the form that suits the layout, and the layout (None: dense rows, all pairs)."""
+        if self.all_pairs and not isinstance(rows.table, Attributes):
+            return rows.table, None
+        return rows.attributes(), self.core
+
+    def chosen(self, kept: Booleans, number: Ints | None = None) -> PairLayout:
+        """Return the layout of some of the pairs. number: new numbers of the attributes (-1: unused)."""
+        (attributes, columns), core = self.pairs(), self.core
+        attributes, n = attributes[kept], core.num_attributes
+        if number is not None and n:
+            attributes, n = number[attributes], int(number.max(initial=-1)) + 1
+        return layout_of(n, core.n_columns, core.width, attributes, columns[kept])
+
 
 class KeyCounts:
-    """How often each key, a number of 64 bits, occurs, over blocks."""
+    """How often each key occurs, over blocks; a key is a number of 64 bits, or several of them."""
 
-    def __init__(self, dtype: type[np.int64] | type[np.uint64] = np.uint64) -> None:
-        self._keys: NDArray[Any] = np.empty(0, dtype=dtype)
-        self._counts = np.empty(0, dtype=np.int64)
-        self._new: list[tuple[NDArray[Any], Ints]] = []
+    def __init__(self, *dtypes: type[np.int64] | type[np.uint64]) -> None:
+        self._found: list[Keys] = [np.empty(0, dtype=dtype) for dtype in (*dtypes, np.int64)]
+        self._new: list[Sequence[Keys]] = []
         self._n_new = 0
 
-    def add(self, keys: NDArray[Any], counts: Ints) -> None:
-        """Count the distinct keys of a block."""
-        self._new.append((keys, counts))
-        self._n_new += len(keys)
-        if self._n_new > len(self._keys):  # work in proportion to the keys, however many blocks there are
+    def add(self, *keys: Keys, counts: Ints | None = None) -> None:
+        """Count the keys of a block, of which arrays[k] is the k-th number; counts: how often each occurs."""
+        self._new.append(_counted([*keys, np.ones(len(keys[0]), dtype=np.int64) if counts is None else counts]))
+        self._n_new += len(self._new[-1][0])
+        if self._n_new > len(self._found[0]):  # work in proportion to the keys, however many blocks there are
             self._merge()
 
     def _merge(self) -> None:
-        keys, counts = (np.concatenate(each) for each in zip((self._keys, self._counts), *self._new, strict=True))
-        order = np.argsort(keys, kind="stable")
-        keys, counts = keys[order], counts[order]
-        first = np.flatnonzero(np.diff(keys, prepend=keys[:1] ^ keys.dtype.type(1)))
-        self._keys, self._counts = keys[first], np.add.reduceat(counts, first) if len(first) else counts
+        self._found = _counted([np.concatenate(each) for each in zip(self._found, *self._new, strict=True)])
         self._new, self._n_new = [], 0
 
-    def frequent(self, min_count: int) -> tuple[NDArray[Any], Ints]:
+    def frequent(self, min_count: int) -> list[Keys]:
         """Return the keys that occur so often, in order, and how often they do."""
         self._merge()
-        kept = self._counts >= min_count
-        return self._keys[kept], self._counts[kept]
+        return [part[self._found[-1] >= min_count] for part in self._found]
+
+
+def _counted(parts: Sequence[Keys]) -> list[Keys]:
+    """Return keys in order, each once, with the sums of their counts, which are the last part."""
+    order = np.lexsort(parts[-2::-1])
+    *keys, counts = (part[order] for part in parts)
+    new = np.ones(len(counts), dtype=bool)
+    new[1:] = np.logical_or.reduce([part[1:] != part[:-1] for part in keys])
+    first = np.flatnonzero(new)
+    return [*(part[first] for part in keys), np.add.reduceat(counts, first) if len(first) else counts]
 
 
 class PairCounts(KeyCounts):
@@ -182,9 +214,10 @@ class PairCounts(KeyCounts):
         self.n_columns = n_columns
 
     def add_rows(self, rows: Attributes, columns: Ints) -> None:
-        """Count each row's attributes (-1 is none) with the row's column."""
+        """Count each known attribute of a row with the row's column."""
         keys = rows.attributes * self.n_columns + np.repeat(columns, np.diff(rows.row_ptr))
-        self.add(*np.unique(keys[rows.attributes >= 0], return_counts=True))
+        found, counts = np.unique(keys[rows.attributes >= 0], return_counts=True)
+        self.add(found, counts=counts)
 
     def pairs(self, min_count: int) -> tuple[Ints, Ints]:
         """Return (attributes, columns) of the pairs that occur so often, in order."""
@@ -198,13 +231,13 @@ def layout_of(n_attributes: int, n_columns: int, width: int, ids: Ints, columns:
     return PairLayout.some(n_attributes, n_columns, width, indptr, np.ascontiguousarray(columns))
 
 
-def expand_pairs(indptr: Ints, columns: Ints) -> tuple[Ints, Ints]:
-    """Return (row, column) of each entry of a CSR pattern."""
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), columns
+def numbered(chosen: Booleans, first: int = 0) -> Ints:
+    """Return the numbers of the chosen ones, in order from `first`; -1 for the others."""
+    return np.where(chosen, np.cumsum(chosen) + (first - 1), -1).astype(np.int64)
 
 
-def places_in(known: NDArray[Any], keys: NDArray[Any]) -> Ints:
-    """Where each key is among those known, which ascend; -1 for others."""
+def places_in(known: Keys, keys: Keys) -> Ints:
+    """Return where each key is among those known, which ascend; -1 for others."""
     if not len(known):
         return np.full(keys.shape, -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(known, keys), len(known) - 1)

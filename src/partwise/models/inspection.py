@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -165,6 +165,15 @@ def choose_kept(weights: Floats, threshold: float | None, keep: float | None) ->
     kept = np.zeros(len(weights), dtype=bool)
     kept[np.argsort(-sizes, kind="stable")[:count]] = True
     return kept & (sizes > 0)
+
+
+def choose_among(
+    tables: Sequence[Floats], threshold: float | None, keep: float | None
+) -> tuple[list[NDArray[np.bool_]], tuple[int, int, float]]:
+    """Return which weights of each table stay, by the sizes of all of them, and `counts_of` all."""
+    every = np.concatenate(tables)
+    kept = choose_kept(every, threshold, keep)
+    return np.split(kept, np.cumsum([len(table) for table in tables])[:-1]), counts_of(every, kept)
 
 
 def counts_of(weights: Floats, kept: NDArray[np.bool_]) -> tuple[int, int, float]:

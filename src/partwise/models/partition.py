@@ -12,16 +12,12 @@ What is held grows with the model, not with the examples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from partwise.features import NameCounts
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import Density, Rows
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, VocabularyReader
-from partwise.support.arrays import Ints
 
 
 class Partitioner(ABC):
@@ -53,53 +49,6 @@ class ChangedData(ValueError):
 
     def __init__(self) -> None:
         super().__init__("the data changed between the first pass and the second: give the same blocks twice")
-
-
-#: Numbers of 64 bits, with a sign or without.
-Keys: TypeAlias = NDArray[Any]
-
-
-class KeyPairCounts:
-    """How often each pair (key, column) occurs, where keys are any numbers of 64 bits."""
-
-    def __init__(self) -> None:
-        none = np.empty(0, dtype=np.int64)
-        self._found: tuple[Keys, Ints, Ints] = (none, none, none)
-        self._new: list[tuple[Keys, Ints, Ints]] = []
-        self._n_new = 0
-
-    def add(self, keys: Keys, columns: Ints) -> None:
-        """Count pairs of a block."""
-        self._new.append(_counted(keys, columns, np.ones(len(columns), dtype=np.int64)))
-        self._n_new += len(columns)
-        if self._n_new > len(self._found[0]):
-            self._merge()
-
-    def _merge(self) -> None:
-        if not len(self._found[0]) and self._new:
-            self._found = tuple(part[:0] for part in self._new[0])  # type: ignore[assignment]
-        keys, columns, counts = (np.concatenate(each) for each in zip(self._found, *self._new, strict=True))
-        self._found, self._new, self._n_new = _counted(keys, columns, counts), [], 0
-
-    def keys(self) -> Keys:
-        """Return all keys, in order."""
-        self._merge()
-        return np.unique(self._found[0])
-
-    def pairs(self, min_count: int) -> tuple[Keys, Ints]:
-        """Return (keys, columns) of the pairs that occur so often, in order."""
-        self._merge()
-        kept = self._found[2] >= min_count
-        return self._found[0][kept], self._found[1][kept]
-
-
-def _counted(keys: Keys, columns: Ints, counts: Ints) -> tuple[Keys, Ints, Ints]:
-    order = np.lexsort((columns, keys))
-    keys, columns, counts = keys[order], columns[order], counts[order]
-    new = np.ones(len(keys), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (columns[1:] != columns[:-1])
-    first = np.flatnonzero(new)
-    return keys[first], columns[first], np.add.reduceat(counts, first) if len(first) else counts
 
 
 class AttributeCounts:

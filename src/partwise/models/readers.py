@@ -22,7 +22,7 @@ from partwise.features.template import Template
 from partwise.io import Sentences
 from partwise.io.coded import CodedSequences
 from partwise.model_files.parts import ModelParts
-from partwise.models.features import Rows, csr_attributes
+from partwise.models.features import Rows, csr_attributes, numbered
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
 
 #: What is wrong with a dict whose reading ends in a RecursionError.
@@ -181,7 +181,7 @@ class Reader(ABC):
             picked = self.pick(chosen)
         if given is not None:
             picked |= given
-        return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
+        return numbered(picked, first=1)
 
     @abstractmethod
     def numbers_in(self, old: Reader) -> Ints | None:
@@ -244,14 +244,13 @@ class VocabularyReader(Reader):
         return old.known.packed_ids(self.known.bytes, self.known.offsets)
 
     def keep(self, used: Booleans) -> tuple[Self, Ints]:
-        number = np.where(used, np.cumsum(used) - 1, -1).astype(np.int64)
         lengths = np.diff(self.known.offsets)
         data = np.ascontiguousarray(self.known.bytes[np.repeat(used, lengths)])
-        return self.with_vocabulary(Vocabulary(data, pointers(lengths[used]))), number
+        return self.with_vocabulary(Vocabulary(data, pointers(lengths[used]))), numbered(used)
 
-    def with_names_of(self, other: VocabularyReader, chosen: Ints) -> Self:
+    def with_names_of(self, other: VocabularyReader, chosen: Booleans) -> Self:
         """Return the same reader with some attributes of another one behind its own."""
-        more, _ = other.keep(np.isin(np.arange(other.n_attributes), chosen))
+        more, _ = other.keep(chosen)
         data = np.concatenate([self.known.bytes, more.known.bytes])
         lengths = np.concatenate([np.diff(self.known.offsets), np.diff(more.known.offsets)])
         return self.with_vocabulary(Vocabulary(np.ascontiguousarray(data), pointers(lengths)))

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from partwise.model_files import kind_of
-from partwise.models.errors import ConstraintError
-from partwise.models.sequences import get_template
+from partwise.models.constraints import ConstraintError
+from partwise.models.sequences.template_reader import get_template
 from partwise.tables.answers import WORD_FIELDS, Estimator, Head, answers_of
 from partwise.tables.errors import TableError
 from partwise.tables.token_table import Frame, TokenTable, check_string, fields_of, names_of

@@ -23,7 +23,7 @@ from partwise.cli.errors import UserError
 from partwise.io.conllu import is_number
 from partwise.io.errors import FormatError
 from partwise.io.files import read_text
-from partwise.models.errors import ConstraintError
+from partwise.models.constraints import ConstraintError
 from partwise.models.sequences.constraints import SCHEMES, LabelRule
 from partwise.support.lazy import cached_property
 

@@ -35,10 +35,9 @@ from partwise.models.classes.features import (
     n_rows,
     take_rows,
 )
-from partwise.models.constraints import check_entries
+from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
-from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows, csr_attributes
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import (
@@ -350,7 +349,7 @@ class ClassesModel(Model[ClassRows]):
             numbers = old.reader.numbers_in(self.reader)
             assert numbers is not None
             other = copy.copy(self)
-            other.reader = self.reader.with_names_of(old.reader, np.flatnonzero(numbers < 0))
+            other.reader = self.reader.with_names_of(old.reader, numbers < 0)
             other.use_columns(other.reader.n_attributes)
             return other
         if old.coef.shape[1] > self.n_attributes - self.fit_intercept:

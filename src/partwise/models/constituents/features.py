@@ -28,7 +28,7 @@ import numpy as np
 
 from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.treebank.grammar import WordClasses
-from partwise.models.features import PairLayout, expand_pairs, layout_of, look_up, places_in
+from partwise.models.features import PairLayout, layout_of, look_up, places_in
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
@@ -307,7 +307,7 @@ class Table:
 
     def pairs(self) -> tuple[Ints, Ints]:
         """Return (attribute, column) of each weight."""
-        return expand_pairs(*self.layout.core.pairs())
+        return self.layout.pairs()
 
     def chosen(self, kept: Booleans) -> Table:
         """Return the table with some of its pairs."""

@@ -39,9 +39,8 @@ from partwise.models.constituents.inputs import as_trees, check_same_words, read
 from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
 from partwise.models.constituents.treebank.grammar import WordClasses, read_off
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
-from partwise.models.constraints import check_entries
+from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
-from partwise.models.errors import ConstraintError
 from partwise.models.features import look_up
 from partwise.models.inspection import (
     Contribution,

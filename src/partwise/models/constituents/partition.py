@@ -15,9 +15,9 @@ from partwise.models.constituents.features import TABLES, TEMPLATES, Table, Tabl
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.treebank.grammar import GrammarCounts, WordClasses
 from partwise.models.encoded import EncodedTables
-from partwise.models.features import layout_of
+from partwise.models.features import KeyCounts, layout_of
 from partwise.models.labels import check_distinct, given_labels
-from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
+from partwise.models.partition import ChangedData, Partitioner
 from partwise.structures import padded_width
 from partwise.support.arrays import Ints
 
@@ -34,7 +34,7 @@ class ConstituencyPartitioner(Partitioner):
         self._counts: dict[str | None, GrammarCounts] = {}
         self._labels: set[str] = set()
         self._words = WordCounts()
-        self._pairs = {name: KeyPairCounts() for name in TABLES}
+        self._pairs = {name: KeyCounts(np.int64, np.int64) for name in TABLES}
 
     def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         self._labels.update(given_labels(X, y))
@@ -85,8 +85,8 @@ class ConstituencyPartitioner(Partitioner):
         found = {}
         for name in TABLES:
             n_columns = model.grammar.n_columns(name)
-            known = self._pairs[name].keys()
-            keys, columns = self._pairs[name].pairs(int(model.min_count))
+            known = np.unique(self._pairs[name].frequent(1)[0])
+            keys, columns, _ = self._pairs[name].frequent(int(model.min_count))
             ids = np.searchsorted(known, keys)
             found[name] = Table(known, layout_of(len(known), n_columns, padded_width(n_columns), ids, columns))
         model.tables = Tables(len(model.grammar.treebank.rules), self._codes, found, model.n_tuples)

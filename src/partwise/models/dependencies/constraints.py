@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from partwise.models.errors import ConstraintError
+from partwise.models.constraints import ConstraintError
 from partwise.support.arrays import Bytes
 
 

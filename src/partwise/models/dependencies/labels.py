@@ -13,7 +13,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.features import ArcFeatures
 from partwise.models.dependencies.inputs import Words
-from partwise.models.features import PairLayout, expand_pairs, is_sparse, layout_of
+from partwise.models.features import PairLayout, is_sparse
 from partwise.models.files import layout_parts, read_layout
 from partwise.models.labels import encode_flat, label_array, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch, Problem
@@ -88,16 +88,14 @@ class ArcLabeller:
     def without_zeros(self) -> ArcLabeller:
         """Return the labeller without zero weights and features that have no other weights."""
         core = self.layout.core
-        ids, columns = expand_pairs(*core.pairs())
         values = core.unpack(self.weights)
         kept = values != 0
         if not is_sparse(values):
             return self
         used = np.zeros(core.num_attributes, dtype=np.uint8)
-        used[ids[kept]] = 1
+        used[self.layout.pairs()[0][kept]] = 1
         features, needed = self.features.keep(used)
-        number = np.cumsum(needed) - 1
-        layout = layout_of(int(needed.sum()), core.n_columns, core.width, number[ids[kept]], columns[kept])
+        layout = self.layout.chosen(kept, np.cumsum(needed) - 1)
         return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
 
     def to_parts(self) -> ModelParts:

@@ -17,7 +17,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import add_result, decode_labels, encode, encode_labels, read_result
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constraints import check_entries
+from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.costs import LabelCost, head_costs
 from partwise.models.dependencies.constraints import arc_mask
 from partwise.models.dependencies.features import ArcFeatures, fitted_table
@@ -35,7 +35,6 @@ from partwise.models.dependencies.inputs import (
 from partwise.models.dependencies.labels import ArcLabeller, solve_names
 from partwise.models.dependencies.partition import TreePartitioner, arc_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
-from partwise.models.errors import ConstraintError
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import Contribution, Explanation, choose_kept, counts_of, explanation
 from partwise.models.labels import check_distinct, split

@@ -20,7 +20,7 @@ from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.labels import encode_flat, label_array
-from partwise.models.partition import ChangedData, KeyPairCounts, Partitioner
+from partwise.models.partition import ChangedData, Partitioner
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Floats, Ints
 
@@ -72,9 +72,9 @@ def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
     return check_features(ArcIndex(np.ascontiguousarray(keys[np.lexsort((keys, -counted))])), min_count)
 
 
-def pair_layout(pairs: KeyPairCounts, index: ArcIndex, n_names: int) -> PairLayout:
+def pair_layout(pairs: KeyCounts, index: ArcIndex, n_names: int) -> PairLayout:
     """Return which pairs of a feature of the index and a name have a weight: those that were counted."""
-    (keys, names), order = pairs.pairs(1), np.argsort(index.keys)
+    (keys, names, _), order = pairs.frequent(1), np.argsort(index.keys)
     place = places_in(index.keys[order], keys)
     ids, names = order[place[place >= 0]], names[place >= 0]
     sorting = np.lexsort((names, ids))
@@ -89,7 +89,8 @@ class TreePartitioner(Partitioner):
         self._used, self._all = VariedWords(), VariedWords()  # of the sentences that the parser learns from, of all
         self._relations: set[str] = set()
         self._bare = False  # whether some trees have no names
-        self._keys, self._label_keys, self._pairs = KeyCounts(), KeyCounts(), KeyPairCounts()
+        self._keys, self._label_keys = KeyCounts(np.uint64), KeyCounts(np.uint64)
+        self._pairs = KeyCounts(np.uint64, np.int64)
         self._names: NDArray[Any] | None = None
         model.n_non_projective = model.n_skipped = 0
 
@@ -133,7 +134,8 @@ class TreePartitioner(Partitioner):
         if model.features != "hashed" and kept.any():
             tokens = words.take(kept).tokens(self._table.keys)
             arcs = heads[chosen] if model.features == "gold" else None
-            self._keys.add(*ArcIndex.counted(self._table.compiled, tokens, arcs))
+            keys, counts = ArcIndex.counted(self._table.compiled, tokens, arcs)
+            self._keys.add(keys, counts=counts)
         # a tree that the structure has, in place of one that it has not: its weight is 0
         columns: dict[str, Any] = {f"words/{name}": column for name, column in zip(FIELDS, words.columns, strict=True)}
         columns["words/heads"] = np.where(chosen, heads, words.chains())
@@ -144,7 +146,7 @@ class TreePartitioner(Partitioner):
                 raise ChangedData
             tokens = words.tokens(self._label_table.keys)
             keys, counts = ArcIndex.counted(self._label_table.compiled, tokens, gold.heads)
-            self._label_keys.add(keys, counts)
+            self._label_keys.add(keys, counts=counts)
             row_ptr, ids = ArcIndex(keys).attributes(self._label_table.compiled, tokens, gold.heads)
             self._pairs.add(keys[ids], np.repeat(relations, np.diff(row_ptr)))
             columns |= {"words/gold": gold.heads, "words/relations": relations}

@@ -13,9 +13,9 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.constraints import ConstraintError
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedTables, Kind, Whole, row_kinds, rows_of
-from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.constraints import check_nodes, node_masks

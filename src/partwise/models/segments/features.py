@@ -18,7 +18,7 @@ from partwise.features.template import Gazetteer, short_shape
 from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
-from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, places_in
+from partwise.models.features import PairLayout, Rows, numbered, places_in
 from partwise.models.segments.labels import Segments
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, transition_counts
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
@@ -65,10 +65,7 @@ class SegmentCounts:
         """
         found = {name: counts.nodes() for name, counts in self._tables.items()}
         for name in found.keys() - {"inside"}:
-            core = found[name].core
-            attributes, columns = expand_pairs(*core.pairs())
-            kept = ~outside[columns]
-            found[name] = layout_of(core.num_attributes, core.n_columns, core.width, attributes[kept], columns[kept])
+            found[name] = found[name].chosen(~outside[found[name].pairs()[1]])
         return found
 
 
@@ -173,7 +170,7 @@ class WholeFeatures:
 
     def kept(self, used: Booleans) -> tuple[WholeFeatures, Ints]:
         """Return the features without unused attributes, and the new number of each attribute (-1: unused)."""
-        other, first, number = WholeFeatures(self.families, {}), 0, np.where(used, np.cumsum(used) - 1, -1)
+        other, first = WholeFeatures(self.families, {}), 0
         for family in self.families:
             known = self.known[family]
             own = used[first : first + len(known.keys)]
@@ -183,7 +180,7 @@ class WholeFeatures:
         other.lists = {
             name: each for (name, each), there in zip(self.lists.items(), used[first:].tolist(), strict=True) if there
         }
-        return other, number.astype(np.int64)
+        return other, numbered(used)
 
     # model files
 

@@ -13,9 +13,11 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import copy
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,95 +27,91 @@ from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
+from partwise.models import encoded as tables
+from partwise.models import inspection
 from partwise.models.base import Labellings, Learnt, Reading, Training
 from partwise.models.constraints import as_booleans
 from partwise.models.costs import row_costs
-from partwise.models.encoded import EncodedTables, Text, Whole, row_kinds, rows_of
-from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
+from partwise.models.encoded import EncodedTables
+from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    Named,
-    TopFeatures,
-    by_size,
-    choose_kept,
-    counts_of,
-    explanation,
-    largest,
+from partwise.models.inspection import Contribution, Explanation, TopFeatures
+from partwise.models.labels import (
+    LabelSequence,
+    Targets,
+    encode_flat,
+    label_array,
+    label_dicts,
+    split,
+    warn_of_long_segments,
 )
-from partwise.models.labels import Targets, label_dicts, split, warn_of_long_segments
 from partwise.models.readers import Sequences
 from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeFeatures, WordRows
 from partwise.models.segments.labels import Segments, Span, Types
 from partwise.models.segments.partition import SegmentPartitioner, segment_entries
 from partwise.models.sequences.constraints import label_masks, no_labelling
 from partwise.models.sequences.features import FeatureChoice
-from partwise.models.sequences.model import SequenceModel, SequenceSource
+from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold, structure_costs
-from partwise.structures import SegmentChain, padded_width
+from partwise.structures import SegmentChain, Structure, padded_width
 from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
-from partwise.support.checks import check_choice, check_count, check_sample_weight
+from partwise.support.checks import check_choice, check_count
 
 #: The largest max_length: each sequence has a row of slots per length.
 MOST_POSITIONS = 1 << 20
-#: Tables of attributes, in the order of weights; lengths and transitions come between "last" and "whole". What an
-#: attribute is called in each, in front of its name, and in explanations.
+#: Tables of attributes: what an attribute is called in each, in front of its name, and in explanations.
 TABLES = {
     "inside": ("", "attribute"),
     "first": ("first: ", "first"),
     "last": ("last: ", "last"),
     "whole": ("segment: ", "segment"),
 }
+#: All tables, in the order of their weights.
+RUNS = ("inside", "first", "last", "lengths", "transitions", "whole")
 SCHEMES = ("iob2", "iob1", "iobes")
 BORDERS = ("both", "first", "last", "none")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SegmentModel(SequenceModel):
-    """Weights for positions inside segments and at their borders, for lengths, transitions and whole segments."""
+    """Weights for positions inside segments and at their borders, for lengths, transitions and whole segments.
 
-    kind = "segments"
-    late = ("scheme",)
-    takes_classes = False  # its types are those of the segments seen
+    Parameters: see `SegmentTagger`. `longest` is the largest length of a segment.
+    """
 
-    types: Types
-    max_length: int
-    layouts: dict[str, PairLayout]
-    whole: WholeFeatures
-    transition_mask: Bytes
+    kind: ClassVar[str] = "segments"
+    late: ClassVar[tuple[str, ...]] = ("scheme",)
+    takes_classes: ClassVar[bool] = False  # its types are those of the segments seen
 
-    def __init__(
-        self,
-        *,
-        max_length: int | None,
-        borders: str,
-        segment_features: object,
-        lists: Any,
-        segment_cost: bool,
-        transitions: str,
-        scheme: str,
-        **shared: Any,
-    ) -> None:
-        self.longest = max_length
-        self.borders = borders
-        self.segment_features = segment_features
-        self.lists = lists
-        self.segment_cost = bool(segment_cost)
-        self.transitions = transitions
-        self.scheme = scheme
-        super().__init__(**shared)
+    max_length: int | None
+    borders: str
+    segment_features: str | Collection[str]
+    lists: object
+    segment_cost: bool
+    transitions: str
+    scheme: str
+
+    types: Types = field(init=False)
+    longest: int = field(init=False)
+    layouts: dict[str, PairLayout] = field(init=False)
+    whole: WholeFeatures = field(init=False)
+    transition_mask: Bytes = field(init=False)
+
+    def __post_init__(self, cost: object) -> None:
+        super().__post_init__(cost)
+        self.segment_cost = bool(self.segment_cost)
 
     def check(self) -> None:
         super().check()
         check_choice("transitions", self.transitions, ("auto", "observed", "all"))
         check_choice("borders", self.borders, BORDERS)
         check_choice("scheme", self.scheme, SCHEMES)
-        if self.longest is not None:
-            check_count("max_length", self.longest)
-            if self.longest > MOST_POSITIONS:
-                raise ValueError(f"max_length must be at most {MOST_POSITIONS}, got {self.longest}")
+        if self.max_length is not None:
+            check_count("max_length", self.max_length)
+            if self.max_length > MOST_POSITIONS:
+                raise ValueError(f"max_length must be at most {MOST_POSITIONS}, got {self.max_length}")
         if self.template is not None and self.template.edges:
             raise ValueError("B lines with macros are not available for segments")
         self._families()
@@ -123,7 +121,7 @@ class SegmentModel(SequenceModel):
 
     def _families(self) -> tuple[str, ...]:
         chosen = self.segment_features
-        if isinstance(chosen, str) and chosen == "auto":
+        if chosen == "auto":
             return tuple(FAMILIES) if self.template is not None else ()
         if isinstance(chosen, str) or not isinstance(chosen, Collection) or not set(FAMILIES).issuperset(chosen):
             raise ValueError(f"segment_features must be 'auto' or some of {', '.join(FAMILIES)}, got {chosen!r}")
@@ -141,7 +139,7 @@ class SegmentModel(SequenceModel):
 
     def max_lengths(self) -> Ints:
         """Return the largest length of the segments of each type."""
-        return np.where(self.types.outside, 1, self.max_length).astype(np.int64)
+        return np.where(self.types.outside, 1, self.longest).astype(np.int64)
 
     # training
 
@@ -173,10 +171,10 @@ class SegmentModel(SequenceModel):
         self.types = Types.of(given)
         gold = self.types.segments_of(labels, given, rows.lengths)
         self.choose_length(gold, rows)
-        self.classes = self.types.classes(self.max_length)
+        self.classes = self.types.classes(self.longest)
         if rows.words is not None:
             self.whole.count(rows.words, gold, self.types.outside)
-            self.whole.choose(int(self.min_count))
+            self.whole.choose(self.min_count)
         found, counts = self.find(rows), self.new_counts()
         counts.add(rows, gold)
         self.use_features(counts)
@@ -185,20 +183,12 @@ class SegmentModel(SequenceModel):
         if not rows.unknown[0]:
             light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
             reading = Reading(examples.batch, len(rows.lengths), source=SequenceSource(rows.lengths, light))
-        return Learnt(examples, (self.n_types, self.max_length, rows.lengths), reading=reading)
+        return Learnt(examples, (self.n_types, self.longest, rows.lengths), reading=reading)
 
     def new_counts(self) -> SegmentCounts:
         """Return empty counts, by which features of positions will be chosen."""
-        choice = FeatureChoice(
-            n_attributes=self.reader.n_attributes,
-            n_labels=self.n_types,
-            observed=self.observed,
-            observed_transitions=False,  # those of segments are counted apart
-            min_count=int(self.min_count),
-            edge_only=None,
-            edge_ids=None,
-            plain=True,
-        )
+        # transitions of segments are counted apart
+        choice = FeatureChoice(self.reader.n_attributes, self.n_types, self.observed, False, self.min_count)
         return SegmentCounts(choice, self.borders)
 
     def use_features(self, counts: SegmentCounts) -> None:
@@ -211,31 +201,33 @@ class SegmentModel(SequenceModel):
             self.layouts["whole"] = PairLayout.every(n_whole, n, width)
         mask = np.tile((np.arange(width) < n).astype(np.uint8), n)
         if (self.features if self.transitions == "auto" else self.transitions) == "observed":
-            mask = (counts.transitions >= int(self.min_count)).astype(np.uint8)
+            mask = (counts.transitions >= self.min_count).astype(np.uint8)
         self.transition_mask = mask if self.reader.plain_transitions else np.zeros_like(mask)
 
     def _gold_examples(self, rows: Rows, found: Listed, gold: Segments, weight: Floats | None) -> LabelledBatch:
         batch = self._batch(rows, found, once=False)
-        structure: Any = batch.structure
+        structure = batch.structure
+        assert isinstance(structure, SegmentChain)
         slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
         return LabelledBatch(batch, slots, weight, self.slot_costs(structure, slots))
 
-    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+    def slot_costs(self, structure: Structure, gold: Gold) -> Floats | None:
         table = self.costs_of(self.cost_labels())
         if table is None:
             return None
+        assert isinstance(structure, SegmentChain)
         others = structure_costs(structure, gold)  # those of borders
         types, _ = structure.decode(*gold)
         return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, others)
 
     # partitions
 
-    def feature_parameters(self) -> dict[str, Any]:
+    def feature_parameters(self) -> dict[str, object]:
         lists = read_gazetteers(self.lists or {})
         phrases = {name: sorted(each.phrases) for name, each in lists.items()}
         return {
             **super().feature_parameters(),
-            "max_length": None if self.longest is None else int(self.longest),
+            "max_length": None if self.max_length is None else int(self.max_length),
             "borders": self.borders,
             "segment_features": list(self._families()),
             "lists": None if self.lists is None else encode(phrases, "lists"),
@@ -247,80 +239,73 @@ class SegmentModel(SequenceModel):
         return SegmentPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        tables, kinds = row_kinds("rows", parts, self.reader.n_attributes)
-        kinds |= {"rows/types": Whole(0, self.n_types), "rows/begins": Whole(0, 2)}
+        names, kinds = tables.row_kinds("rows", parts, self.reader.n_attributes)
+        kinds |= {"rows/types": tables.Whole(0, self.n_types), "rows/begins": tables.Whole(0, 2)}
         if self.whole.needs_words:
-            kinds["rows/words"] = Text()
-        found = EncodedTables.read(parts, tables, kinds)
+            kinds["rows/words"] = tables.Text()
+        found = EncodedTables.read(parts, names, kinds)
         if not found.lengths["rows"].all():
             raise ModelFormatError("has a sequence without positions")
         return EncodedTables(found.lengths, found.columns, segment_entries(found.lengths, found.columns), found.weight)
 
     def encoded_rows(self, encoded: EncodedTables) -> tuple[WordRows, Segments]:
-        """Encoded sequences as rows, and their segments."""
-        rows = rows_of("rows", encoded, self.reader.n_attributes)
+        """Return encoded sequences as rows, and their segments."""
+        rows = tables.rows_of("rows", encoded, self.reader.n_attributes)
         words = None
         if self.whole.needs_words:
-            flat = encoded.columns["rows/words"]
-            number = {name: k for k, name in enumerate(dict.fromkeys(flat))}
-            codes = np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat))
-            words = CodedSequences(list(number), codes, rows.lengths)
-        numbers = range(len(rows.lengths))
+            words = CodedSequences.from_lists(split(encoded.columns["rows/words"], rows.lengths))
         gold = Segments(encoded.columns["rows/types"], encoded.columns["rows/begins"].astype(bool), rows.lengths)
-        return WordRows(rows.lengths, rows.n_attributes, rows.table, (0, 0), words, numbers), gold
+        return WordRows(rows.lengths, rows.n_attributes, rows.table, (0, 0), words, range(len(rows.lengths))), gold
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
         rows, gold = self.encoded_rows(encoded)
         return self._gold_examples(rows, self.find(rows), gold, encoded.weight)
 
-    def cost_labels(self) -> list[Any]:
+    def cost_labels(self) -> list[Hashable]:
         return [name or "O" for name in Types.of(self.classes.tolist()).names]
 
     def choose_length(self, gold: Segments, rows: WordRows) -> None:
         """Set the largest length of a segment; ValueError names a gold segment that is longer than the parameter."""
         sizes = gold.sizes
         most = int(sizes.max())
-        self.max_length = most if self.longest is None else int(self.longest)
-        warn_of_long_segments(rows.lengths, self.max_length, len(self.types))
-        if most <= self.max_length:
+        self.longest = most if self.max_length is None else int(self.max_length)
+        warn_of_long_segments(rows.lengths, self.longest, len(self.types))
+        if most <= self.longest:
             return
-        first = int(gold.firsts[np.argmax(sizes > self.max_length)])
-        size = int(sizes[np.argmax(sizes > self.max_length)])
+        first = int(gold.firsts[np.argmax(sizes > self.longest)])
+        size = int(sizes[np.argmax(sizes > self.longest)])
         i = int(np.searchsorted(np.cumsum(rows.lengths), first, side="right"))
         begin = first - int(pointers(rows.lengths)[i])
         raise ValueError(
             f"sequence {rows.numbers[i]}: the segment {self.types.names[gold.types[first]]!r} at positions {begin} to "
-            f"{begin + size - 1} has {size} positions, max_length is {self.max_length}"
+            f"{begin + size - 1} has {size} positions, max_length is {self.longest}"
         )
 
     @property
     def length_mask(self) -> Bytes:
         """Which lengths have a weight: all that segments of a type may have, where it has more than one."""
-        mask, lengths = np.zeros((self.max_length, self.width), dtype=np.uint8), np.arange(1, self.max_length + 1)
+        mask, lengths = np.zeros((self.longest, self.width), dtype=np.uint8), np.arange(1, self.longest + 1)
         mask[:, : self.n_types] = (lengths[:, None] <= self.max_lengths()) & ~self.types.outside
         return mask.ravel()
 
     def find(self, rows: WordRows) -> Listed:
         """Return the segments of these sequences that have features of their own."""
-        return self.whole.find(rows.words, rows.lengths, self.max_length)
+        return self.whole.find(rows.words, rows.lengths, self.longest)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
         """Return the segmentations of sequences as a structure."""
         return SegmentChain(
-            rows.lengths, self.n_types, self.max_length, self.max_lengths(), found.listed, self.segment_cost
+            rows.lengths, self.n_types, self.longest, self.max_lengths(), found.listed, self.segment_cost
         )
 
     def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
         structure = self.structure_of(rows, found)
-        dense = self.layouts["inside"].all_pairs and not isinstance(rows.table, Attributes)
 
         def of(name: str) -> TableRows | None:
             layout = self.layouts[name]
             if not layout.core.num_attributes and name != "inside":
                 return None
-            if name == "whole":
-                return TableRows(found.rows, layout.core)
-            return TableRows(rows.table) if dense and layout.all_pairs else TableRows(rows.attributes(), layout.core)
+            return TableRows(found.rows, layout.core) if name == "whole" else TableRows(*layout.fitting(rows))
 
         features = segment_map(
             structure,
@@ -343,7 +328,7 @@ class SegmentModel(SequenceModel):
     def _read_rows(self, sequences: Sequences, n_jobs: int) -> WordRows:
         return self.with_words(super()._read_rows(sequences, n_jobs), sequences)
 
-    def segments_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Segments:
+    def segments_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Segments:
         """Return the segments of these labellings: slots are rows `inside`, rows `first`, then others."""
         width, lengths = self.width, reading.source.rows.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
@@ -355,18 +340,20 @@ class SegmentModel(SequenceModel):
         begins[(starts + row - lengths[owner])[first]] = True
         return Segments(types, begins, lengths)
 
-    def labels_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+    def labels_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Ints:
         found = self.segments_of(reading, which, labellings)
         return self.types.numbers(self.classes)[found.types, 1 - found.begins.astype(np.int64)]
 
-    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
+    def label_numbers(self, reading: SequenceReading, labellings: Labellings) -> Ints | None:
         return super().label_numbers(reading, labellings) if self.scheme == "iob2" else None
 
-    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+    def decode(
+        self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1
+    ) -> list[LabelSequence]:
         found = self.segments_of(reading, which, labellings)
         return split(self.types.labels(found, self.scheme), found.lengths)
 
-    def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
+    def spans(self, reading: SequenceReading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
         """Return the segments of the best labellings that are not O; temperature None: without probabilities."""
         n = reading.batch.n_examples
         found = self.segments_of(reading, np.arange(n), labellings)
@@ -386,13 +373,13 @@ class SegmentModel(SequenceModel):
         return every
 
     def segment_probabilities(
-        self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
+        self, reading: SequenceReading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
     ) -> Floats:
         """Return the probabilities of segments of example i of the batch, in the order of ends."""
         scores = reading.batch.features.scores(i, self.weights)
         return reading.structure(SegmentChain).segment_probabilities(i, scores, begins, ends, labels, temperature)
 
-    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+    def encode(self, reading: SequenceReading, y: object) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
         targets = Targets.of(y).check(lengths)
         found = self.types.segments(targets, lengths)
@@ -408,7 +395,7 @@ class SegmentModel(SequenceModel):
         structure = reading.structure(SegmentChain)
         return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
 
-    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+    def marginals(self, reading: SequenceReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Return probabilities of labels in IOB2: a dict per position, or arrays of shape (length, n_labels)."""
         numbers, arrays = self.types.numbers(self.classes), []
         offsets, lengths = reading.batch.structure.slot_offsets().tolist(), reading.source.rows.lengths.tolist()
@@ -423,7 +410,7 @@ class SegmentModel(SequenceModel):
         spread = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
         return label_dicts(spread, self.classes.tolist(), output)
 
-    def constrain(self, reading: Reading, allowed: object = None, allowed_transitions: object = None) -> None:
+    def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
         """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one.
 
         Which labels may follow which are pairs of types, and lengths.
@@ -471,43 +458,35 @@ class SegmentModel(SequenceModel):
             raise ValueError(
                 f"allowed_transitions: B-{a} and I-{a} differ before {b}, which segments cannot tell apart"
             )
-        lengths = np.ones((self.max_length, self.n_types), dtype=bool)
+        lengths = np.ones((self.longest, self.n_types), dtype=bool)
         lengths[1:] &= np.where(has_later, pairs[begin, later], True)
         lengths[2:] &= np.where(has_later, pairs[later, later], True)
         return lengths, after_one
 
-    def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
-        """Return the share of positions with the right type that begin a segment where they should."""
-        guess = Targets.of(predicted)
-        lengths = guess.lengths()
-        truth = self.types.segments(Targets.of(y).check(lengths), lengths)
-        found = self.types.segments(guess, lengths)
-        weight = check_sample_weight(sample_weight, len(lengths))
-        each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
-        if not each.any():
-            raise ValueError("there is no position to score")
-        return float(np.average((truth.types == found.types) & (truth.begins == found.begins), weights=each))
+    def _right(self, truth: Targets, found: Targets, lengths: Ints) -> Booleans:
+        """Return whether each position has the right type, and begins a segment where it should."""
+        right, guess = self.types.segments(truth, lengths), self.types.segments(found, lengths)
+        same: Booleans = (right.types == guess.types) & (right.begins == guess.begins)
+        return same
 
     # weights
 
     def split(self, weights: Floats) -> dict[str, Floats]:
-        """Split weights into those of each table, by name."""
-        sizes = {name: self.layouts[name].core.num_weights for name in ("inside", "first", "last")}
-        sizes |= {"lengths": self.max_length * self.width, "transitions": self.n_types * self.width}
-        sizes["whole"] = self.layouts["whole"].core.num_weights
-        parts = np.split(weights, np.cumsum(list(sizes.values()))[:-1])
-        return dict(zip(sizes, parts, strict=True))
+        """Split weights into those of each of the `RUNS`."""
+        sizes = {name: layout.core.num_weights for name, layout in self.layouts.items()}
+        sizes |= {"lengths": self.longest * self.width, "transitions": self.n_types * self.width}
+        parts = np.split(weights, np.cumsum([sizes[name] for name in RUNS])[:-1])
+        return dict(zip(RUNS, parts, strict=True))
 
     def table(self, name: str) -> tuple[Ints, Ints, Floats]:
         """Return (attributes, types, weights) of one of the `TABLES`."""
-        core = self.layouts[name].core
-        attributes, types = expand_pairs(*core.pairs())
-        return attributes, types, core.unpack(self.split(self.weights)[name])
+        layout = self.layouts[name]
+        return *layout.pairs(), layout.core.unpack(self.split(self.weights)[name])
 
     def node_features(self) -> tuple[Ints, Ints, Floats]:
         return self.table("inside")
 
-    def attribute_name(self, table: str, attribute: int) -> Any:
+    def attribute_name(self, table: str, attribute: int) -> Hashable:
         """Return the name of an attribute of a table."""
         return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
 
@@ -517,13 +496,13 @@ class SegmentModel(SequenceModel):
         rows, columns = np.nonzero(unpadded(mask, n_rows, self.n_types))
         return list(zip(rows.tolist(), columns.tolist(), run[rows, columns].tolist(), strict=True))
 
-    def transition_features(self) -> dict[tuple[Any, ...], float]:
+    def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         cells = self._cells("transitions", self.transition_mask, self.n_types)
         return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in cells}
 
     def length_features(self) -> dict[tuple[int, str], float]:
         """Return the weights by (length, type)."""
-        cells = self._cells("lengths", self.length_mask, self.max_length)
+        cells = self._cells("lengths", self.length_mask, self.longest)
         return {(d + 1, self.types.name(b)): weight for d, b, weight in cells}
 
     def carried(self, old: SegmentModel) -> Floats | None:
@@ -531,14 +510,15 @@ class SegmentModel(SequenceModel):
         numbers = self.reader.numbers_in(old.reader)
         if numbers is None:
             return None
-        types, of_whole = _places(self.types.names, old.types.names), _places(self.whole.names, old.whole.names)
+        types = encode_flat(self.types.names, label_array(old.types.names))
+        of_whole = encode_flat(self.whole.names, label_array(old.whole.names))
         runs = {}
         for name in TABLES:
-            attributes, columns = expand_pairs(*self.layouts[name].core.pairs())
+            attributes, columns = self.layouts[name].pairs()
             there = (of_whole if name == "whole" else numbers)[attributes]
             runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
         tied = {
-            "lengths": (np.arange(self.max_length), old.max_length),
+            "lengths": (np.arange(self.longest), old.longest),
             "transitions": (types, old.n_types),
         }
         for name, (place, old_rows) in tied.items():
@@ -546,66 +526,65 @@ class SegmentModel(SequenceModel):
             has = (place >= 0) & (place < old_rows)
             values = np.where(has[:, None], before[np.where(has, place, 0)], 0.0)
             runs[name] = padded(np.where(types >= 0, values[:, types], 0.0))
-        return np.concatenate([runs[name] for name in self.split(np.empty(0))])
+        return np.concatenate([runs[name] for name in RUNS])
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
         """Return the model without small weights, and without attributes that have no weight left."""
-        runs, n, width = self.split(self.weights), self.n_types, self.width
-        tables = {name: self.table(name) for name in TABLES}
+        runs, pruned = self.split(self.weights), copy.copy(self)
         cells = {"lengths": np.flatnonzero(self.length_mask), "transitions": np.flatnonzero(self.transition_mask)}
-        values = {name: tables[name][2] if name in tables else runs[name][cells[name]] for name in runs}
-        everything = np.concatenate(list(values.values()))
-        kept = choose_kept(everything, threshold, keep)
-        parts = np.split(kept, np.cumsum([len(value) for value in values.values()])[:-1])
-        chosen = dict(zip(values, parts, strict=True))
-        pruned = self.with_weights(self.weights)
-        used = np.zeros(self.reader.n_attributes, dtype=bool)
-        for name in ("inside", "first", "last"):
-            used[tables[name][0][chosen[name]]] = True
-        pruned.reader, number = self.reader.keep(used)
+        values = [runs[name][cells[name]] if name in cells else self.table(name)[2] for name in RUNS]
+        parts, counts = inspection.choose_among(values, threshold, keep)
+        chosen = dict(zip(RUNS, parts, strict=True))
+        used = {name: layout.pairs()[0][chosen[name]] for name, layout in self.layouts.items()}
+        at_positions = np.zeros(self.reader.n_attributes, dtype=bool)
+        at_positions[np.concatenate([used["inside"], used["first"], used["last"]])] = True
         of_whole = np.zeros(len(self.whole.names), dtype=bool)
-        of_whole[tables["whole"][0][chosen["whole"]]] = True
+        of_whole[used["whole"]] = True
+        pruned.reader, number = self.reader.keep(at_positions)
         pruned.whole, whole_number = self.whole.kept(of_whole)
-        pruned.layouts, new = {}, {}
-        for name, (attributes, types, weights) in tables.items():
-            renumbered, own = whole_number if name == "whole" else number, chosen[name]
-            size = int(renumbered.max(initial=-1)) + 1 if self.layouts[name].core.num_attributes else 0
-            pruned.layouts[name] = layout_of(size, n, width, renumbered[attributes[own]], types[own])
-            new[name] = pruned.layouts[name].core.pack(weights[own])
-        for name, where in cells.items():
-            new[name] = np.zeros_like(runs[name])
-            new[name][where[chosen[name]]] = values[name][chosen[name]]
+        pruned.layouts = {
+            name: layout.chosen(chosen[name], whole_number if name == "whole" else number)
+            for name, layout in self.layouts.items()
+        }
+        for name, own in zip(RUNS, values, strict=True):
+            if name in cells:
+                runs[name] = np.zeros_like(runs[name])
+                runs[name][cells[name][chosen[name]]] = own[chosen[name]]
+            else:
+                runs[name] = pruned.layouts[name].core.pack(own[chosen[name]])
         pruned.transition_mask = np.zeros_like(self.transition_mask)
         pruned.transition_mask[cells["transitions"][chosen["transitions"]]] = 1
-        return pruned.with_weights(np.concatenate([new[name] for name in runs])), counts_of(everything, kept)
+        return pruned.with_weights(np.concatenate([runs[name] for name in RUNS])), counts
 
     # inspection
 
     def top_features(self, n: int = 10) -> TopFeatures:
         """Return the largest weights of every type, tables together, and of every pair of types."""
-        found: dict[Any, Named] = {}
-        tables, lengths = {name: self.table(name) for name in TABLES}, self.length_features()
+        found: dict[Hashable, inspection.Named] = {}
+        weights_of, lengths = {name: self.table(name) for name in TABLES}, self.length_features()
         for b in range(self.n_types):
-            label, rows = self.types.name(b), list[tuple[Any, float]]()
-            for name, (attributes, types, weights) in tables.items():
+            label, rows = self.types.name(b), list[tuple[Hashable, float]]()
+            for name, (attributes, types, weights) in weights_of.items():
                 own = types == b
-                best = largest(partial(self.attribute_name, name), attributes[own], weights[own], n)
+                best = inspection.largest(partial(self.attribute_name, name), attributes[own], weights[own], n)
                 rows += [(f"{TABLES[name][0]}{attribute}", weight) for attribute, weight in best]
             rows += [(f"length {d}", weight) for (d, name), weight in lengths.items() if name == label and weight]
             found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
-        return TopFeatures(found, by_size(self.top_transitions(n)))
+        return TopFeatures(found, inspection.by_size(self.top_transitions(n)))
 
-    def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
-        """What each feature adds to the best segmentation, less what it adds to the other one of `contrast`."""
+    def explain(self, reading: SequenceReading, position: int | None = None, *labels: Hashable) -> Explanation:
+        """Return what each feature adds to the best segmentation, less what it adds to the other of `contrast`."""
         found_two = self.contrast(reading, position, *labels)
         one, two = (self.classes[row].tolist() for row in self.label_rows(reading, found_two))
         counts = np.zeros((2, reading.batch.structure.num_slots(0)))
         for row, (_, slots, uses) in zip(counts, found_two, strict=True):
             row[slots] = uses
         found = self._contributions(reading, counts.reshape(2, -1, self.width), one, two)
-        return explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
+        return inspection.explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
 
-    def _contributions(self, reading: Reading, counts: Floats, one: list[Any], two: list[Any]) -> list[Contribution]:
+    def _contributions(
+        self, reading: SequenceReading, counts: Floats, one: list[str], two: list[str]
+    ) -> list[Contribution]:
         """Return what slots contribute in which the two segmentations differ; counts: how often each uses a slot."""
         rows, source = counts[0] - counts[1], reading.source.rows
         length, n, table = len(one), self.n_types, source.attributes()
@@ -626,7 +605,7 @@ class SegmentModel(SequenceModel):
             if self.layouts[name].core.num_attributes:
                 add(name, rows[k * length : (k + 1) * length], table, np.arange(length))
         runs, start = self.split(self.weights), 3 * length
-        for name, kind, size in (("lengths", "length", self.max_length), ("transitions", "transition", n)):
+        for name, kind, size in (("lengths", "length", self.longest), ("transitions", "transition", n)):
             own, weights = rows[start : start + size, :n], runs[name].reshape(size, self.width)[:, :n]
             for a, b in np.argwhere(own).tolist():
                 title = f"{a + 1 if kind == 'length' else self.types.name(a)} {self.types.name(b)}"
@@ -634,6 +613,7 @@ class SegmentModel(SequenceModel):
                 found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
             start += size
         if self.layouts["whole"].core.num_attributes:
+            assert isinstance(source, WordRows)
             listed = self.find(source)
             add("whole", rows[start:], listed.rows, listed.listed[1])
         return found
@@ -642,11 +622,11 @@ class SegmentModel(SequenceModel):
 
     def _to_parts(self) -> ModelParts:
         runs, n = self.split(self.weights), self.n_types
-        parts = ModelParts(self.kind, {"types": self.types.names, "max_length": self.max_length})
+        parts = ModelParts(self.kind, {"types": self.types.names, "max_length": self.longest})
         for name in TABLES:
             parts.add(name, layout_parts(self.layouts[name], runs[name]))
         parts.add("features", self.whole.to_parts())
-        parts.arrays["length_weights"] = unpadded(runs["lengths"], self.max_length, n)
+        parts.arrays["length_weights"] = unpadded(runs["lengths"], self.longest, n)
         parts.arrays["transition_weights"] = unpadded(runs["transitions"], n, n)
         parts.arrays["transitions"] = unpadded(self.transition_mask, n, n)
         return parts
@@ -657,11 +637,11 @@ class SegmentModel(SequenceModel):
             raise ModelFormatError("has no list of its types of segments")
         if len(set(names)) < len(names):
             raise ModelFormatError("has a type of segments twice")
-        self.types, self.max_length = Types(names), parts.integer("max_length", 1, MOST_POSITIONS)
-        if self.types.classes(self.max_length).tolist() != self.classes.tolist():
+        self.types, self.longest = Types(names), parts.integer("max_length", 1, MOST_POSITIONS)
+        if self.types.classes(self.longest).tolist() != self.classes.tolist():
             raise ModelFormatError("has other labels than its types of segments")
         n = self.n_types
-        lengths = padded(parts.floats("length_weights", self.max_length, n))
+        lengths = padded(parts.floats("length_weights", self.longest, n))
         self.whole = WholeFeatures.from_parts(parts.part("features"))
         self.layouts, runs = {}, {}
         for name in TABLES:
@@ -672,11 +652,4 @@ class SegmentModel(SequenceModel):
                 raise ModelFormatError(f"has weights of {name!r} for {known} attributes and knows {wanted}")
         self.transition_mask = padded(parts.mask("transitions", n, n).astype(np.uint8))
         runs |= {"lengths": lengths, "transitions": padded(parts.floats("transition_weights", n, n))}
-        self._weights = np.empty(0)
-        self._weights = np.concatenate([runs[name] for name in self.split(np.empty(0))])
-
-
-def _places(names: list[Any], old: list[Any]) -> Ints:
-    """Return the number of each name among the old names, -1 for a new name."""
-    index = {name: k for k, name in enumerate(old)}
-    return np.array([index.get(name, -1) for name in names], dtype=np.int64)
+        self._weights = np.concatenate([runs[name] for name in RUNS])

@@ -54,9 +54,9 @@ class SegmentPartitioner(SequencePartitioner):
         model = self.model
         self._given = model.classes
         model.types = Types.of(self._given.tolist())
-        model.max_length = self._longest if model.longest is None else int(model.longest)
-        model.classes = model.types.classes(model.max_length)
-        model.whole.choose(int(model.min_count))
+        model.longest = self._longest if model.max_length is None else int(model.max_length)
+        model.classes = model.types.classes(model.longest)
+        model.whole.choose(model.min_count)
         self._counts = model.new_counts()
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
@@ -64,11 +64,11 @@ class SegmentPartitioner(SequencePartitioner):
         sequences, read, labels, weight = self._read_again(X, y, sample_weight, n_jobs, self._given)
         rows = model.with_words(read, sequences)
         gold = model.types.segments_of(labels, self._given.tolist(), rows.lengths)
-        longest = model.max_length
+        longest = model.longest
         model.choose_length(gold, rows)
-        if model.longest is None and model.max_length > longest:
+        if model.max_length is None and model.longest > longest:
             raise ChangedData
-        model.max_length = longest
+        model.longest = longest
         self._counts.add(rows, gold)
         lengths, columns = row_columns("rows", rows)
         columns |= {"rows/types": gold.types, "rows/begins": gold.begins.astype(np.int64)}

@@ -1,6 +1,1 @@
-"""What the models of sequences share: readers of input, labels, constraints."""
-
-from partwise.models.sequences.model import SequenceModel
-from partwise.models.sequences.template_reader import get_template
-
-__all__ = ["SequenceModel", "get_template"]
+"""Labels of sequences: chains of first and second order, chains with kernels, and maxent chains."""

@@ -14,22 +14,22 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from partwise.features import Attributes, FeatureMap, chain_map, second_order_map
+from partwise.features import FeatureMap, chain_map, second_order_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
-from partwise.models.base import Ability, Learnt, Reading, Shortcut, Training
+from partwise.models import files, inspection
+from partwise.models.base import Ability, Learnt, NotAvailable, Reading, Shortcut, Training
 from partwise.models.encoded import EncodedRows
-from partwise.models.errors import NotAvailable
-from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of, look_up
-from partwise.models.files import layout_parts, padded, read_edge_layout, read_layout, unpadded
-from partwise.models.inspection import Contribution, Named, choose_kept, counts_of, largest
-from partwise.models.labels import label_dicts
+from partwise.models.features import PairLayout, Rows, layout_of, look_up, numbered
+from partwise.models.files import padded, unpadded
+from partwise.models.inspection import Contribution, Named
+from partwise.models.labels import encode_flat, label_dicts
 from partwise.models.readers import NameReader, VocabularyReader
 from partwise.models.sequences.features import FeatureChoice, choose_features, edge_attributes, triple_counts
 from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from partwise.models.sequences.partition import ChainPartitioner, SecondOrderPartitioner
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ChainBase(SequenceModel):
     """Labels with transitions between neighbours, whatever positions are compared by.
 
@@ -50,14 +51,16 @@ class ChainBase(SequenceModel):
     """
 
     ruled: ClassVar[bool] = True
-    #: Which tied transitions have a weight, (n_labels * width,); None if transitions depend on observations.
-    transition_mask: Bytes | None = None
 
-    def __init__(self, *, transitions: str, transition_features: object, ends: bool, **shared: Any) -> None:
-        self.transitions = transitions
-        self.chosen = transition_features
-        self.ends = bool(ends)
-        super().__init__(**shared)
+    transitions: str
+    transition_features: object
+    ends: bool
+    #: Which tied transitions have a weight, (n_labels * width,); None if transitions depend on observations.
+    transition_mask: Bytes | None = field(init=False, default=None)
+
+    def __post_init__(self, cost: object) -> None:
+        super().__post_init__(cost)
+        self.ends = bool(self.ends)
 
     def check(self) -> None:
         super().check()
@@ -82,7 +85,13 @@ class ChainBase(SequenceModel):
         """Whether all edges share their transitions."""
         return self.transition_mask is not None
 
-    def structure(self, lengths: Ints) -> Any:
+    @property
+    def tied_cells(self) -> Ints:
+        """The tied transitions that have a weight, as label * width + next label."""
+        assert self.transition_mask is not None
+        return np.flatnonzero(self.transition_mask)
+
+    def structure(self, lengths: Ints) -> Chain | SecondOrderChain:
         """Return the labellings of sequences of these lengths (none of them 0)."""
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
 
@@ -113,11 +122,10 @@ class ChainBase(SequenceModel):
         nodes, edges, ends = np.split(weights, [n_nodes, n_nodes + n_edges])
         return nodes, edges, ends
 
-    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
+    def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         names, width, classes = self.edge_names(), self.width, self.classes.tolist()
-        pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
-        parts = (part.tolist() for part in self.edge_features())
-        return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
+        features = zip(*(part.tolist() for part in self.edge_features()), strict=True)
+        return {(*names[e], classes[cell // width], classes[cell % width]): weight for e, cell, weight in features}
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         rows = self.split(self.weights)[2].reshape(-1, self.width)
@@ -175,9 +183,9 @@ class ChainModel(ChainBase):
             n_labels=self.n_labels,
             observed=self.observed,
             observed_transitions=self.observed_transitions,
-            min_count=int(self.min_count),
+            min_count=self.min_count,
             edge_only=reader.edge_only(),
-            edge_ids=reader.edge_ids(self.chosen),
+            edge_ids=reader.edge_ids(self.transition_features),
             plain=reader.plain_transitions,
         )
 
@@ -204,7 +212,7 @@ class ChainModel(ChainBase):
         return {
             **super().feature_parameters(),
             "transitions": self.transitions,
-            "transition_features": encode(self.chosen, "transition_features"),
+            "transition_features": encode(self.transition_features, "transition_features"),
             "ends": self.ends,
         }
 
@@ -221,14 +229,15 @@ class ChainModel(ChainBase):
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)
-        dense = self.nodes.all_pairs and not isinstance(rows.table, Attributes)
-        return Batch(structure, self._map_rows(structure, rows, dense, once))
+        return Batch(structure, self._map_rows(structure, rows, once))
 
-    def _map_rows(self, structure: Any, rows: Rows, dense: bool, once: bool) -> FeatureMap:
+    def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
+        assert isinstance(structure, Chain)
+        table, layout = self.nodes.fitting(rows)
         return chain_map(
             structure,
-            rows.table if dense else rows.attributes(),
-            layout=None if dense else self.nodes.core,
+            table,
+            layout=layout,
             edge_rows=None if self.edge_ids is None else edge_attributes(rows, self.edge_ids),
             edge_layout=None if self.edges is None else self.edges.core,
             transition_mask=self.transition_mask,
@@ -257,7 +266,7 @@ class ChainModel(ChainBase):
         if weights.dtype != "float64" or not weights.flags.c_contiguous:
             return None
         return NamedChain(
-            reader.known, reader.separator, self.nodes.core, tuple(self.classes.tolist()), self.transition_mask,
+            reader.known, reader.separator, self.nodes.core, self.label_names, self.transition_mask,
             self.ends, None if rule is None else rule.as_bytes, weights,
         )  # fmt: skip
 
@@ -280,96 +289,82 @@ class ChainModel(ChainBase):
         attributes = self.reader.numbers_in(old.reader)
         if attributes is None:
             return None
-        index = {label: i for i, label in enumerate(old.classes.tolist())}
-        labels = np.array([index.get(label, -1) for label in self.classes.tolist()], dtype=np.int64)
-        core, width, old_width = self.nodes.core, self.width, old.width
-        found, columns = expand_pairs(*core.pairs())
-        parts = [core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
+        labels = encode_flat(self.classes.tolist(), old.classes)
+        width = self.width
+        found, columns = self.nodes.pairs()
+        runs = [self.nodes.core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
 
         # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
-        attribute, column = expand_pairs(*self.edge_pairs())
-        first, second = column // width, column % width
-        real = second < len(labels)
-        a, b = labels[first], np.where(real, labels[np.where(real, second, 0)], -1)
-        cell = np.where((a >= 0) & (b >= 0), a * old_width + b, -1)
-        values = look_up(old.edge_features(), self._edge_attributes_in(old, attributes)[attribute], cell)
-        if self.edges is None:
-            run = np.zeros(len(labels) * width)
-            run[column] = values
-            parts.append(run)
-        else:
-            parts.append(self.edges.core.pack(values))
+        of_edges = np.zeros(1, dtype=np.int64)
+        if self.edge_ids is not None:
+            known = np.append(np.full(old.n_attributes, -1) if old.edge_ids is None else old.edge_ids, -1)
+            of_edges = np.append(of_edges, known[attributes[self.edge_ids > 0]])
+        ids, cells = self.edge_pairs()
+        places = np.append(labels, np.full(width - len(labels), -1))  # columns of padding have no label
+        first, second = places[cells // width], places[cells % width]
+        old_cells = np.where((first >= 0) & (second >= 0), first * old.width + second, -1)
+        runs.append(self._pack_edges(cells, look_up(old.edge_features(), of_edges[ids], old_cells)))
 
         if self.ends:
             rows = np.zeros((2, width))
-            ends = old.split(old.weights)[2]
-            if len(ends):
-                rows[:, : len(labels)] = np.where(labels >= 0, ends.reshape(2, old_width)[:, labels], 0.0)
-            parts.append(rows.ravel())
-        return np.concatenate(parts)
+            if old.ends:
+                before = old.split(old.weights)[2].reshape(2, old.width)
+                rows[:, : len(labels)] = np.where(labels >= 0, before[:, labels], 0.0)
+            runs.append(rows.ravel())
+        return np.concatenate(runs)
 
-    def _edge_attributes_in(self, old: ChainModel, attributes: Ints) -> Ints:
-        """Return the old edge attribute of each edge attribute, -1 for none; attributes: their old numbers."""
-        if self.edge_ids is None:
-            return np.zeros(1, dtype=np.int64)
-        picked = attributes[self.edge_ids > 0]
-        if old.edge_ids is None:
-            later = np.full(len(picked), -1, dtype=np.int64)
-        else:
-            later = np.where(picked >= 0, old.edge_ids[picked], -1)
-        return np.concatenate([np.zeros(1, dtype=np.int64), later])
+    def _pack_edges(self, cells: Ints, values: Floats) -> Floats:
+        """Return the run of transitions, of values in the order of `edge_pairs`."""
+        if self.edges is not None:
+            return self.edges.core.pack(values)
+        run = np.zeros(self.n_labels * self.width)
+        run[cells] = values
+        return run
 
     def joined(self, old: ChainModel) -> Self:
         """Return the model with the old one's attributes, which keep their numbers, and pairs."""
         reader, other, numbers = self.reader, old.reader, self.reader.numbers_in(old.reader)
         if numbers is None or not isinstance(reader, VocabularyReader) or not isinstance(other, VocabularyReader):
             raise NotAvailable("partial_fit with grow=True: attributes need names, columns of numbers have none")
-        if self.edges is not None or old.edges is not None:
+        if self.transition_mask is None or old.edges is not None:
             raise NotAvailable("partial_fit with grow=True: not available with transitions conditioned on attributes")
-        n_old, fresh = old.n_attributes, np.flatnonzero(numbers < 0)
-        own = numbers.copy()
-        own[fresh] = n_old + np.arange(len(fresh))
-        place = {label: k for k, label in enumerate(self.classes.tolist())}
-        labels = np.array([place[label] for label in old.classes.tolist()], dtype=np.int64)
-
+        fresh, width = numbers < 0, self.width
+        own = np.where(fresh, numbered(fresh, old.n_attributes), numbers)
+        labels = encode_flat(old.classes.tolist(), self.classes)
         joined = copy.copy(self)
         joined.reader = other.with_names_of(reader, fresh)
-        n, width = n_old + len(fresh), self.width
+        n = joined.reader.n_attributes
         if self.nodes.all_pairs:
             joined.nodes = PairLayout.every(n, self.n_labels, width)
         else:
-            ids, columns = expand_pairs(*self.nodes.core.pairs())
-            old_ids, old_columns = expand_pairs(*old.nodes.core.pairs())
+            (ids, columns), (old_ids, old_columns) = self.nodes.pairs(), old.nodes.pairs()
             cells = np.unique(np.concatenate([own[ids] * width + columns, old_ids * width + labels[old_columns]]))
-            joined.nodes = layout_of(n, self.n_labels, width, cells // width, cells % width)
-        assert self.transition_mask is not None
+            joined.nodes = layout_of(n, self.n_labels, width, *np.divmod(cells, width))
         joined.transition_mask = self.transition_mask.copy()
-        before = old.edge_pairs()[1]
-        joined.transition_mask[labels[before // old.width] * width + labels[before % old.width]] = 1
+        first, second = np.divmod(old.tied_cells, old.width)
+        joined.transition_mask[labels[first] * width + labels[second]] = 1
         return joined
 
     # weights by name
 
     def node_features(self) -> tuple[Ints, Ints, Floats]:
-        attributes, labels = expand_pairs(*self.nodes.core.pairs())
-        return attributes, labels, self.nodes.core.unpack(self.split(self.weights)[0])
+        return *self.nodes.pairs(), self.nodes.core.unpack(self.split(self.weights)[0])
 
     def edge_pairs(self) -> tuple[Ints, Ints]:
-        """Return (indptr, columns): edge attribute e has weights for the pairs columns[indptr[e]:indptr[e + 1]].
+        """Return (edge attribute, label * width + next label) of all weights of transitions, in their order.
 
-        A pair is label * width + next label. Tied transitions are edge attribute 0. A layout of all pairs has padded
-        columns too.
+        Tied transitions are edge attribute 0. A layout of all pairs has padded columns too.
         """
         if self.edges is not None:
-            return self.edges.core.pairs()
-        assert self.transition_mask is not None
-        columns = np.flatnonzero(self.transition_mask).astype(np.int64)
-        return np.array([0, len(columns)], dtype=np.int64), columns
+            return self.edges.pairs()
+        return np.zeros(len(self.tied_cells), dtype=np.int64), self.tied_cells
 
     def edge_features(self) -> tuple[Ints, Ints, Floats]:
         run = self.split(self.weights)[1]
-        attributes, columns = expand_pairs(*self.edge_pairs())
-        return attributes, columns, run[columns] if self.edges is None else self.edges.core.unpack(run)
+        attributes, cells = self.edge_pairs()
+        values = run[cells] if self.edges is None else self.edges.core.unpack(run)
+        real = cells % self.width < self.n_labels
+        return attributes[real], cells[real], values[real]
 
     def on_edges(self) -> Ints:
         """Return the attribute that each edge attribute is, -1 for the one that is on every edge."""
@@ -381,17 +376,14 @@ class ChainModel(ChainBase):
         return [(), *((names[j],) for j in self.on_edges()[1:])]
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
-        classes = self.classes.tolist()
-        ids, cells, values = self.edge_features()
+        classes, (ids, cells, values) = self.classes.tolist(), self.edge_features()
         attributes = self.on_edges()[ids]  # -1 is the pair's own weight
         order = np.argsort(cells, kind="stable")
-        cells, starts = np.unique(cells[order], return_index=True)
+        distinct, starts = np.unique(cells[order], return_index=True)
         pairs: dict[tuple[Hashable, ...], Named] = {}
-        for cell, own in zip(cells.tolist(), np.split(order, starts[1:]), strict=True):
-            first, second = divmod(cell, self.width)
-            rows = largest(self.reader.name, attributes[own], values[own], n) if second < len(classes) else []
-            if rows:
-                pairs[classes[first], classes[second]] = rows
+        for cell, own in zip(distinct.tolist(), np.split(order, starts)[1:], strict=True):
+            if rows := inspection.largest(self.reader.name, attributes[own], values[own], n):
+                pairs[classes[cell // self.width], classes[cell % self.width]] = rows
         return pairs
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
@@ -407,13 +399,10 @@ class ChainModel(ChainBase):
 
     def _edge_contributions(self, rows: Rows, one: Ints, two: Ints) -> list[Contribution]:
         """Return what transitions that differ add: their own weights are edge attribute 0."""
-        classes, n_edges = self.classes.tolist(), len(one) - 1
-        if self.edge_ids is None:
-            ids, owner, values = np.zeros(n_edges, dtype=np.int64), np.arange(n_edges), np.ones(n_edges)
-        else:
-            table = edge_attributes(rows, self.edge_ids)
-            ids, owner = table.attributes, np.repeat(np.arange(n_edges), np.diff(table.row_ptr))
-            values = np.ones(len(ids)) if table.values is None else table.values
+        classes = self.classes.tolist()
+        table = edge_attributes(rows, np.full(self.n_attributes, -1) if self.edge_ids is None else self.edge_ids)
+        ids, owner = table.attributes, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
+        values = np.ones(len(ids)) if table.values is None else table.values
         attributes, features = self.on_edges(), self.edge_features()
         first, second = (labels[:-1] * self.width + labels[1:] for labels in (one, two))
         amounts = values * (look_up(features, ids, first[owner]) - look_up(features, ids, second[owner]))
@@ -426,52 +415,39 @@ class ChainModel(ChainBase):
         return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
-        nodes, edges, ends = self.split(self.weights)
-        node_ids, node_columns = expand_pairs(*self.nodes.core.pairs())
-        node_values = self.nodes.core.unpack(nodes)
-        edge_ids, cells, edge_values = self.edge_features()
-        real = cells % self.width < self.n_labels  # a layout of all pairs has padded cells too
-        edge_ids, cells, edge_values = edge_ids[real], cells[real], edge_values[real]
-        values = np.concatenate([node_values, edge_values])
-        kept = choose_kept(values, threshold, keep)
-        on_nodes, on_edges = kept[: len(node_values)], kept[len(node_values) :]
-        # Attributes without any weight are no longer known.
-        used = np.zeros(self.n_attributes, dtype=bool)
-        used[node_ids[on_nodes]] = True
+        (ids, _, values), (edge_ids, cells, edge_values) = self.node_features(), self.edge_features()
+        (on_nodes, on_edges), counts = inspection.choose_among([values, edge_values], threshold, keep)
+        edge_ids, cells = edge_ids[on_edges], cells[on_edges]
         attributes = self.on_edges()
         has_weight = np.zeros(len(attributes), dtype=bool)
-        has_weight[edge_ids[on_edges]] = True
-        edges_used = attributes[1:][has_weight[1:]]
-        used[edges_used] = True
-        pruned = self.with_weights(self.weights)
+        has_weight[0] = has_weight[edge_ids] = True
+        edges_used = attributes[has_weight][1:]
+        # Attributes without any weight are no longer known.
+        used = np.zeros(self.n_attributes, dtype=bool)
+        used[ids[on_nodes]] = used[edges_used] = True
+        pruned = copy.copy(self)
         pruned.reader, number = self.reader.keep(used)
-        n = int(number.max(initial=-1)) + 1
-        pruned.nodes = layout_of(n, self.n_labels, self.width, number[node_ids[on_nodes]], node_columns[on_nodes])
-        parts = [pruned.nodes.core.pack(node_values[on_nodes])]
-        if self.transition_mask is not None:
-            table = np.zeros_like(edges)
-            table[cells[on_edges]] = edge_values[on_edges]
-            pruned.transition_mask = np.zeros_like(self.transition_mask)
-            pruned.transition_mask[cells[on_edges]] = 1
-            parts.append(table)
+        pruned.nodes = self.nodes.chosen(on_nodes, number)
+        size = self.n_labels * self.width
+        if self.edges is None:
+            pruned.transition_mask = np.zeros(size, dtype=np.uint8)
+            pruned.transition_mask[cells] = 1
         else:
-            renumbered = np.concatenate([[0], np.where(has_weight[1:], np.cumsum(has_weight[1:]), -1)])
-            size = self.n_labels * self.width
-            pruned.edges = layout_of(len(edges_used) + 1, size, size, renumbered[edge_ids[on_edges]], cells[on_edges])
-            parts.append(pruned.edges.core.pack(edge_values[on_edges]))
-            picked = np.zeros(n, dtype=bool)
+            pruned.edges = layout_of(len(edges_used) + 1, size, size, numbered(has_weight)[edge_ids], cells)
+            picked = np.zeros(pruned.n_attributes, dtype=bool)
             picked[number[edges_used]] = True
-            pruned.edge_ids = np.where(picked, np.cumsum(picked), -1).astype(np.int64)
-        return pruned.with_weights(np.concatenate([*parts, ends])), counts_of(values, kept)
+            pruned.edge_ids = numbered(picked, first=1)
+        runs = [pruned.nodes.core.pack(values[on_nodes]), pruned._pack_edges(cells, edge_values[on_edges])]
+        return pruned.with_weights(np.concatenate([*runs, self.split(self.weights)[2]])), counts
 
     # model files
 
     def _to_parts(self) -> ModelParts:
         nodes, edges, _ = self.split(self.weights)
         parts = ModelParts(self.kind, {"ends": self.ends})
-        parts.add("nodes", layout_parts(self.nodes, nodes))
+        parts.add("nodes", files.layout_parts(self.nodes, nodes))
         if self.edges is not None and self.edge_ids is not None:
-            parts.add("edges", layout_parts(self.edges, edges, self.n_labels))
+            parts.add("edges", files.layout_parts(self.edges, edges, self.n_labels))
             parts.arrays["on_edges"] = (self.edge_ids > 0).astype(np.uint8)
         self._tail_to_parts(parts)
         return parts
@@ -480,7 +456,7 @@ class ChainModel(ChainBase):
         self._read_mask(parts)
         # Room for the other weights after those of the nodes, nearly all of a large model: they are not copied again.
         room = self.n_labels * self.width + (2 * self.width if self.ends else 0) if self.tied else 0
-        self.nodes, run = read_layout(parts.part("nodes"), self.n_labels, room)
+        self.nodes, run = files.read_layout(parts.part("nodes"), self.n_labels, room)
         if self.n_attributes != n_attributes:
             raise ModelFormatError(f"has weights for {self.n_attributes} attributes and knows {n_attributes}")
         self.edges = self.edge_ids = None
@@ -489,11 +465,11 @@ class ChainModel(ChainBase):
             run[len(run) - room :] = np.concatenate(tail)
             self._weights = run
             return
-        self.edges, others = read_edge_layout(parts.part("edges"), self.n_labels)
+        self.edges, others = files.read_edge_layout(parts.part("edges"), self.n_labels)
         chosen = parts.mask("on_edges", n_attributes)
         if int(chosen.sum()) + 1 != self.edges.core.num_attributes:
             raise ModelFormatError("has weights of transitions for other attributes than it says")
-        self.edge_ids = np.where(chosen, np.cumsum(chosen), -1).astype(np.int64)
+        self.edge_ids = numbered(chosen, first=1)
         self._weights = np.concatenate([run, others, *tail])
 
 
@@ -526,7 +502,7 @@ class SecondOrderModel(ChainModel):
     def label_table(self) -> int:
         return self.n_labels * super().label_table
 
-    def structure(self, lengths: Ints) -> Any:
+    def structure(self, lengths: Ints) -> SecondOrderChain:
         return SecondOrderChain(lengths, self.n_labels)
 
     def named_chain(self) -> None:
@@ -542,11 +518,13 @@ class SecondOrderModel(ChainModel):
 
         return SecondOrderPartitioner(self)
 
-    def _map_rows(self, structure: Any, rows: Rows, dense: bool, once: bool) -> FeatureMap:
+    def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
+        assert isinstance(structure, SecondOrderChain)
+        table, layout = self.nodes.fitting(rows)
         return second_order_map(
             structure,
-            rows.table if dense else rows.attributes(),
-            layout=None if dense else self.nodes.core,
+            table,
+            layout=layout,
             transition_mask=self.transition_mask,
             triple_mask=self.triple_mask,
             once=once,
@@ -563,8 +541,8 @@ class SecondOrderModel(ChainModel):
         run = self.split(self.weights)[2]
         return {labels: float(run[cell]) for labels, cell in self.triple_cells().items()}
 
-    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
-        return super().transition_features() | self.triples()
+    def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
+        return super().transition_weights() | self.triples()
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         return {}
@@ -585,7 +563,7 @@ class SecondOrderModel(ChainModel):
         nodes, _, run = self.split(self.weights)
         cells = np.flatnonzero(self.triple_mask)
         values = np.concatenate([self.nodes.core.unpack(nodes), self.edge_features()[2], run[cells]])
-        counts = counts_of(values, choose_kept(values, threshold, keep))
+        counts = inspection.choose_among([values], threshold, keep)[1]
         least = counts[2]  # the largest that goes; of weights as large as it none stays
         pruned, _ = super().pruned(least, None)
         stays = np.zeros_like(self.triple_mask)

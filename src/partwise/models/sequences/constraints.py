@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from partwise.models.constraints import as_booleans, check_choices, check_entries, label_mask
-from partwise.models.errors import ConstraintError
+from partwise.models.constraints import ConstraintError, as_booleans, check_choices, check_entries, label_mask
 from partwise.models.labels import LabelArray
 from partwise.support.arrays import Booleans, Bytes, Ints, pointers
 from partwise.support.lazy import cached_property

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -20,43 +20,50 @@ from partwise.features.rows import as_rows
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
-from partwise.models.base import Ability
-from partwise.models.errors import NotAvailable
+from partwise.models.base import Ability, NotAvailable
 from partwise.models.features import Rows
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import choose_kept
 from partwise.models.sequences.chain import ChainBase
 from partwise.models.sequences.features import FeatureChoice, has_left_neighbour, transition_counts
 from partwise.problem import Batch
+from partwise.structures import Chain
 from partwise.support.arrays import Floats, InputRows, Ints
 from partwise.support.checks import check_choice
 
 #: What `kernel_options` may hold besides the kernel's own parameters.
 _OTHERS = ("memory_limit", "recompute", "by_position")
+#: Why models with a kernel lack abilities.
+LACKS: Mapping[Ability, str] = {
+    Ability.PARTIAL_FIT: "partial_fit: not available with a kernel",
+    Ability.TOP_FEATURES: "with a kernel there are no weights of attributes",
+    Ability.EXPLANATIONS: "with a kernel there are no weights of attributes to explain an answer by",
+}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelChainModel(ChainBase):
     """Coefficients of training positions. `training` has all training rows, `support` those with coefficients.
 
     kernel, gamma, kernel_options: see `SequenceTagger`.
     """
 
-    kind = "kernel chain"
-    dense = True  # kernels compare whole rows, which is faster on dense ones
-    lacks: Mapping[Ability, str] = {
-        Ability.PARTIAL_FIT: "partial_fit: not available with a kernel",
-        Ability.TOP_FEATURES: "with a kernel there are no weights of attributes",
-        Ability.EXPLANATIONS: "with a kernel there are no weights of attributes to explain an answer by",
-    }
+    kind: ClassVar[str] = "kernel chain"
+    dense: ClassVar[bool] = True  # kernels compare whole rows, which is faster on dense ones
 
-    training: KernelFeatures
-    support: KernelFeatures
+    kernel: str | KernelLike
+    gamma: float | None
+    kernel_options: dict[str, Any] | None
 
-    def __init__(self, *, kernel: Any, gamma: float | None, kernel_options: object, **shared: Any) -> None:
-        if kernel_options is not None and not isinstance(kernel_options, dict):
-            raise ValueError(f"kernel_options must be a dict, got {kernel_options!r}")
-        self.kernel, self.gamma, self.kernel_options = kernel, gamma, dict(kernel_options or {})
-        super().__init__(**shared)
+    training: KernelFeatures = field(init=False)
+    support: KernelFeatures = field(init=False)
+    lacks: Mapping[Ability, str] = field(init=False, default_factory=lambda: LACKS)
+
+    def __post_init__(self, cost: object) -> None:
+        given: object = self.kernel_options
+        if given is not None and not isinstance(given, dict):
+            raise ValueError(f"kernel_options must be a dict, got {given!r}")
+        super().__post_init__(cost)
 
     @property
     def run_lengths(self) -> tuple[int, int]:
@@ -65,21 +72,25 @@ class KernelChainModel(ChainBase):
 
     # features
 
+    def structure(self, lengths: Ints) -> Chain:
+        return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
+
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        options = dict(self.kernel_options)
+        options = dict(self.kernel_options or {})
         others = {name: options.pop(name) for name in _OTHERS if name in options}
         check_choice("by_position", by_position := others.pop("by_position", False), (True, False))
         kernel = get_kernel(self.kernel, gamma=self.gamma, **options)
-        if self.chosen is not None and not (isinstance(self.chosen, str) and self.chosen == "all"):
-            raise ValueError(f"transition_features must be None or 'all' with a kernel, got {self.chosen!r}")
+        chosen = self.transition_features
+        if chosen is not None and not (isinstance(chosen, str) and chosen == "all"):
+            raise ValueError(f"transition_features must be None or 'all' with a kernel, got {chosen!r}")
         edges: dict[str, Any] = {}
-        if self.chosen is not None:
+        if chosen is not None:
             edges = {
                 "edge_rows": _right_ends(rows.table, rows.lengths),
                 "edge_kernel": _plus_one(kernel.fitted(as_rows(rows.table))),
             }
         else:
-            choice = FeatureChoice(0, self.n_labels, False, self.observed_transitions, int(self.min_count))
+            choice = FeatureChoice(0, self.n_labels, False, self.observed_transitions, self.min_count)
             self.transition_mask = choice.cells(transition_counts(rows.lengths, labels, self.n_labels))
         others["lengths"] = rows.lengths if by_position else None
         features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
@@ -110,8 +121,8 @@ class KernelChainModel(ChainBase):
         """Return (zeros, label * width + next label, weights) of tied transitions."""
         if self.transition_mask is None:
             raise NotAvailable("with a kernel on edges there are no weights of transitions")
-        columns = np.flatnonzero(self.transition_mask).astype(np.int64)
-        return np.zeros(len(columns), dtype=np.int64), columns, self.split(self.weights)[1][columns]
+        cells = self.tied_cells
+        return np.zeros(len(cells), dtype=np.int64), cells, self.split(self.weights)[1][cells]
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[KernelChainModel, tuple[int, int, float]]:
         if threshold is None or keep is not None:

@@ -10,9 +10,10 @@ one for the two tags before it. Sequences begin after two tags "none". Whole seq
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -20,12 +21,12 @@ from scipy.special import logsumexp
 from partwise.features import Attributes, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.models import files, inspection
 from partwise.models.base import Ability, Learnt, Training
 from partwise.models.classes.features import classifier_map
 from partwise.models.encoded import EncodedRows, Size
-from partwise.models.features import PairLayout, Rows, expand_pairs, layout_of
-from partwise.models.files import layout_parts, read_layout
-from partwise.models.inspection import Contribution, choose_kept, counts_of
+from partwise.models.features import PairLayout, Rows, with_last
+from partwise.models.inspection import Contribution
 from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
@@ -58,26 +59,31 @@ class HistoryScores:
         return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MaxentChainModel(SequenceModel):
     """A classifier of positions. Tag n_labels stands for "before the sequence".
 
     history, beam_width: see `SequenceTagger`.
     """
 
-    kind = "local"
+    kind: ClassVar[str] = "local"
     ruled: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
     reads_by_weights: ClassVar[bool] = True
     has_columns: ClassVar[bool] = True
-    lacks: Mapping[Ability, str] = {Ability.PARTIAL_FIT: "partial_fit: not available with model='maxent'"}
 
-    nodes: PairLayout
-    n_attributes: int
+    history: int
+    beam_width: int | None
 
-    def __init__(self, *, history: int, beam_width: int | None, **shared: Any) -> None:
-        self.history = history
-        self.beam_width = beam_width
-        super().__init__(**shared)
+    nodes: PairLayout = field(init=False)
+    n_attributes: int = field(init=False)
+    lacks: Mapping[Ability, str] = field(
+        init=False, default_factory=lambda: {Ability.PARTIAL_FIT: "partial_fit: not available with model='maxent'"}
+    )
+
+    def __post_init__(self, cost: object) -> None:
+        super().__post_init__(cost)
+        self.history = int(self.history)
 
     def check(self) -> None:
         super().check()
@@ -92,7 +98,7 @@ class MaxentChainModel(SequenceModel):
         self.n_attributes, n_labels = rows.n_attributes, self.n_labels
         width, found = padded_width(n_labels), self.with_history(rows, labels)
         if self.observed:
-            self.nodes = PairLayout.observed(found, labels, n_labels, width, int(self.min_count))
+            self.nodes = PairLayout.observed(found, labels, n_labels, width, self.min_count)
         else:
             self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
         examples = self._positions(found, rows.lengths, labels, weight, training.by_features)
@@ -100,21 +106,10 @@ class MaxentChainModel(SequenceModel):
 
     def with_history(self, rows: Rows, labels: Ints) -> Attributes:
         """Return rows with an attribute more for the gold tag before, and for history=2 one for the two tags before."""
-        found, tags, history = rows.attributes(), self.n_labels + 1, int(self.history)
+        tags, n = self.n_labels + 1, rows.n_attributes
         one, two = tags_before(rows.lengths, labels, self.n_labels)
-        row_ptr = pointers(np.diff(found.row_ptr) + history)
-        is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
-        attributes = np.empty(len(is_new), dtype=np.int64)
-        for k, ids in enumerate((one, tags + two * tags + one)[:history]):
-            places = row_ptr[1:] - history + k
-            attributes[places] = rows.n_attributes + ids
-            is_new[places] = True
-        attributes[~is_new] = found.attributes
-        values = None
-        if found.values is not None:
-            values = np.ones(len(is_new))
-            values[~is_new] = found.values
-        return Attributes(row_ptr, attributes, self.n_history_attributes, values)
+        more = [n + one, n + tags + two * tags + one][: self.history]
+        return with_last(rows.attributes(), more, self.n_history_attributes)
 
     @property
     def n_history_attributes(self) -> int:
@@ -130,7 +125,7 @@ class MaxentChainModel(SequenceModel):
         return self._examples(batch, labels, None if weight is None else np.repeat(weight, lengths))
 
     def feature_parameters(self) -> dict[str, object]:
-        return {**super().feature_parameters(), "history": int(self.history)}
+        return {**super().feature_parameters(), "history": self.history}
 
     def partitioner(self) -> MaxentPartitioner:
         from partwise.models.sequences.partition import MaxentPartitioner
@@ -162,7 +157,7 @@ class MaxentChainModel(SequenceModel):
 
     def _weights_of_pairs(self) -> tuple[Ints, Ints, Floats]:
         """Return (attributes, labels, weights) of all features, also those of histories."""
-        attributes, labels = expand_pairs(*self.nodes.core.pairs())
+        attributes, labels = self.nodes.pairs()
         kept = labels < self.n_labels
         return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
@@ -185,7 +180,7 @@ class MaxentChainModel(SequenceModel):
         kept = attributes < self.n_attributes
         return attributes[kept], labels[kept], values[kept]
 
-    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
+    def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         """Return weights of (tag before, label) and of (tag two before, tag before, label)."""
         classes = self.classes.tolist()
         tags = [*classes, None]
@@ -235,31 +230,27 @@ class MaxentChainModel(SequenceModel):
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[MaxentChainModel, tuple[int, int, float]]:
         core = self.nodes.core
-        ids, columns = expand_pairs(*core.pairs())
         values = core.unpack(self.weights)
-        kept = choose_kept(values, threshold, keep)
+        (kept,), counts = inspection.choose_among([values], threshold, keep)
         used = np.zeros(core.num_attributes, dtype=bool)
-        used[ids[kept]] = True
-        pruned = self.with_weights(self.weights)
+        used[self.nodes.pairs()[0][kept]] = True
+        pruned = copy.copy(self)
         pruned.reader, number = self.reader.keep(used[: self.n_attributes])
-        pruned.n_attributes = n = int(number.max(initial=-1)) + 1
-        history = np.arange(core.num_attributes - self.n_attributes)
-        number = np.concatenate([number, n + history])
-        pruned.nodes = layout_of(
-            n + len(history), self.n_labels, padded_width(self.n_labels), number[ids[kept]], columns[kept]
-        )
-        return pruned.with_weights(pruned.nodes.core.pack(values[kept])), counts_of(values, kept)
+        pruned.n_attributes = int(number.max(initial=-1)) + 1
+        of_history = pruned.n_attributes + np.arange(core.num_attributes - self.n_attributes)
+        pruned.nodes = self.nodes.chosen(kept, np.concatenate([number, of_history]))
+        return pruned.with_weights(pruned.nodes.core.pack(values[kept])), counts
 
     # model files
 
     def _to_parts(self) -> ModelParts:
         parts = ModelParts(self.kind, {"history": self.history})
-        parts.add("nodes", layout_parts(self.nodes, self.weights))
+        parts.add("nodes", files.layout_parts(self.nodes, self.weights))
         return parts
 
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
         self.history = parts.integer("history", 1, 2)
-        self.nodes, self._weights = read_layout(parts.part("nodes"), self.n_labels)
+        self.nodes, self._weights = files.read_layout(parts.part("nodes"), self.n_labels)
         self.n_attributes = n_attributes
         if self.nodes.core.num_attributes != self.n_history_attributes:
             raise ModelFormatError(f"has weights for other attributes than the {n_attributes} it knows")

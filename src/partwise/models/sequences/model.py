@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -16,11 +16,12 @@ from partwise.features.template import Template
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
+from partwise.models import inspection
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.constraints import ConstraintError
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.errors import ConstraintError
 from partwise.models.features import Rows, look_up
-from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, by_size, explanation, largest
+from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures
 from partwise.models.labels import (
     LabelArray,
     LabelSequence,
@@ -33,31 +34,24 @@ from partwise.models.labels import (
     warn_of_many_labels,
 )
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form
-from partwise.models.sequences.constraints import (
-    LabelRule,
-    check_legal,
-    kept_scheme,
-    label_masks,
-    no_labelling,
-    rule_of,
-    scheme_of,
-    transition_rule,
-)
-from partwise.models.sequences.template_reader import (
-    TemplateReader,
-    TextSequences,
-    get_template,
-    lists_digest,
-    warn_of_columns,
-)
+from partwise.models.sequences import constraints as rules
+from partwise.models.sequences import template_reader as templates
+from partwise.models.sequences.template_reader import TemplateReader, TextSequences
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
-from partwise.structures import Chain, HistoryChain
+from partwise.structures import Chain, HistoryChain, Multiclass, SecondOrderChain, Structure
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.checks import check_choice, check_count, check_sample_weight
 from partwise.support.memory import LITTLE, available, check_weights
 
 READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
+#: A model of more attributes is read by two threads.
+MANY_NAMES = 10_000
+
+#: Structures whose slots begin with a row of labels per position.
+LabelChain: TypeAlias = Chain | SecondOrderChain | HistoryChain
+#: Score, slots and counts of a labelling.
+Found: TypeAlias = tuple[float, Ints, Floats]
 
 
 @dataclass(frozen=True)
@@ -66,69 +60,66 @@ class SequenceSource:
 
     lengths: Ints
     rows: Rows
-    rule: LabelRule | None = None  # what the structure was told of neighbouring labels
+    rule: rules.LabelRule | None = None  # what the structure was told of neighbouring labels
 
 
 SequenceReading: TypeAlias = Reading[SequenceSource]
-#: Score, slots and counts of a labelling.
-Found: TypeAlias = tuple[float, Ints, Floats]
-
-#: A model of more attributes is read by two threads.
-MANY_NAMES = 10_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SequenceModel(Model[SequenceSource]):
-    """Labels of every position of a sequence.
+    """Labels of every position of a sequence. Parameters: see `SequenceTagger`.
 
-    template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader`
-    makes attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
+    `classes` are the labels, `reader` makes attributes, `label_scheme` is the scheme of chunk labels that the training
+    data keep to, if any.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
     late: ClassVar[tuple[str, ...]] = ("legal",)
     takes_classes: ClassVar[bool] = True
     #: The name of its features in model files.
-    kind: str
+    kind: ClassVar[str]
     #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
-    dense = False
+    dense: ClassVar[bool] = False
     #: Whether answers can be told to keep to the scheme of chunk labels; segments do so by themselves.
     ruled: ClassVar[bool] = False
 
-    classes: LabelArray
-    reader: Reader
-    label_scheme: str | None = None
+    template: Template | None
+    features: str
+    min_count: int
+    legal: bool | str = "auto"
+    cost: InitVar[object] = None
+    class_weight: object = None
 
-    def __init__(
-        self,
-        *,
-        template: Template | str | None,
-        features: str,
-        min_count: int,
-        legal: bool | str = "auto",
-        cost: object = None,
-        class_weight: object = None,
-    ) -> None:
-        self.class_weight = class_weight
-        if class_weight is not None:
-            self.lacks = {**self.lacks, Ability.PARTITIONS: "class_weight of taggers: not available with partitions"}
-        self.template = None if template is None else get_template(template)
-        self.preset = template if isinstance(template, str) else None
+    classes: LabelArray = field(init=False)
+    reader: Reader = field(init=False)
+    label_scheme: str | None = field(init=False, default=None)
+
+    def __post_init__(self, cost: object) -> None:
+        given: object = self.template  # a name, too
+        self.preset = given if isinstance(given, str) else None
+        self.template = None if given is None else templates.get_template(given)
         self._suited = self.preset is None  # whether the template is the one that suits the data
-        self.features = features
-        self.min_count = min_count
-        self.legal = legal
+        if self.class_weight is not None:
+            self.lacks = {**self.lacks, Ability.PARTITIONS: "class_weight of taggers: not available with partitions"}
         self.label_cost = LabelCost.of(cost)
         self.check()
+        self.min_count = int(self.min_count)
 
     def check(self) -> None:
         check_choice("features", self.features, ("observed", "all"))
         check_count("min_count", self.min_count)
-        check_legal(self.legal)
+        rules.check_legal(self.legal)
 
     @property
     def n_labels(self) -> int:
         """Number of labels."""
         return len(self.classes)
+
+    @property
+    def label_names(self) -> tuple[Any, ...]:
+        """The labels, in their order."""
+        return tuple(self.classes.tolist())
 
     @property
     def observed(self) -> bool:
@@ -147,13 +138,9 @@ class SequenceModel(Model[SequenceSource]):
         self.use_labels(all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
-        self.label_scheme = (
-            kept_scheme(
-                tuple(self.classes.tolist()), labels, sequences.lengths(), sequences.numbers, self.legal == "auto"
-            )
-            if self.ruled
-            else None
-        )
+        if self.ruled:
+            of = labels, sequences.lengths(), sequences.numbers
+            self.label_scheme = rules.kept_scheme(self.label_names, *of, warn=self.legal == "auto")
         if self.legal is True:
             self.kept_scheme()  # an error for labels of no scheme, before the work
         self.costs_of(self.cost_labels())  # an error for those of other labels, too
@@ -163,8 +150,7 @@ class SequenceModel(Model[SequenceSource]):
 
     def cost_labels(self) -> LabelSequence:
         """Return the labels that costs are given for."""
-        labels: list[Hashable] = self.classes.tolist()
-        return labels
+        return list(self.label_names)
 
     def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
         # training knows no rule about neighbouring labels
@@ -226,14 +212,14 @@ class SequenceModel(Model[SequenceSource]):
             if not self._suited and self.preset is not None and isinstance(sequences, TextSequences):
                 self._suited = True  # by the first block, if there are several
                 self.template = preset_for(self.preset, sequences.table)
-                warn_of_columns(self.preset, self.template, sequences.table.n_columns)
+                templates.warn_of_columns(self.preset, self.template, sequences.table.n_columns)
             return TemplateReader(self.template)
         return NameReader() if input_form(sequences) == "names" else ColumnReader()
 
     @property
     def rarest(self) -> int:
         """How often an attribute with a name must occur to be known."""
-        return 1 if self.observed else int(self.min_count)
+        return 1 if self.observed else self.min_count
 
     def check_attributes(self) -> None:
         """Raise ValueError if no attribute of sequences of names is known."""
@@ -245,23 +231,25 @@ class SequenceModel(Model[SequenceSource]):
         """Choose features from training rows and their labels, and make the examples to train on."""
 
     def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
-        structure: Any = batch.structure
+        structure = batch.structure
+        assert isinstance(structure, LabelChain | Multiclass)
         gold = structure.encode(labels)
         return LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold))
 
-    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+    def slot_costs(self, structure: Structure, gold: Gold) -> Floats | None:
         table = self.costs_of(self.cost_labels())
         if table is None:
             return None
+        assert isinstance(structure, LabelChain)
         return row_costs(structure.slot_offsets(), structure.lengths, structure.width, structure.decode(*gold), table)
 
     def feature_parameters(self) -> dict[str, object]:
         template = self.template
         return {
             "template": self.preset if template is None or self.preset is not None else template.text,
-            "clusters and gazetteers": None if template is None else lists_digest(template),
+            "clusters and gazetteers": None if template is None else templates.lists_digest(template),
             "features": self.features,
-            "min_count": int(self.min_count),
+            "min_count": self.min_count,
         }
 
     # prediction
@@ -283,23 +271,24 @@ class SequenceModel(Model[SequenceSource]):
     def _read_rows(self, sequences: Sequences, n_jobs: int) -> Rows:
         return self.reader.read(sequences, n_jobs=n_jobs)
 
-    def kept_rule(self) -> LabelRule | None:
+    def kept_rule(self) -> rules.LabelRule | None:
         """Return the rule that predictions keep to, by `legal` and the training labels."""
         scheme = self.kept_scheme()
-        return None if scheme is None else rule_of(scheme, tuple(self.classes.tolist()))
+        return None if scheme is None else rules.rule_of(scheme, self.label_names)
 
     def kept_scheme(self) -> str | None:
         """Return the scheme that predictions keep to; ValueError if `legal` asks for one and labels have none."""
         if self.legal is not True:
             return self.label_scheme if self.legal else None
-        labels = tuple(self.classes.tolist())
-        scheme = scheme_of(labels)
+        scheme = rules.scheme_of(self.label_names)
         if scheme is None:
-            raise ValueError(f"legal=True: the labels are not O, B-x, I-x, nor those with E-x and S-x: {labels[:20]}")
+            labels = self.label_names[:20]
+            raise ValueError(f"legal=True: the labels are not O, B-x, I-x, nor those with E-x and S-x: {labels}")
         return scheme
 
-    def _structure(self, reading: SequenceReading) -> Chain | HistoryChain:
-        structure: Chain | HistoryChain = reading.batch.structure  # type: ignore[assignment]
+    def _structure(self, reading: SequenceReading) -> LabelChain:
+        structure = reading.batch.structure
+        assert isinstance(structure, LabelChain)
         return structure
 
     def labels_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Ints:
@@ -336,8 +325,8 @@ class SequenceModel(Model[SequenceSource]):
     def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
         """Put the user's constraints on the structure; `SequenceTagger` describes them."""
         n_labels, structure = self.n_labels, self._structure(reading)
-        rule = transition_rule(allowed_transitions, self.classes)
-        rows = label_masks(allowed, reading.source.lengths, self.classes)
+        rule = rules.transition_rule(allowed_transitions, self.classes)
+        rows = rules.label_masks(allowed, reading.source.lengths, self.classes)
         if rule is not None:
             rule = rule & reading.source.rule
             rule.put_on(structure)  # each sequence's mask is checked together with it
@@ -352,7 +341,7 @@ class SequenceModel(Model[SequenceSource]):
             try:
                 structure.set_mask(i, mask)
             except ValueError as error:
-                raise no_labelling(number, error, self.kept_scheme() is not None) from None
+                raise rules.no_labelling(number, error, self.kept_scheme() is not None) from None
 
     def rows_of_labels(self, reading: SequenceReading, values: Floats) -> list[Floats]:
         """Return the values of labels, (length, n_labels) per sequence, of all examples' slots."""
@@ -369,18 +358,23 @@ class SequenceModel(Model[SequenceSource]):
         return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
-        """Return the share of positions with the right label; a label that was not in the training data is wrong."""
+        """Return the share of positions with the right answer; a label that was not in the training data is wrong."""
         found = Targets.of(predicted)
         lengths = found.lengths()
-        truth = Targets.of(y).check(lengths).encode(self.classes)
+        right = self._right(Targets.of(y).check(lengths), found, lengths)
         weight = check_sample_weight(sample_weight, len(lengths))
         each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
         if not each.any():
             raise ValueError("there is no position to score")
-        return float(np.average(truth == found.encode(self.classes), weights=each))
+        return float(np.average(right, weights=each))
+
+    def _right(self, truth: Targets, found: Targets, lengths: Ints) -> Booleans:
+        """Return whether each position has the right answer."""
+        right: Booleans = truth.encode(self.classes) == found.encode(self.classes)
+        return right
 
     def report(self, reading: SequenceReading, labellings: Labellings | None) -> InputReport:
-        unknown: tuple[int, int] = reading.source.rows.unknown
+        unknown = reading.source.rows.unknown
         return InputReport(lambda: unknown)
 
     # inspection
@@ -396,7 +390,7 @@ class SequenceModel(Model[SequenceSource]):
         length = int(reading.source.lengths[0])
         if not length:
             raise ValueError("a sequence without positions has nothing to explain")
-        structure: Any = reading.batch.structure
+        structure = reading.batch.structure
         scores = reading.batch.features.scores(0, self.weights)
         if position is None:
             if label is not None or against is not None:
@@ -421,10 +415,9 @@ class SequenceModel(Model[SequenceSource]):
                 what = repr(labels[0]) if len(labels) == 1 else "another label"
                 message = f"explain: no labelling that is allowed has {what} at position {position}"
                 raise ConstraintError(message, 0) from None
-            found: Found = structure.k_best(0, scores, 1)[0]
-            return found
+            return structure.k_best(0, scores, 1)[0]
 
-        one: Found = structure.k_best(0, scores, 1)[0] if label is None else best([label])
+        one = structure.k_best(0, scores, 1)[0] if label is None else best([label])
         chosen = classes[self.label_rows(reading, [one])[0, position]]
         if against is not None and chosen == against:
             raise ValueError(
@@ -443,7 +436,7 @@ class SequenceModel(Model[SequenceSource]):
         one, two = self.label_rows(reading, found)
         best, second = (self.classes[labels].tolist() for labels in (one, two))
         scores = found[0][0], found[1][0]
-        return explanation(best, second, scores, self.contributions(reading, one, two), position)
+        return inspection.explanation(best, second, scores, self.contributions(reading, one, two), position)
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
         """Return what features add to the first of two labellings: here, attributes where the labels differ."""
@@ -463,14 +456,14 @@ class SequenceModel(Model[SequenceSource]):
         """Return the largest weights of every label, and of every transition."""
         attributes, labels, values = self.node_features()
         found = {
-            label: largest(self.reader.name, attributes[labels == b], values[labels == b], n)
+            label: inspection.largest(self.reader.name, attributes[labels == b], values[labels == b], n)
             for b, label in enumerate(self.classes.tolist())
         }
-        return TopFeatures(found, by_size(self.top_transitions(n)))
+        return TopFeatures(found, inspection.by_size(self.top_transitions(n)))
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
         """Return the n largest weights of each transition, of those that have any."""
-        return {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
+        return {key: [(None, weight)] for key, weight in self.transition_weights().items() if weight}
 
     def state_features(self) -> dict[tuple[Hashable, Hashable], float]:
         """Return weights of (attribute, label) pairs."""
@@ -483,7 +476,7 @@ class SequenceModel(Model[SequenceSource]):
         """Return (attributes, labels, weights) of the features of positions."""
 
     @abstractmethod
-    def transition_features(self) -> dict[tuple[Hashable, ...], float]:
+    def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         """Return weights of labels after other labels: of pairs, and of longer tuples if the model has them."""
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
@@ -534,7 +527,7 @@ class SequenceModel(Model[SequenceSource]):
         return self
 
     def _read_scheme(self, parts: ModelParts) -> str | None:
-        known = scheme_of(tuple(self.classes.tolist()))
+        known = rules.scheme_of(self.label_names)
         if self.legal is True and known is None:
             raise ModelFormatError("says legal=True and has labels of no scheme")
         if not parts.has("label_scheme"):  # nor had older files, whose answers stay what they were

@@ -150,6 +150,6 @@ class MaxentPartitioner(SequencePartitioner):
         model, n = self.model, self.model.n_labels
         size, width = model.n_history_attributes, padded_width(n)
         if model.observed:
-            model.nodes = layout_of(size, n, width, *self._pairs.pairs(int(model.min_count)))
+            model.nodes = layout_of(size, n, width, *self._pairs.pairs(model.min_count))
         else:
             model.nodes = PairLayout.every(size, n, width)
