@@ -4,6 +4,7 @@ What belongs to an example or a slot (sample weights, slot scores, expected coun
 end to end, batch after batch. A batch's part of it, its block, is a view. With one batch nothing is copied or added.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,8 +29,11 @@ from partwise.support.lazy import cached_property
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
+S = TypeVar("S")
 Array = TypeVar("Array", bound=NDArray[np.generic])
 Given = TypeVar("Given", Floats, Floats | None)
+#: Makes one answer of what the batches give; the answer of a single batch needs none.
+Reduction = Callable[[Iterator[T]], T]
 
 #: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
 #: the last batch above all, and passes are lost. Passes to a gap of 1e-2, log loss, l2 = 2, CoNLL-2000 in ten batches
@@ -38,21 +42,21 @@ Given = TypeVar("Given", Floats, Floats | None)
 ROUNDS = 16
 
 
-# reductions: what the batches give becomes one answer; that of a single batch is taken as it is. All of them go over
-# what every batch gives: work that is called off may hang on a cluster.
+# reductions: one answer of what the batches give
 
 
 def added(parts: Iterator[T]) -> T:
     """Return the sum, in order; of tuples, place by place. The first part is written to: nothing else refers to it."""
     total = next(parts)
-    if isinstance(total, tuple):
-        totals = list(total)
-        for part in parts:
-            for k, term in enumerate(part):  # type: ignore[var-annotated, arg-type]
-                totals[k] += term
-        return tuple(totals)  # type: ignore[return-value]
     for part in parts:
-        total += part  # type: ignore[operator]
+        total = _plus(total, part)
+    return total
+
+
+def _plus(total: T, part: T) -> T:
+    if isinstance(total, tuple) and isinstance(part, tuple):
+        return tuple(map(_plus, total, part))  # type: ignore[return-value]
+    total += part  # type: ignore[operator]
     return total
 
 
@@ -62,28 +66,10 @@ def joined(parts: Iterable[Array]) -> Array:
     return found[0] if len(found) == 1 else np.concatenate(found)  # type: ignore[return-value]
 
 
-def joined_pairs(parts: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return pairs of arrays end to end."""
-    first, second = zip(*parts, strict=True)
-    return joined(first), joined(second)
-
-
 def joined_pointers(parts: Iterable[Ints]) -> Ints:
     """Return pointers into arrays end to end."""
     found = list(parts)
     return found[0] if len(found) == 1 else pointers(np.concatenate([np.diff(each) for each in found]))
-
-
-def joined_gold(parts: Iterable[Gold]) -> Gold:
-    """Return the gold labellings of all batches as those of one."""
-    indptr, slots, counts = zip(*parts, strict=True)
-    return joined_pointers(indptr), joined(slots), joined(counts)
-
-
-def joined_scores(parts: Iterable[tuple[Floats, int, int]]) -> tuple[Floats, int, int]:
-    """Return the slot scores of all batches, and sums of the numbers after them."""
-    scores, inferences, unmatched = zip(*parts, strict=True)
-    return joined(scores), sum(inferences), sum(unmatched)
 
 
 def joined_or_none(parts: Iterable[Floats | None]) -> Floats | None:
@@ -113,47 +99,38 @@ def first_text(parts: Iterable[str]) -> str:
     return next(filter(None, list(parts)), "")
 
 
-def all_true(parts: Iterable[bool]) -> bool:
-    """Return whether all are true."""
-    return all(list(parts))
+@overload
+def by_place(first: Reduction[T], second: Reduction[R], /) -> Reduction[tuple[T, R]]: ...
+@overload
+def by_place(first: Reduction[T], second: Reduction[R], third: Reduction[S], /) -> Reduction[tuple[T, R, S]]: ...
+def by_place(*reductions: Callable[..., object]) -> Callable[..., object]:
+    """Return the reduction of tuples that reduces each place by its own reduction."""
+    return lambda parts: tuple(
+        reduce(iter(column)) for reduce, column in zip(reductions, zip(*parts, strict=True), strict=True)
+    )
 
 
-def any_true(parts: Iterable[bool]) -> bool:
-    """Return whether one of them is true."""
-    return any(list(parts))
-
-
-def joined_checks(parts: Iterable[tuple[float, str]]) -> tuple[float, str]:
-    """Return the largest of the numbers, and the first text that is not empty."""
-    off, texts = zip(*parts, strict=True)
-    return max(off), first_text(texts)
-
-
-def joined_rounding(parts: Iterable[tuple[T, T, float]]) -> tuple[T, T, float]:
-    """Return the sums of `tasks.rounding_sums`, and the largest of the last numbers."""
-    sums, squares, reach = zip(*parts, strict=True)
-    return added(iter(sums)), added(iter(squares)), max(reach)
-
+joined_gold: Reduction[Gold] = by_place(joined_pointers, joined, joined)
 
 # blocks: each batch's part of an array of all slots, examples or clique marginals
 
 
+def _blocks(array: Given, ranges: Sequence[slice], what: str) -> Sequence[Given]:
+    if array is None or len(ranges) == 1:
+        return [array] * len(ranges)
+    if array.shape != (ranges[-1].stop,):
+        raise ValueError(f"an array of shape {array.shape} for {ranges[-1].stop} {what}")
+    return [array[part] for part in ranges]
+
+
 def by_slot(sums: "Sums", array: Given) -> Sequence[Given]:
     """Return each batch's part of an array with a value per slot; None for each batch if there is no array."""
-    if array is None or sums.n_batches == 1:
-        return [array] * sums.n_batches
-    if array.shape != (sums.n_slots,):
-        raise ValueError(f"an array of shape {array.shape} for {sums.n_slots} slots")
-    return [array[part] for part in sums.slot_ranges]
+    return _blocks(array, sums.slot_ranges, "slots")
 
 
 def by_example(sums: "Sums", array: Given) -> Sequence[Given]:
     """Return each batch's part of an array with a value per example; None for each batch if there is no array."""
-    if array is None or sums.n_batches == 1:
-        return [array] * sums.n_batches
-    if array.shape != (sums.n_examples,):
-        raise ValueError(f"an array of shape {array.shape} for {sums.n_examples} examples")
-    return [array[part] for part in sums.example_ranges]
+    return _blocks(array, sums.example_ranges, "examples")
 
 
 def by_clique(sums: "Sums", marginals: Floats) -> Sequence[Floats]:
@@ -174,7 +151,7 @@ class Sum(Generic[P, T]):
     def __init__(
         self,
         task: Callable[Concatenate[BatchSums, int, P], T],
-        reduce: Callable[[Iterator[T]], T],
+        reduce: Reduction[T],
         *cut: Callable[["Sums", Floats], Sequence[Floats]],
     ) -> None:
         self.task, self.reduce, self.cut = task, reduce, cut
@@ -261,12 +238,10 @@ class Sums:
 
     @cached_property
     def gold(self) -> Gold:
-        """Gold labellings (indptr, slots, counts); slots are numbered within their example."""
         return joined_gold(self.each(tasks.gold))
 
     @property
     def batch_sizes(self) -> list[int]:
-        """The number of examples of each batch."""
         return [reference.n_examples for reference in self.references]
 
     @cached_property
@@ -281,7 +256,6 @@ class Sums:
 
     @property
     def n_slots(self) -> int:
-        """The number of slots of all examples."""
         return int(self.slot_ranges[-1].stop)
 
     @cached_property
@@ -318,15 +292,12 @@ class Sums:
         return np.array(self._of_examples(tasks.psi2_bounds, examples), dtype=np.float64)
 
     def gold_sizes(self, examples: Ints) -> Floats:
-        """Return the number of parts of these examples' gold labellings."""
         return np.array(self._of_examples(tasks.gold_sizes, examples), dtype=np.float64)
 
     def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
-        """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
         return self._of_examples(tasks.feature_sums, examples)
 
     def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
-        """Return (slots, numbers that inference works on) of these examples; infinite where it is Python code."""
         return self._of_examples(tasks.example_sizes, examples)
 
     # primal
@@ -336,10 +307,9 @@ class Sums:
     plane = Sum(tasks.plane, added)
     hessian_product = Sum(tasks.hessian_product, added, by_slot)
     hessian_diagonal = Sum(tasks.hessian_diagonal, added, by_slot)
-    hessian_partial = Sum(tasks.hessian_partial, any_true, by_slot)
+    hessian_partial = Sum(tasks.hessian_partial, any, by_slot)
 
     def plane_of(self, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
-        """Return (losses, u, b) of these examples, each as often as it is named, at the oracle's answer."""
         return added(found for _, found in self._run_on(examples, tasks.plane_of, weights))
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
@@ -349,7 +319,7 @@ class Sums:
         counts go to `marginals` (those of examples of weight zero are left alone).
         """
         blocks = by_slot(self, marginals)
-        results = self.each(tasks.plane_at, weights, temperature, blocks=list(zip(blocks, strict=True)))
+        results = self.each(tasks.plane_at, weights, temperature, blocks=[(block,) for block in blocks])
         return added(_written(results, blocks))
 
     # dual
@@ -358,12 +328,12 @@ class Sums:
     dual_terms_linear = Sum(tasks.dual_terms_linear, added)
     dual_terms_slots = Sum(tasks.dual_terms_slots, added, by_slot, by_example, by_example)
     dual_terms_cliques = Sum(tasks.dual_terms_cliques, added, by_clique)
-    read_cliques = Sum(tasks.read_cliques, joined_pairs, by_clique)
-    check_clique_marginals = Sum(tasks.check_clique_marginals, joined_checks, by_clique)
+    read_cliques = Sum(tasks.read_cliques, by_place(joined, joined), by_clique)
+    check_clique_marginals = Sum(tasks.check_clique_marginals, by_place(max, first_text), by_clique)
     cliques_of_scores = Sum(tasks.cliques_of_scores, joined, by_slot)
-    scores_of_cliques = Sum(tasks.scores_of_cliques, joined_scores, by_clique)
-    scores_of_counts = Sum(tasks.scores_of_counts, joined_scores, by_slot)
-    marginals_of_scores = Sum(tasks.marginals_of_scores, joined_pairs, by_slot)
+    scores_of_cliques = Sum(tasks.scores_of_cliques, by_place(joined, sum, sum), by_clique)
+    scores_of_counts = Sum(tasks.scores_of_counts, by_place(joined, sum, sum), by_slot)
+    marginals_of_scores = Sum(tasks.marginals_of_scores, by_place(joined, joined), by_slot)
     all_scores = Sum(tasks.all_scores, joined)
     near_gold_scores = Sum(tasks.near_gold_scores, joined)
     slot_curvatures = Sum(tasks.slot_curvatures, joined_or_none)
@@ -371,7 +341,6 @@ class Sums:
     eg_primal_point = Sum(tasks.eg_primal_point, added)
 
     def dual_terms_sparse(self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
-        """Return (u, b) of expected counts given by the slots that are used: those at indptr[i]:indptr[i + 1]."""
         blocks: list[tuple[object, ...]] = []
         for part in self.example_ranges:
             own = indptr[part.start : part.stop + 1]
@@ -380,7 +349,6 @@ class Sums:
         return added(self.each(tasks.dual_terms_sparse, blocks=blocks))
 
     def labelling_complaint(self, batches: Iterable[dict[str, NDArray[np.generic]]]) -> str:
-        """Return why labellings or mixtures, given batch by batch, do not belong to the structures; "" if they do."""
         return first_text(self.each(tasks.labelling_complaint, blocks=[(batch,) for batch in batches]))
 
     def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
@@ -410,34 +378,32 @@ class Sums:
 
     @cached_property
     def scaling_constants(self) -> ColumnConstants:
-        """What is known of the features."""
         return joined_columns(self.each(tasks.scaling_constants))
 
     scaling_extremes = Sum(tasks.scaling_extremes, added)
     scaling_largest_sum = Sum(tasks.scaling_largest_sum, max)
     scaling_expectations = Sum(tasks.scaling_expectations, added)
-    scaling_separates = Sum(tasks.scaling_separates, all_true)
+    scaling_separates = Sum(tasks.scaling_separates, all)
 
     # rounding
 
-    rounding_sums = Sum(tasks.rounding_sums, joined_rounding)
+    rounding_sums = Sum(tasks.rounding_sums, by_place(added, added, max))
     largest_cost = Sum(tasks.largest_cost, max)
 
     # single examples
 
     def in_memory(self) -> tuple[Part, ...]:
         """Return the batches as solvers that visit single examples need them (capability "batches in memory")."""
-        return self._parts
+        return self._parts  # kept: a pass over few examples takes microseconds
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
-        # kept: a pass over few examples takes microseconds
         if self._opened is None:
             raise ValueError("the batches of this problem do not lie in memory")
-        ranges = enumerate(zip(self._opened, self.example_ranges, self.slot_ranges, strict=True))
+        places = zip(self.example_ranges, self.slot_ranges, range(self.n_batches), strict=True)
         return tuple(
-            Part(batch.objective, batch.structure, batch.features, examples, slots, number)
-            for number, (batch, examples, slots) in ranges
+            Part(batch.objective, batch.structure, batch.features, *place)
+            for batch, place in zip(self._opened, places, strict=True)
         )
 
     @cached_property
@@ -476,9 +442,11 @@ class Sums:
         blocks = list(zip(*cut, strict=True)) if cut else None
         parts = self.each(chosen.task, *given[len(cut) :], blocks=blocks)
         if self.n_batches == 1:
-            (only,) = parts
-            return only
-        return chosen.reduce(parts)
+            (answer,) = parts
+            return answer
+        answer = chosen.reduce(parts)
+        deque(parts, maxlen=0)  # work that is called off may hang on a cluster
+        return answer
 
     def each(
         self, task: Callable[..., T], *shared: object, blocks: Sequence[tuple[object, ...]] | None = None

@@ -1,4 +1,4 @@
-"""Tasks: what `Sums` asks of one batch, as functions of the batch, weights, and the batch's block of a dual point.
+"""Tasks: functions that `Sums` calls for each batch, with the batch, threads, the batch's blocks, weights and numbers.
 
 A task has no state: the same arguments give the same answer wherever the batch is. An executor may send the function
 (by its module and name), the batch's reference, weights and blocks to another process, and gets a partial sum or the
@@ -28,9 +28,6 @@ SAMPLE = 20
 NEAR_GOLD = 11.0
 
 Registered = TypeVar("Registered", bound=Callable[..., object])
-
-#: Tasks of users by name, for `Problem.ask`.
-TASKS: dict[str, Callable[..., object]] = {}
 
 #: Where probability of labellings of one part is moved: the share of every label's probability that stays, and the
 #: proportions in which labels get the rest.
@@ -75,18 +72,15 @@ class BatchSums:
     def hessian(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
         """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
         known, with_marginals = self._curved, marginals is not None
-        if known is None or known.every != every or known.with_marginals != with_marginals:
-            fresh = True
-        else:
+        if known and (known.every, known.with_marginals) == (every, with_marginals):
             # The caller may have written to the marginals since: with them, only the very same weights array counts.
-            same = not with_marginals and np.array_equal(known.weights, weights)
-            fresh = known.weights is not weights and not same
-        if fresh:
-            self._curved = None  # the old one's memory first
-            hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
-            self._curved = _Curved(weights, every, with_marginals, hessian)
-        assert self._curved is not None
-        return self._curved.hessian
+            same = known.weights is weights or (not with_marginals and np.array_equal(known.weights, weights))
+            if same:
+                return known.hessian
+        self._curved = known = None  # the old one's memory first
+        hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
+        self._curved = _Curved(weights, every, with_marginals, hessian)
+        return hessian
 
 
 class Room:
@@ -151,7 +145,7 @@ def describe_weight(batch: BatchSums, n_jobs: int, weight: int) -> str:
 
 
 def gold(batch: BatchSums, n_jobs: int) -> Gold:
-    """Return the gold labellings."""
+    """Return the gold labellings; slots are numbered within their example."""
     return batch.gold
 
 
@@ -168,24 +162,21 @@ def clique_starts(batch: BatchSums, n_jobs: int) -> Ints:
 # what some examples are
 
 
-def psi2_bounds(batch: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+def psi2_bounds(batch: BatchSums, n_jobs: int, examples: Ints) -> list[float]:
     """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
-    return np.array([batch.features.psi2_bound(i) for i in examples.tolist()], dtype=np.float64)
+    return [batch.features.psi2_bound(i) for i in examples.tolist()]
 
 
-def gold_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+def gold_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[float]:
     """Return the number of parts of these examples' gold labellings."""
     indptr, _, counts = batch.gold
-    return np.array([counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()], dtype=np.float64)
+    return [counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()]
 
 
 def feature_sums(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
     """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
-    found = []
-    for i in examples.tolist():
-        vector = batch.features.project(i, np.ones(batch.features.num_slots(i)))
-        found.append((vector.indices, vector.values))
-    return found
+    vectors = (batch.features.project(i, np.ones(batch.features.num_slots(i))) for i in examples.tolist())
+    return [(vector.indices, vector.values) for vector in vectors]
 
 
 def example_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
@@ -229,17 +220,14 @@ def plane(batch: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats
 
 
 def plane_of(batch: BatchSums, n_jobs: int, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
-    """Return (losses, u, b) of these examples alone, at the oracle's answer."""
+    """Return (losses, u, b) of these examples, each as often as it is named, at the oracle's answer."""
     return batch.objective.plane_of(weights, examples)
 
 
 def plane_at(
     batch: BatchSums, n_jobs: int, marginals: Floats, weights: Floats, temperature: float
 ) -> tuple[tuple[float, Floats, float, float], Floats]:
-    """Return (losses, u, b, sum omega s H) and the expected counts at p ~ exp((theta + kappa c) / temperature).
-
-    The expected counts are written to `marginals`, of which examples of weight zero keep what is there.
-    """
+    """Return the sums of `Sums.plane_at` and the array of expected counts that were written to."""
     return batch.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
 
 
@@ -281,7 +269,7 @@ def dual_terms_slots(
 
 
 def dual_terms_sparse(batch: BatchSums, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
-    """Return (u, b) of expected counts given by the slots that are used."""
+    """Return (u, b) of expected counts given by the slots that are used: those at indptr[i]:indptr[i + 1]."""
     return batch.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
 
 
@@ -384,11 +372,7 @@ def gold_features(batch: BatchSums, n_jobs: int) -> Floats:
 def eg_batch_step(
     batch: BatchSums, n_jobs: int, scores: Floats, moved: Room, weights: Floats, step: float
 ) -> tuple[tuple[Floats, float, float, float], Floats]:
-    """Write moved = (1 - step tau) scores + step (A w + kappa c); it may be the same array as scores.
-
-    Return ((u, b, sum omega log Z of the Gibbs distributions p with scores `moved`, sum omega (H(p) + <mu, scores>)),
-    moved).
-    """
+    """Return the sums of `Sums.eg_batch_step` and the array that was written to."""
     return _core.eg_batch_step(batch.objective, weights, step, scores, moved.array, n_jobs), moved.array
 
 
@@ -483,7 +467,7 @@ def register_task(function: Registered) -> Registered:
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"register_task takes a function, got {function!r}")
-    known = _task(function.__name__)
+    known = TASKS.get(function.__name__)
     if known is not None and (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
         raise ValueError(f"there is another task {function.__name__!r}: {known.__module__}.{known.__qualname__}")
     TASKS[function.__name__] = function
@@ -492,13 +476,12 @@ def register_task(function: Registered) -> Registered:
 
 def named_task(name: str) -> Callable[..., object]:
     """Return the task of this name: a registered one or one of this module."""
-    found = _task(name)
-    if found is None:
+    if name not in TASKS:
         raise ValueError(f"unknown task {name!r}: register it (partwise.problem.register_task)")
-    return found
+    return TASKS[name]
 
 
-def _task(name: str) -> Callable[..., object] | None:
-    own = globals().get(name)
-    ours = isinstance(own, FunctionType) and own.__module__ == __name__
-    return TASKS.get(name, own if ours else None)
+#: Tasks by name, for `Problem.ask`: those of this module, and those of users.
+TASKS: dict[str, Callable[..., object]] = {
+    name: own for name, own in globals().items() if isinstance(own, FunctionType) and own.__module__ == __name__
+}
