@@ -16,7 +16,7 @@ from partwise import Problem, solve
 from partwise.problem import LabelledBatch, ThreadExecutor, Work, tasks
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import Loss
-from partwise.problem.tasks import Room
+from partwise.problem.tasks import OutputArray
 from partwise.solvers import suitable_solvers
 from partwise.solvers.engine.point_conversions import ForeignPoint, check_point, expected_counts, gibbs_scores
 
@@ -203,8 +203,8 @@ def test_second_derivatives_are_those_of_the_marginals(rng):
 
 def test_room_travels_as_its_size():
     array = np.arange(1000.0)
-    assert Room(array).array is array
-    sent = pickle.dumps(Room(array))
+    assert OutputArray(array).array is array
+    sent = pickle.dumps(OutputArray(array))
     assert len(sent) < 200
     assert pickle.loads(sent).array.shape == (1000,)
 

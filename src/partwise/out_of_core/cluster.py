@@ -127,24 +127,19 @@ class DaskExecutor(Executor):
         Where workers may write files.
     """
 
+    overwrites = False  # a worker that was given up may still run
+
     def __init__(
         self, client: Client, memory: int | None = None, patience: float = 60.0, folder: str | None = None
     ) -> None:
         if client.asynchronous:
             raise ValueError("the client must not be asynchronous")
         self._client, self._memory, self._patience, self._folder = client, memory, patience, folder
+        self.roomy = memory is None
 
     @property
     def files(self) -> str | None:
         return self._folder if self._folder and os.access(self._folder, os.W_OK) else None
-
-    @property
-    def overwrites(self) -> bool:
-        return False  # a worker that was given up may still run
-
-    @property
-    def roomy(self) -> bool:
-        return self._memory is None
 
     @property
     def places(self) -> int:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class BatchReference(Protocol):
-    """A batch that may lie elsewhere: its sizes are known before it is opened."""
+    """A batch that may lie elsewhere, with sizes that are known before it is opened."""
 
     @property
     def n_examples(self) -> int: ...
@@ -34,7 +34,7 @@ class BatchReference(Protocol):
     @property
     def n_weights(self) -> int: ...
     def open(self) -> LabelledBatch:
-        """The batch in this process's memory."""
+        """Return the batch, in this process's memory."""
 
 
 @dataclass(frozen=True)
@@ -58,44 +58,33 @@ class Walk(ABC):
 
     @abstractmethod
     def over(self, batches: Callable[[Iterable[int]], Generator[BatchSums]]) -> Any:
-        """What it finds on its batches. `batches` goes over those of some numbers, opened as they are asked for."""
+        """Return what the walk finds; `batches` yields batches of these numbers, opened as they are asked for."""
 
 
 class Executor(ABC):
     """Does work on batches."""
 
+    #: Whether files may be in any folder besides `files`: the work is done on this machine.
+    files_anywhere: bool = False
+    #: Whether files may be overwritten: nobody else does the same work at the same time.
+    overwrites: bool = True
+    #: The bytes that a walk may keep of one batch's dual variables; None: any number.
+    block_room: int | None = None
+    #: Whether there is memory for everything that walks find on all batches.
+    roomy: bool = False
+
     @property
     def files(self) -> str | None:
-        """A folder in which whoever does the work can write files and read those of others; None: there is none."""
+        """A folder where whoever does the work can write files and read those of others; None without such a folder."""
         return None
-
-    @property
-    def files_anywhere(self) -> bool:
-        """Whether those files may lie in any other folder as well: whoever does the work is on this machine."""
-        return False
-
-    @property
-    def overwrites(self) -> bool:
-        """Whether files may be written over: nobody else does the same work at the same time."""
-        return True
-
-    @property
-    def block_room(self) -> int | None:
-        """Bytes that a walk may keep of one batch's dual variables; None: any number."""
-        return None
-
-    @property
-    def roomy(self) -> bool:
-        """Whether there is room for everything that walks find on batches, and on all of them."""
-        return False
 
     @property
     def places(self) -> int:
-        """In how many places walks are done at the same time."""
+        """The number of walks that are done at the same time."""
         return 1
 
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
-        """What each walk finds on its batches, in the order of the walks."""
+        """Yield what each walk finds on its batches, in the order of the walks."""
         for each, own in zip(walks, references, strict=True):
             yield each.over(partial(self._some, own, each.loss))
 
@@ -103,7 +92,7 @@ class Executor(ABC):
         return self.opened([references[number] for number in numbers], loss)
 
     def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
-        """These batches in this process's memory, one after the other."""
+        """Open these batches in this process's memory, one after the other."""
         for reference in references:
             yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)
 
@@ -111,15 +100,17 @@ class Executor(ABC):
     def run(
         self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
     ) -> Iterator[T]:
-        """What the work gives for each batch, in the order of the references."""
+        """Yield what the work gives for each batch, in the order of the references."""
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
-        """The sums of a batch in this process's memory, for work on single examples; None if it lies elsewhere."""
+        """Return a batch in this process's memory, for work on single examples; None if it lies elsewhere."""
         return None
 
 
 class ThreadExecutor(Executor):
     """In this process, batch after batch, each with the core's threads; batches are opened once and kept."""
+
+    files_anywhere = roomy = True
 
     def __init__(self) -> None:
         self._opened: WeakKeyDictionary[BatchReference, dict[Loss, BatchSums]] = WeakKeyDictionary()
@@ -127,14 +118,6 @@ class ThreadExecutor(Executor):
     @property
     def files(self) -> str:
         return tempfile.gettempdir()
-
-    @property
-    def files_anywhere(self) -> bool:
-        return True
-
-    @property
-    def roomy(self) -> bool:
-        return True
 
     def run(
         self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
@@ -159,7 +142,6 @@ class Opened(Executor):
         self.n_weights = sums.features.num_weights
 
     def open(self) -> LabelledBatch:
-        """It is open: `in_memory` has it."""
         raise ValueError("the batch is open already")
 
     def run(

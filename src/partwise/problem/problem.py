@@ -47,22 +47,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partwise._core import FeatureMap, Structure
+from partwise.problem import penalties
 from partwise.problem.batch import Batch, Gold, LabelledBatch
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
 from partwise.problem.losses import Loss, get_loss
-from partwise.problem.penalties import (
-    L2,
-    ElasticNet,
-    Penalty,
-    bound,
-    dual_of_box,
-    free_part,
-    offered,
-    penalised,
-    settled,
-)
+from partwise.problem.penalties import L2, ElasticNet, Penalty
 from partwise.problem.result import Certificate
 from partwise.problem.sums import Sums, check_size
 from partwise.problem.tasks import BatchSums, named_task
@@ -115,7 +106,7 @@ class Problem:
     ) -> None:
         check_size(structure.num_examples)
         batch = LabelledBatch(Batch(structure, features), gold, sample_weight, cost)
-        self._set_up([batch], loss, penalty, ThreadExecutor(), n_jobs)
+        self._set_up(Sums([batch], get_loss(loss), ThreadExecutor(), count_threads(n_jobs)), penalty)
 
     @classmethod
     def of(
@@ -139,7 +130,8 @@ class Problem:
             Who does the sums of each batch; by default threads in this process.
         """
         problem = cls.__new__(cls)
-        problem._set_up(list(batches), loss, penalty, executor or ThreadExecutor(), n_jobs)
+        sums = Sums(list(batches), get_loss(loss), executor or ThreadExecutor(), count_threads(n_jobs))
+        problem._set_up(sums, penalty)
         return problem
 
     @classmethod
@@ -149,10 +141,9 @@ class Problem:
         problem._begin(Sums([Opened(sums)], sums.loss, Opened(sums), count_threads(n_jobs), sound=True), penalty)
         return problem
 
-    def _set_up(
-        self, batches: list[BatchReference], loss: str | Loss, penalty: Penalty | float, executor: Executor, n_jobs: int
-    ) -> None:
-        self._begin(Sums(batches, get_loss(loss), executor, count_threads(n_jobs)), penalty)
+    def _set_up(self, sums: Sums, penalty: Penalty | float) -> None:
+        """Begin, and check everything that can be wrong with the problem."""
+        self._begin(sums, penalty)
         if not self.sums.explicit_weights and not {Capability.ONE_BATCH, Capability.IN_MEMORY} <= self.capabilities():
             raise ValueError("features with a kernel have weights of their own: they must be one batch in memory")
         self._check_penalty()
@@ -242,7 +233,7 @@ class Problem:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        return offered(self.sums.facts.capabilities, self.loss, self.penalty)
+        return penalties.offered(self.sums.facts.capabilities, self.loss, self.penalty)
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 
@@ -262,7 +253,7 @@ class Problem:
 
     def penalty_value(self, weights: Floats) -> float:
         """l1 |w|_1 + l2/2 |w|^2 - <shift, w> of the weights that are penalised."""
-        absolute = self.l1 * float(np.abs(penalised(self.penalty, weights)).sum()) if self.l1 else 0.0
+        absolute = self.l1 * float(np.abs(penalties.penalised(self.penalty, weights)).sum()) if self.l1 else 0.0
         return absolute + self._smooth_penalty(weights)
 
     def _smooth_penalty(self, weights: Floats) -> float:
@@ -270,7 +261,7 @@ class Problem:
 
         Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number.
         """
-        square = 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights)) if self.l2 else 0.0
+        square = 0.5 * self.l2 * self.norm2(penalties.penalised(self.penalty, weights)) if self.l2 else 0.0
         return square if self.shift is None else square - self.dot(self.shift, weights)
 
     def value_and_gradient(
@@ -344,7 +335,8 @@ class Problem:
     @property
     def l1_of_weights(self) -> float | Floats:
         """l1, or an array with 0 where weights are not penalised."""
-        return self.l1 if self.penalty.free is None else penalised(self.penalty, np.full(self.n_weights, self.l1))
+        free = self.penalty.free
+        return self.l1 if free is None else penalties.penalised(self.penalty, np.full(self.n_weights, self.l1))
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
@@ -360,10 +352,9 @@ class Problem:
         part of the examples, where there are enough of them. marginals: as `value_and_gradient` gave them at w, to save
         the work of finding them once more (see `hessian_of_marginals`).
         """
-        point = weights.copy(), every, marginals  # what is kept for a point must not change with the caller's weights
-        return SecondDerivatives(
-            self.sums, self.penalty, *point, partial=self.sums.hessian_partial(marginals, *point[:2])
-        )
+        weights = weights.copy()  # what is kept for a point must not change with the caller's weights
+        partial = self.sums.hessian_partial(marginals, weights, every)
+        return SecondDerivatives(self.sums, self.penalty, weights, every, marginals, partial)
 
     # dual
 
@@ -407,7 +398,7 @@ class Problem:
 
     def plane_of_weights(self, weights: Floats) -> Floats:
         """The u with w(alpha) = w (without an l1 term): l2 w - shift; 0 where weights are not penalised."""
-        u = penalised(self.penalty, self.l2 * weights)
+        u = penalties.penalised(self.penalty, self.l2 * weights)
         return u if self.shift is None else u - self.shift
 
     def _shifted(self, u: Floats) -> Floats:
@@ -454,7 +445,7 @@ class Problem:
         off: what D may be off by for other reasons.
         """
         dual = self.dual_of_plane(u, b)
-        rest, lower = settled(self.penalty, self._shifted(u), b)
+        rest, lower = penalties.settled(self.penalty, self._shifted(u), b)
         rounding = off + self.sums.rounding.of_gap(self.penalty, primal, rest, lower, primal - dual, weights, carried)
         if self.shift is not None:
             rounding += self.sums.rounding.of_shift(self.shift, rest / self.l2 if weights is None else weights)
@@ -471,11 +462,11 @@ class Problem:
         self._refuse_l1("certificate_at")
         if self.l2 == 0:
             return Certificate.none(primal)
-        norm2 = self.norm2(penalised(self.penalty, gradient))
+        norm2 = self.norm2(penalties.penalised(self.penalty, gradient))
         raw = norm2 / (2.0 * self.l2)
         if self.penalty.free is not None:
-            loose = free_part(self.penalty, gradient)
-            raw += bound(self.penalty) * float(np.abs(loose).sum()) + float(loose @ free_part(self.penalty, weights))
+            loose, w = (penalties.free_part(self.penalty, vector) for vector in (gradient, weights))
+            raw += penalties.bound(self.penalty) * float(np.abs(loose).sum()) + float(loose @ w)
         resolution, of_primal = self.sums.rounding.of_gradient_gap(self.penalty, primal, norm2, weights)
         rounding = resolution + of_primal
         if self.shift is not None:
@@ -484,16 +475,16 @@ class Problem:
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
         """D = b - R*(u): b - |u + shift|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
-        u, b = settled(self.penalty, u, b)
+        u, b = penalties.settled(self.penalty, u, b)
         if self.l1:
-            return dual_of_box(u, b, self.l1, self.l2)
+            return penalties.dual_of_box(u, b, self.l1, self.l2)
         return b - self.half_square(self._shifted(u)) if self.l2 > 0 else float("-inf")
 
     def dual_as_it_is(self, u: Floats, b: float) -> float:
         """D = b - R*(u) of this very plane, where `dual_of_plane` may take a better multiple of it (l2 > 0)."""
         if not self.l1:
             return self.dual_of_plane(u, b)
-        u, b = settled(self.penalty, u, b)
+        u, b = penalties.settled(self.penalty, u, b)
         return self.dual_of_weights(self.weights_of_plane(u), b)
 
     def half_square(self, u: Floats) -> float:
@@ -537,7 +528,10 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class SecondDerivatives:
-    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
+    """The Hessian of P at one point: products with it, and its diagonal or something near it.
+
+    partial: whether the Hessian is an estimate from a part of the examples.
+    """
 
     sums: Sums
     penalty: Penalty
@@ -545,11 +539,10 @@ class SecondDerivatives:
     every: int
     marginals: Floats | None
     partial: bool
-    """Whether it is an estimate from a part of the examples."""
 
     def __call__(self, direction: Floats) -> Floats:
         product = self.sums.hessian_product(self.marginals, self.weights, self.every, direction)
-        product += penalised(self.penalty, self.penalty.strength * direction)
+        product += penalties.penalised(self.penalty, self.penalty.strength * direction)
         return product
 
     def diagonal(self) -> Floats:
@@ -557,7 +550,7 @@ class SecondDerivatives:
         found = self.sums.hessian_diagonal(self.marginals, self.weights, self.every)
         if self.penalty.free is None:
             return self.penalty.strength + found
-        return found + penalised(self.penalty, np.full(len(found), self.penalty.strength))
+        return found + penalties.penalised(self.penalty, np.full(len(found), self.penalty.strength))
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

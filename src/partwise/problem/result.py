@@ -3,6 +3,7 @@
 import math
 import os
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -182,19 +183,12 @@ class Result:
         except ImportError:
             raise ImportError("Result.plot needs matplotlib: pip install 'partwise[plot]'") from None
         if axes is None:
-            _, axes = pyplot.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
+            axes = pyplot.subplots(2, 2, figsize=(10, 6.5), layout="constrained")[1]
         panels = np.asarray(axes, dtype=object).ravel()
         if len(panels) != 4:
             raise ValueError(f"axes: 4 are needed, got {len(panels)}")
-        for k, (names, axis) in enumerate(
-            [
-                (("primal", "dual"), "passes"),
-                (("primal", "dual"), "seconds"),
-                (("gap",), "passes"),
-                (("gap",), "seconds"),
-            ]
-        ):
-            panel = panels[k]
+        shown_values = product((("primal", "dual"), ("gap",)), ("passes", "seconds"))
+        for panel, (names, axis) in zip(panels, shown_values, strict=True):
             # A logarithmic axis has no place for values that are not positive, such as early duals.
             for name in names:
                 x, y = self.history[axis], self.history[name]

@@ -22,7 +22,7 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.executor import BatchReference, Executor, Walk, Work
 from partwise.problem.losses import Loss
 from partwise.problem.rounding import Rounding
-from partwise.problem.tasks import BatchSums, ColumnConstants, Facts, Plane, Room
+from partwise.problem.tasks import BatchSums, ColumnConstants, Facts, OutputArray, Plane
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
@@ -370,9 +370,9 @@ class Sums:
         Return (u, b) and sum omega log Z of the Gibbs distributions p with scores `moved`, and
         sum omega (H(p) + <mu, scores>).
         """
-        rooms = by_slot(self, moved)
-        blocks = list(zip(by_slot(self, scores), map(Room, rooms), strict=True))
-        return added(_written(self.each(tasks.eg_batch_step, weights, step, blocks=blocks), rooms))
+        outputs = by_slot(self, moved)
+        blocks = list(zip(by_slot(self, scores), map(OutputArray, outputs), strict=True))
+        return added(_written(self.each(tasks.eg_batch_step, weights, step, blocks=blocks), outputs))
 
     # single columns (capability "column access")
 

@@ -83,18 +83,18 @@ class BatchSums:
         return hessian
 
 
-class Room:
+class OutputArray:
     """An array for a task to write to: in this process the caller's own, elsewhere a new one of its size."""
 
     def __init__(self, array: Floats) -> None:
         self.array = array
 
-    def __reduce__(self) -> tuple[Callable[[int], "Room"], tuple[int]]:
-        return _room, (len(self.array),)
+    def __reduce__(self) -> tuple[Callable[[int], "OutputArray"], tuple[int]]:
+        return _empty_output, (len(self.array),)
 
 
-def _room(size: int) -> Room:
-    return Room(np.empty(size))
+def _empty_output(size: int) -> OutputArray:
+    return OutputArray(np.empty(size))
 
 
 # what a batch is
@@ -370,7 +370,7 @@ def gold_features(batch: BatchSums, n_jobs: int) -> Floats:
 
 
 def eg_batch_step(
-    batch: BatchSums, n_jobs: int, scores: Floats, moved: Room, weights: Floats, step: float
+    batch: BatchSums, n_jobs: int, scores: Floats, moved: OutputArray, weights: Floats, step: float
 ) -> tuple[tuple[Floats, float, float, float], Floats]:
     """Return the sums of `Sums.eg_batch_step` and the array that was written to."""
     return _core.eg_batch_step(batch.objective, weights, step, scores, moved.array, n_jobs), moved.array

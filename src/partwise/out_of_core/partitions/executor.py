@@ -25,22 +25,13 @@ class PartitionExecutor(Executor):
 
     def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:
         self._kept = {references[number] for number in plan.kept}
-        self._everything = plan.everything
+        self.roomy, self.block_room = plan.everything, plan.room
         self._files = folder if plan.blocks and os.access(folder, os.W_OK) else None
-        self._room = plan.room
         self._open: dict[tuple[BatchReference, Loss], BatchSums] = {}
 
     @property
     def files(self) -> str | None:
         return self._files
-
-    @property
-    def block_room(self) -> int | None:
-        return self._room
-
-    @property
-    def roomy(self) -> bool:
-        return self._everything
 
     def run(
         self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
@@ -69,7 +60,7 @@ class PartitionExecutor(Executor):
                 ahead.join()
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
-        if not self._everything:
+        if not self.roomy:
             return None
         if (reference, loss) not in self._open:
             self._open[reference, loss] = BatchSums(reference.open(), loss)
