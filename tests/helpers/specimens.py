@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helpers.kernel_maps import kernel_map
 from partwise.features import (
     DenseSegment,
     FeatureMap,
@@ -16,7 +17,6 @@ from partwise.features import (
     segment_map,
     slot_map,
 )
-from partwise.features.kernels import kernel_map
 from partwise.features.maxent import maxent_map
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.losses import Loss

@@ -228,7 +228,7 @@ def test_a_run_that_is_asked_for_too_much_ends_at_rounding():
 def test_auto_takes_it_where_there_are_only_planes():
     problem = Problem.of(cut("chain-tied", 3, (2, 3)), "squared-hinge", 1.0)
     assert {"one-slack", "bmrm"} <= set(suitable_solvers(problem))
-    from partwise.features.kernels import kernel_map
+    from helpers.kernel_maps import kernel_map
 
     small = Small("multiclass", "squared-hinge")
     features = kernel_map(small.case.structure, np.random.default_rng(0).normal(size=(sum(small.case.rows), 2)), "rbf")

@@ -14,6 +14,7 @@ from scipy import sparse
 
 import partwise
 from helpers.cut_problems import cut
+from helpers.kernel_maps import kernel_map
 from helpers.small_problems import Listed, Small
 from helpers.specimens import SPECIMENS
 from oracles.objective import LOSSES
@@ -21,7 +22,6 @@ from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, Problem, Solver, Structure, available_solvers, get_solver, solve
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
-from partwise.features.kernels import kernel_map
 from partwise.models.classes import features as classes
 from partwise.models.classes.features import classifier_map
 from partwise.models.features import csr_attributes

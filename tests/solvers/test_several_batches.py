@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.cut_problems import cut, drawn
+from helpers.kernel_maps import kernel_map
 from helpers.small_problems import (
     BARE_COLUMNS,
     KINDS,
@@ -24,7 +25,6 @@ from oracles.objective import LOSSES
 from partwise import ConvergenceWarning, FeatureWarning, Problem, available_solvers, get_solver, solve
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.features import maxent_map
-from partwise.features.kernels import kernel_map
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import Loss

@@ -1,8 +1,8 @@
 """Kernels on the parts of labellings: features known by their inner products alone.
 
 With a kernel k on rows of input (positions of a sequence, or edges between them), the score of label a at row t is
-sum_p k(x_t, x_p) beta_pa over the training rows p: weights are the coefficients beta. `kernel_map` gives the feature
-map that dual solvers (`eg`, `eg-batch`, `excessive-gap`) train with, `KernelFeatures` keeps what prediction needs.
+sum_p k(x_t, x_p) beta_pa over the training rows p: weights are the coefficients beta. `KernelFeatures.of` and `map`
+give the feature map that dual solvers (`eg`, `eg-batch`, `excessive-gap`) train with.
 
     linear        <x, y>
     polynomial    (gamma <x, y> + coef0)^degree
@@ -20,26 +20,14 @@ constant added to the kernel: what an attribute that every row has would add. We
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from math import isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from partwise._core import (
-    Chain,
-    DenseKernel,
-    Kernel,
-    KernelFunction,
-    KernelSegment,
-    LinearMap,
-    Multiclass,
-    PlacedKernel,
-    SparseKernel,
-    SparseRows,
-    StoredKernel,
-)
+from partwise import _core
+from partwise._core import Chain, LinearMap, Multiclass
 from partwise.features.maps import stacked
 from partwise.features.rows import Attributes, as_rows
 from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
@@ -60,8 +48,10 @@ SAMPLE = 150
 # kernel functions of two rows of input
 
 
-class _Function(ABC):
+class _Function:
     """A kernel that the core computes."""
+
+    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         gamma = getattr(self, "gamma", None)
@@ -70,9 +60,11 @@ class _Function(ABC):
             raise ValueError(f"gamma must be a number > 0 or None, got {gamma!r}")
         self.core()
 
-    @abstractmethod
-    def core(self) -> KernelFunction:
+    def core(self) -> _core.KernelFunction:
         """Return the function in the core; ValueError if its parameters make no kernel."""
+        return _core.KernelFunction(
+            self.name, **{name: value for name, value in vars(self).items() if value is not None}
+        )
 
     def fitted(self, rows: Rows) -> Self:
         """Return the kernel with parameters that depend on the training rows."""
@@ -87,9 +79,6 @@ class Linear(_Function):
 
     name: ClassVar[str] = "linear"
     bias: float = 0.0
-
-    def core(self) -> KernelFunction:
-        return KernelFunction("linear", bias=self.bias)
 
 
 @dataclass(frozen=True)
@@ -107,10 +96,6 @@ class Polynomial(_Function):
             raise ValueError(f"degree must be an integer >= 1, got {self.degree!r}")
         super().__post_init__()
 
-    def core(self) -> KernelFunction:
-        gamma = 1.0 if self.gamma is None else self.gamma
-        return KernelFunction("polynomial", gamma, self.coef0, self.degree, self.bias)
-
 
 @dataclass(frozen=True)
 class RBF(_Function):
@@ -119,9 +104,6 @@ class RBF(_Function):
     name: ClassVar[str] = "rbf"
     gamma: float | None = None
     bias: float = 0.0
-
-    def core(self) -> KernelFunction:
-        return KernelFunction("rbf", 1.0 if self.gamma is None else self.gamma, bias=self.bias)
 
 
 @dataclass(frozen=True)
@@ -147,13 +129,7 @@ _KERNELS: dict[str, type[KernelLike]] = {
 
 
 def get_kernel(kernel: str | KernelLike, **parameters: Any) -> KernelLike:
-    """Return the kernel of this name with these parameters (None: the default), or the kernel that is given.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the kernel has no such parameter.
-    """
+    """Return the kernel of this name with these parameters (None: the default), or the kernel that is given."""
     given = {name: value for name, value in parameters.items() if value is not None}
     if isinstance(kernel, KernelLike):
         if given:
@@ -171,7 +147,7 @@ def get_kernel(kernel: str | KernelLike, **parameters: Any) -> KernelLike:
 
 
 def scale_gamma(rows: Rows) -> float:
-    """1 / (number of inputs * variance of all values), zeros included; 1 if all values are the same."""
+    """Return 1 / (number of inputs * variance of all values), zeros included; 1 if all values are the same."""
     if isinstance(rows, Attributes):
         present = rows.attributes >= 0
         values = np.ones(int(present.sum())) if rows.values is None else rows.values[present]
@@ -199,8 +175,7 @@ def _largest(rows: Rows) -> tuple[int, float]:
 def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> None:
     """Raise ValueError unless a matrix is square, finite, symmetric and positive semi-definite.
 
-    The last is a Cholesky factorisation of the matrix with TOLERANCE * trace added to its diagonal: n^3 / 3
-    multiplications and the room of a copy.
+    It is positive semi-definite if it has a Cholesky factorisation with TOLERANCE * trace added to its diagonal.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name}: the values of training rows must be a square matrix, got shape {matrix.shape}")
@@ -230,36 +205,12 @@ def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> Non
 # feature maps
 
 
-def kernel_map(
-    structure: Multiclass | Chain,
-    rows: object,
-    kernel: str | KernelLike,
-    *,
-    edge_rows: object = None,
-    edge_kernel: str | KernelLike | None = None,
-    transition_mask: Bytes | None = None,
-    memory_limit: float = MEMORY_LIMIT,
-    recompute: bool = False,
-    by_position: bool = False,
-) -> LinearMap:
-    """Return the feature map of training rows; see `KernelFeatures.of` and `KernelFeatures.training_map`."""
-    features = KernelFeatures.of(
-        rows,
-        kernel,
-        edge_rows=edge_rows,
-        edge_kernel=edge_kernel,
-        memory_limit=memory_limit,
-        recompute=recompute,
-        lengths=_lengths(structure) if by_position else None,
-    )
-    return features.training_map(structure, transition_mask=transition_mask)
-
-
 @dataclass(frozen=True)
 class Part:
-    """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, one column per training row,
-    and `columns` says which of the columns still have coefficients (None: all). places: the rows' positions, where only
-    rows of the same position have something in common (None: all have).
+    """A kernel and the rows that have coefficients, the support.
+
+    Precomputed: `rows` are kernel values, one column per training row, and `columns` are the columns with coefficients
+    (None: all). places: the rows' positions, if the kernel is 0 between rows of different positions.
     """
 
     kernel: KernelLike
@@ -269,12 +220,11 @@ class Part:
 
     @property
     def n_support(self) -> int:
-        """Number of rows that have coefficients."""
         if isinstance(self.kernel, Precomputed):
             return _width(self.rows) if self.columns is None else len(self.columns)
         return _n_rows(self.rows)
 
-    def against(self, queries: Rows | None) -> Kernel:
+    def against(self, queries: Rows | None) -> _core.Kernel:
         """Return kernel values of queries (None: the training rows) with the support, ignoring places."""
         if isinstance(self.kernel, Precomputed):
             return self._stored(queries)
@@ -283,10 +233,18 @@ class Part:
             if queries is not None and not isinstance(queries, Attributes):
                 raise ValueError("the training rows were sparse, these are dense")
             own = _sparse(self.rows)
-            return SparseKernel(function, own) if queries is None else SparseKernel(function, _sparse(queries), own)
+            return (
+                _core.SparseKernel(function, own)
+                if queries is None
+                else _core.SparseKernel(function, _sparse(queries), own)
+            )
         if isinstance(queries, Attributes):
             raise ValueError("the training rows were dense, these are sparse")
-        return DenseKernel(function, self.rows) if queries is None else DenseKernel(function, queries, self.rows)
+        return (
+            _core.DenseKernel(function, self.rows)
+            if queries is None
+            else _core.DenseKernel(function, queries, self.rows)
+        )
 
     def keep(self, some: Booleans) -> Part:
         """Return the part with these support rows only."""
@@ -298,15 +256,15 @@ class Part:
             return replace(self, rows=self.rows.take(np.flatnonzero(some)), places=places)
         return replace(self, rows=np.ascontiguousarray(self.rows[some]), places=places)
 
-    def _stored(self, queries: Rows | None) -> Kernel:
+    def _stored(self, queries: Rows | None) -> _core.Kernel:
         matrix = self.rows if queries is None else queries
         if isinstance(matrix, Attributes) or matrix.shape[1] != _width(self.rows):
             found = "sparse rows" if isinstance(matrix, Attributes) else f"{matrix.shape[1]} columns"
             raise ValueError(f"precomputed kernel: {found}, there were {_width(self.rows)} training rows")
         if queries is None:
-            return StoredKernel(matrix, square=True)
+            return _core.StoredKernel(matrix, square=True)
         chosen = matrix if self.columns is None else np.ascontiguousarray(matrix[:, self.columns])
-        return StoredKernel(chosen, square=False)
+        return _core.StoredKernel(chosen, square=False)
 
 
 @dataclass(frozen=True)
@@ -332,26 +290,11 @@ class KernelFeatures:
     ) -> KernelFeatures:
         """Return kernels on training rows.
 
-        Parameters
-        ----------
-        rows : rows of input, one per position (or example)
-            An array, a SciPy sparse matrix or `Attributes`; for a precomputed kernel the square matrix of its values.
-        kernel : str or kernel
-        edge_rows, edge_kernel : optional
-            The same for the edges of an untied chain, length - 1 per sequence.
-        memory_limit : float
-            Bytes that kernel values may take.
-        recompute : bool
-            Recompute what is beyond the limit in every pass, instead of refusing to start.
-        lengths : array, optional
-            Lengths of the sequences that the rows are: then the kernel is 0 between different positions, as if every
-            position had weights of its own (features of cliques that are concatenated: Zhang et al. 2011, equation 32).
-
-        Raises
-        ------
-        ValueError
-            If the kernel matrices do not fit the memory limit (unless `recompute`), or the values of the training rows
-            (all precomputed ones, otherwise those of some rows) are infinite or not positive semi-definite.
+        rows are an array, a SciPy sparse matrix or `Attributes`, or for a precomputed kernel the square matrix of its
+        values; edge_rows and edge_kernel are for the edges of an untied chain, length - 1 per sequence. Kernel values
+        beyond memory_limit bytes are refused, or computed in every pass (recompute). With the sequences' lengths, the
+        kernel is 0 between different positions, as if every position had its own weights (Zhang et al. 2011, equation
+        32). Raise ValueError if a kernel is not positive semi-definite on (some) training rows.
         """
         if (edge_rows is None) != (edge_kernel is None):
             raise ValueError("a kernel on edges needs edge_rows and edge_kernel, both or neither")
@@ -366,68 +309,35 @@ class KernelFeatures:
                 f"the memory limit of {memory_limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have "
                 "what does not fit recomputed in every pass (recompute=True)"
             )
-        parts: list[Part | None] = [None, None]
-        for k, (table, given) in enumerate(zip(tables, (kernel, edge_kernel), strict=False)):
-            assert given is not None
-            places = None if lengths is None else _places(lengths - k)
-            parts[k] = replace(_training_part(table, get_kernel(given)), places=places)
-        nodes, edges = parts
-        assert nodes is not None
-        return cls(nodes, edges, float(memory_limit), bool(recompute))
-
-    def training_map(self, structure: Multiclass | Chain, *, transition_mask: Bytes | None = None) -> LinearMap:
-        """Return the feature map of the training rows: what solvers take."""
-        return self._map(structure, None, None, transition_mask)
+        kernels = [kernel] if edge_kernel is None else [kernel, edge_kernel]
+        parts = [
+            replace(_training_part(table, get_kernel(given)), places=None if lengths is None else _places(lengths - k))
+            for k, (table, given) in enumerate(zip(tables, kernels, strict=True))
+        ]
+        return cls(parts[0], parts[1] if len(parts) > 1 else None, float(memory_limit), bool(recompute))
 
     def map(
         self,
         structure: Multiclass | Chain,
-        rows: object,
+        rows: object = None,
         *,
         edge_rows: object = None,
         transition_mask: Bytes | None = None,
     ) -> LinearMap:
-        """Return the feature map of other rows, for prediction with the coefficients of the support."""
-        if (edge_rows is None) != (self.edges is None):
+        """Return the feature map of rows, for the coefficients of the support (None: of the training rows)."""
+        if rows is not None and (edge_rows is None) != (self.edges is None):
             raise ValueError("rows of edges are needed where there is a kernel on edges, and only there")
-        return self._map(structure, as_rows(rows), None if edge_rows is None else as_rows(edge_rows), transition_mask)
-
-    def compress(
-        self, structure: Multiclass | Chain, weights: Floats, tolerance: float = 0.0
-    ) -> tuple[KernelFeatures, Floats]:
-        """Return the features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
-        kept: list[Floats] = []
-        parts: list[Part | None] = []
-        start, per_label = 0, structure.width
-        for part, width in ((self.nodes, per_label), (self.edges, structure.n_labels * per_label)):
-            if part is None:
-                parts.append(None)
-                continue
-            size = part.n_support * width
-            table = weights[start : start + size].reshape(part.n_support, width)
-            some = np.abs(table).max(axis=1, initial=0.0) > tolerance
-            if not some.any() and len(some):
-                some[0] = True  # a support must have a row
-            parts.append(part.keep(some))
-            kept.append(table[some].ravel())
-            start += size
-        assert parts[0] is not None
-        return replace(self, nodes=parts[0], edges=parts[1]), np.concatenate([*kept, weights[start:]])
-
-    def _map(
-        self, structure: Multiclass | Chain, rows: Rows | None, edge_rows: Rows | None, mask: Bytes | None
-    ) -> LinearMap:
-        n_labels, width, lengths = structure.n_labels, structure.width, _lengths(structure)
+        n_labels, width, lengths = structure.n_labels, structure.width, row_lengths(structure)
         nodes = self._segment(self.nodes, rows, lengths, n_labels, width, self.memory_limit)
         if isinstance(structure, Multiclass):
-            if self.edges is not None or mask is not None:
+            if self.edges is not None or transition_mask is not None:
                 raise ValueError("a multiclass problem has no edges")
             return LinearMap([nodes])
         if structure.tied:
             if self.edges is not None:
                 raise ValueError("a kernel on edges needs an untied chain (tied=False)")
-            return stacked(structure, nodes, mask=mask)
-        if mask is not None:
+            return stacked(structure, nodes, mask=transition_mask)
+        if transition_mask is not None:
             raise ValueError("a transition mask needs a tied chain")
         if self.edges is None:
             raise ValueError("an untied chain needs a kernel on edges")
@@ -436,16 +346,35 @@ class KernelFeatures:
         return stacked(structure, nodes, self._segment(self.edges, edge_rows, lengths - 1, size, size, left))
 
     def _segment(
-        self, part: Part, rows: Rows | None, lengths: Ints, n_columns: int, width: int, limit: float
-    ) -> KernelSegment:
-        ptr = pointers(lengths)
-        found = part.n_support if rows is None else _n_rows(rows)
+        self, part: Part, rows: object, lengths: Ints, n_columns: int, width: int, limit: float
+    ) -> _core.KernelSegment:
+        ptr, queries = pointers(lengths), None if rows is None else as_rows(rows)
+        found = part.n_support if queries is None else _n_rows(queries)
         if found != ptr[-1]:
             raise ValueError(f"{found} rows of input, the structure has {ptr[-1]}")
-        kernel = part.against(rows)
+        kernel = part.against(queries)
         if part.places is not None:
-            kernel = PlacedKernel(kernel, _places(lengths), part.places)
-        return KernelSegment(kernel, ptr, n_columns, width, limit, self.recompute)
+            kernel = _core.PlacedKernel(kernel, _places(lengths), part.places)
+        return _core.KernelSegment(kernel, ptr, n_columns, width, limit, self.recompute)
+
+    def compress(
+        self, structure: Multiclass | Chain, weights: Floats, tolerance: float = 0.0
+    ) -> tuple[KernelFeatures, Floats]:
+        """Return the features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
+        parts, kept, rest = [], [], weights
+        tables = [(self.nodes, structure.width)]
+        if self.edges is not None:
+            tables.append((self.edges, structure.n_labels * structure.width))
+        for part, width in tables:
+            size = part.n_support * width
+            table, rest = rest[:size].reshape(part.n_support, width), rest[size:]
+            some = np.abs(table).max(axis=1, initial=0.0) > tolerance
+            if not some.any() and len(some):
+                some[0] = True  # a support must have a row
+            parts.append(part.keep(some))
+            kept.append(table[some].ravel())
+        edges = parts[1] if len(parts) > 1 else None
+        return replace(self, nodes=parts[0], edges=edges), np.concatenate([*kept, rest])
 
 
 def _training_part(rows: Rows, kernel: KernelLike) -> Part:
@@ -462,13 +391,13 @@ def _training_part(rows: Rows, kernel: KernelLike) -> Part:
     return part
 
 
-def _lengths(structure: Multiclass | Chain) -> Ints:
+def row_lengths(structure: Multiclass | Chain) -> Ints:
     """Return the number of rows of input of each example."""
     return structure.lengths if isinstance(structure, Chain) else np.ones(structure.num_examples, dtype=np.int64)
 
 
 def _places(lengths: Ints) -> Ints:
-    """Positions in sequences of these lengths, end to end."""
+    """Return the positions in sequences of these lengths, sequences concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(pointers(lengths)[:-1], lengths)
 
 
@@ -480,5 +409,5 @@ def _width(rows: Rows) -> int:
     return rows.num_attributes if isinstance(rows, Attributes) else int(rows.shape[1])
 
 
-def _sparse(rows: Attributes) -> SparseRows:
-    return SparseRows(rows.num_attributes, rows.row_ptr, rows.attributes, rows.values)
+def _sparse(rows: Attributes) -> _core.SparseRows:
+    return _core.SparseRows(rows.num_attributes, rows.row_ptr, rows.attributes, rows.values)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from helpers.kernel_maps import kernel_map
 from oracles.enumerate import enumeration_of
 from partwise._core import DenseKernel, KernelFunction, KernelSegment, LinearMap
 from partwise.features import chain_map, multiclass_map
-from partwise.features.kernels import RBF, KernelFeatures, Linear, Polynomial, kernel_map
+from partwise.features.kernels import RBF, KernelFeatures, Linear, Polynomial
 from partwise.structures import Chain, Multiclass
 
 LENGTHS = np.array([3, 1, 2, 5], dtype=np.int64)
@@ -180,7 +181,7 @@ class TestBadInput:
         rows = rng.normal(size=(N_ROWS, 3))
         features = KernelFeatures.of(rows, "rbf")
         with pytest.raises(ValueError, match="11 rows of input, the structure has 12"):
-            features.training_map(Multiclass(12, 3))
+            features.map(Multiclass(12, 3))
         with pytest.raises(ValueError, match="5 rows of input, the structure has 4"):
             features.map(Multiclass(4, 3), rng.normal(size=(5, 3)))
         with pytest.raises(ValueError, match=r"4 inputs, the support has 3"):
@@ -188,7 +189,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="dense, these are sparse"):
             features.map(Multiclass(4, 3), csr_array(rng.normal(size=(4, 3))))
         with pytest.raises(ValueError, match="untied chain needs a kernel on edges"):
-            features.training_map(Chain(LENGTHS, 3, tied=False))
+            features.map(Chain(LENGTHS, 3, tied=False))
         with pytest.raises(ValueError, match="rows of edges"):
             features.map(Chain(LENGTHS, 3), rows, edge_rows=rows)
 
@@ -198,12 +199,12 @@ class TestBadInput:
             KernelFeatures.of(rows, "rbf", edge_rows=edges)
         features = KernelFeatures.of(rows, "rbf", edge_rows=edges, edge_kernel="linear")
         with pytest.raises(ValueError, match="needs an untied chain"):
-            features.training_map(Chain(LENGTHS, 3))
+            features.map(Chain(LENGTHS, 3))
         with pytest.raises(ValueError, match="multiclass problem has no edges"):
-            features.training_map(Multiclass(N_ROWS, 3))
+            features.map(Multiclass(N_ROWS, 3))
         mask = np.ones(12, dtype=np.uint8)
         with pytest.raises(ValueError, match="mask needs a tied chain"):
-            features.training_map(Chain(LENGTHS, 3, tied=False), transition_mask=mask)
+            features.map(Chain(LENGTHS, 3, tied=False), transition_mask=mask)
 
     @pytest.mark.parametrize("limit", [-1.0, np.nan])
     def test_limits(self, limit):

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from helpers.kernel_maps import kernel_map
 from partwise import Problem, SequenceTagger, solve
 from partwise._core import DenseKernel, SparseKernel, SparseRows, StoredKernel
 from partwise.features import Attributes
-from partwise.features.kernels import RBF, Linear, Part, Polynomial, check_kernel_matrix, kernel_map, scale_gamma
+from partwise.features.kernels import RBF, Linear, Part, Polynomial, check_kernel_matrix, scale_gamma
 from partwise.structures import Multiclass
 
 

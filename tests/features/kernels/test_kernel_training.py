@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from helpers.kernel_maps import kernel_map
 from partwise import Problem, solve
 from partwise._core import DenseKernel, decode
 from partwise.features import chain_map, multiclass_map
-from partwise.features.kernels import RBF, KernelFeatures, Linear, Polynomial, Precomputed, kernel_map
+from partwise.features.kernels import RBF, KernelFeatures, Linear, Polynomial, Precomputed
 from partwise.problem.penalties import ElasticNet
 from partwise.solvers import EG, EGBatch, EGPrimal, ExcessiveGap
 from partwise.solvers import suitable_solvers as suitable
@@ -158,7 +159,7 @@ class TestPrediction:
         data, new = Data(kind, sparse=sparse), Data(kind, seed=9, sparse=sparse)
         edges = {"edge_rows": data.edges, "edge_kernel": "linear"} if kind == "untied" else {}
         features = KernelFeatures.of(data.given, "linear", **edges)
-        problem = data.problem(features.training_map(data.structure), l2=0.1)
+        problem = data.problem(features.map(data.structure), l2=0.1)
         weights = solve(problem, "excessive-gap", tol=1e-2).weights
         edge_rows = {"edge_rows": new.edges} if kind == "untied" else {}
         found = decode(data.structure, features.map(data.structure, new.given, **edge_rows), weights)
@@ -177,7 +178,7 @@ class TestPrediction:
         if kernel == "precomputed":
             rows, queries = data.rows @ data.rows.T, new.rows @ data.rows.T
         features = KernelFeatures.of(rows, kernel, **edges)
-        problem = data.problem(features.training_map(data.structure), l2=0.1)
+        problem = data.problem(features.map(data.structure), l2=0.1)
         weights = solve(problem, "excessive-gap", tol=1e-2).weights
         # examples of weight zero leave no coefficients
         less, fewer = features.compress(data.structure, weights)
@@ -196,7 +197,7 @@ class TestPrediction:
     def test_a_model_of_nothing(self):
         data = Data("tied")
         features = KernelFeatures.of(data.rows, "rbf")
-        weights = np.zeros(features.training_map(data.structure).num_weights)
+        weights = np.zeros(features.map(data.structure).num_weights)
         less, fewer = features.compress(data.structure, weights)
         assert less.nodes.n_support == 1
         assert not decode(data.structure, less.map(data.structure, data.rows), fewer)[3].any()

@@ -96,7 +96,7 @@ class KernelChainModel(ChainBase):
         features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
         self.training = self.support = features
         structure = self.structure(rows.lengths)
-        return Batch(structure, features.training_map(structure, transition_mask=self.transition_mask))
+        return Batch(structure, features.map(structure, transition_mask=self.transition_mask))
 
     def batch(self, rows: Rows) -> Batch:
         structure, table = self.structure(rows.lengths), _like(rows, self.support.nodes.rows)
