@@ -16,12 +16,13 @@ rows at a time, so that memory does not grow with it.
     frame = tables.TablePredictor("tagger.pw").frame(frame)
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from partwise.support.lazy import exports
 
 if TYPE_CHECKING:
-    from partwise.tables.errors import TableError as TableError
     from partwise.tables.files import predict_file as predict_file
     from partwise.tables.frames import fit as fit
     from partwise.tables.frames import partial_fit as partial_fit
@@ -41,9 +42,40 @@ def is_table(path: str) -> bool:
     return path.lower().endswith((*PARQUET, *ARROW))
 
 
-#: Public names, by the module that defines them: each needs other packages.
+class TableError(ValueError):
+    """A table that a model cannot read.
+
+    Attributes
+    ----------
+    message : what is wrong
+    column : the name of a column, or None
+    row : counted from 0 over the whole table, by position; or None
+    path : the file, or None
+    """
+
+    def __init__(
+        self, message: str, column: str | None = None, row: int | None = None, path: str | None = None
+    ) -> None:
+        self.message, self.column, self.row, self.path = message, column, row, path
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        places = [] if self.row is None else [f"row {self.row}"]
+        places += [] if self.column is None else [f"column {self.column!r}"]
+        start = "" if self.path is None else f"{self.path}: "
+        return start + (f"{', '.join(places)}: " if places else "") + self.message
+
+    def __reduce__(self) -> tuple[type[TableError], tuple[str, str | None, int | None, str | None]]:
+        return type(self), (self.message, self.column, self.row, self.path)
+
+    def placed(self, first: int = 0, path: str | None = None) -> TableError:
+        """Return the same error for a table that has `first` rows before these."""
+        row = None if self.row is None else self.row + first
+        return TableError(self.message, self.column, row, path if self.path is None else self.path)
+
+
+#: Public names that need other packages, by the module that defines them.
 _NAMES = {
-    "errors": ["TableError"],
     "files": ["predict_file"],
     "frames": ["fit", "partial_fit", "predict"],
     "predictor": ["TablePredictor"],
@@ -51,4 +83,4 @@ _NAMES = {
     "workers": ["load_cached", "predict_dask"],
 }
 __getattr__, __dir__, _names = exports(__name__, _NAMES)
-__all__ = [*_names, "is_table"]
+__all__ = [*_names, "TableError", "is_table"]

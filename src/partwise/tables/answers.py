@@ -16,12 +16,14 @@ import numpy as np
 from partwise.io import format_tree
 from partwise.model_files import kind_of
 from partwise.support.arrays import Floats, Ints
-from partwise.tables.errors import TableError
+from partwise.tables import TableError
 
 #: A fitted estimator.
 Estimator = Any
 #: The values of a column: one per example, which is a list where there is one per word.
 Values = Sequence[Any]
+#: An answer with its probability or score.
+Ranked = tuple[object, float]
 #: The fields of a word that dependency parsers read.
 WORD_FIELDS = ("form", "lemma", "upos", "xpos", "feats")
 
@@ -39,7 +41,7 @@ class Column(NamedTuple):
 
 
 class LabelNumbers(NamedTuple):
-    """Labels by their numbers in `classes_`, of all examples end to end, and their probabilities if asked for."""
+    """The index of each label in `classes_`, all examples concatenated, and the probabilities if asked for."""
 
     numbers: Ints
     probabilities: Floats | None
@@ -51,7 +53,7 @@ class Answers(ABC):
     Attributes
     ----------
     columns : list of Column
-        Without that of probabilities.
+        All but the column of probabilities.
     by_word : bool
         Whether values are lists, with an item per word.
     written_labels : sequence
@@ -75,28 +77,36 @@ class Answers(ABC):
         if not self.has_probabilities:
             raise TableError(f"the loss {self.model.loss!r} gives no probabilities (log and softmax-margin do)")
 
-    def predict(self, X: Any, probabilities: bool, **constraints: Any) -> list[Values]:
-        """Return the columns of the best answers, and of their probabilities if these are asked for."""
+    def predict(self, X: object, probabilities: bool, **constraints: object) -> list[Values]:
+        """Return the columns of the best answers, and a column of their probabilities if asked for."""
         answers = self.model.predict(X, **constraints)
-        found = self.values(answers)
-        return [*found, self._probabilities(X, answers, **constraints)] if probabilities else found
+        columns = self.values(answers)
+        if probabilities:
+            pairs = zip(self._marginals(X, constraints), self._chosen(answers), strict=True)
+            columns.append([table[np.arange(len(table)), row].tolist() if len(table) else [] for table, row in pairs])
+        return columns
 
-    def predict_numbers(self, X: Any, probabilities: bool) -> LabelNumbers | None:
-        """Return the same as numbers of labels, without Python objects; None if the model cannot."""
+    def predict_numbers(self, X: object, probabilities: bool) -> LabelNumbers | None:
+        """Return the best answers as numbers of labels, which is faster; None if the model cannot."""
         return None
 
-    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
+    def predict_k_best(self, X: object, k: int) -> list[list[Ranked]]:
         """Return the k best answers of each example with their probabilities, or scores."""
-        found: list[list[tuple[Any, float]]] = self.model.predict_k_best(X, k, probabilities=self.has_probabilities)
+        found: list[list[Ranked]] = self.model.predict_k_best(X, k, probabilities=self.has_probabilities)
         return found
 
     @abstractmethod
     def values(self, answers: Values) -> list[Values]:
         """Return answers of `predict`, one per example, as columns."""
 
-    @abstractmethod
-    def _probabilities(self, X: Any, answers: Values, **constraints: Any) -> Values:
-        """Return the column of probabilities of these answers."""
+    def _marginals(self, X: object, constraints: dict[str, object]) -> Sequence[Floats]:
+        """Return a table of probabilities per example, with a row per word."""
+        tables: Sequence[Floats] = self.model.predict_marginals(X, **constraints)
+        return tables
+
+    def _chosen(self, answers: Values) -> Values:
+        """Return which column of its table of probabilities each word's answer has."""
+        return self.values(answers)[0]
 
 
 class LabelAnswers(Answers):
@@ -107,9 +117,9 @@ class LabelAnswers(Answers):
     def __init__(self, model: Estimator) -> None:
         super().__init__(model)
         self.labels = model.classes_.tolist()
-        self.kind = label_type(self.labels)
-        self.as_text = self.kind is str and not all(isinstance(label, str) for label in self.labels)
-        self.columns = [Column(self.field, "", self.kind)]
+        kind = label_type(self.labels)
+        self.as_text = kind is str and not all(isinstance(label, str) for label in self.labels)
+        self.columns = [Column(self.field, "", kind)]
         self.written_labels = list(map(str, self.labels)) if self.as_text else self.labels
 
     def check_probabilities(self) -> None:
@@ -117,18 +127,28 @@ class LabelAnswers(Answers):
         if getattr(self.model, "scheme", "iob2") != "iob2":
             raise TableError("probabilities are those of labels in IOB2: set scheme='iob2'")
 
-    def predict_numbers(self, X: Any, probabilities: bool) -> LabelNumbers | None:
+    def predict_numbers(self, X: object, probabilities: bool) -> LabelNumbers | None:
         # A template's strings are the model's own table; other inputs are Python objects already.
         numbers = self.model._predict_numbers(X, probabilities) if self.model.template_ is not None else None
         return None if numbers is None else LabelNumbers(*numbers)
 
     def values(self, answers: Values) -> list[Values]:
-        return [[[str(label) for label in row] for row in answers] if self.as_text else answers]
+        return [[list(map(str, row)) for row in answers] if self.as_text else answers]
 
-    def _probabilities(self, X: Any, answers: Values, **constraints: Any) -> Values:
+    def _marginals(self, X: object, constraints: dict[str, object]) -> Sequence[Floats]:
+        return super()._marginals(X, {"output": "array", **constraints})
+
+    def _chosen(self, answers: Values) -> Values:
         number = {label: k for k, label in enumerate(self.labels)}
-        tables = self.model.predict_marginals(X, output="array", **constraints)
-        return _chosen(tables, [[number[label] for label in row] for row in answers])
+        return [[number[label] for label in row] for row in answers]
+
+
+@contextmanager
+def _unnamed_columns() -> Iterator[None]:
+    """Ignore scikit-learn's warning that a matrix has no names of columns: they were compared when it was made."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*valid feature names")
+        yield
 
 
 class ClassAnswers(LabelAnswers):
@@ -136,33 +156,24 @@ class ClassAnswers(LabelAnswers):
 
     field = "label"
     by_word = False
+    predict = _unnamed_columns()(LabelAnswers.predict)
+    predict_k_best = _unnamed_columns()(LabelAnswers.predict_k_best)
 
     @property
     def has_probabilities(self) -> bool:
         return hasattr(self.model, "predict_proba")
 
-    def predict(self, X: Any, probabilities: bool, **constraints: Any) -> list[Values]:
-        with _unnamed_columns():
-            return super().predict(X, probabilities, **constraints)
-
-    def predict_numbers(self, X: Any, probabilities: bool) -> LabelNumbers | None:
+    @_unnamed_columns()
+    def predict_numbers(self, X: object, probabilities: bool) -> LabelNumbers | None:
         if not probabilities:
             return None
-        with _unnamed_columns():
-            table = self.model.predict_proba(X)
+        table = self.model.predict_proba(X)
         return LabelNumbers(table.argmax(axis=1), table.max(axis=1))
 
-    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
-        with _unnamed_columns():
-            return super().predict_k_best(X, k)
-
     def values(self, answers: Values) -> list[Values]:
-        listed = answers.tolist() if hasattr(answers, "tolist") else answers
-        plain = [each.item() if isinstance(each, np.generic) else each for each in listed]
+        labels = np.asarray(answers, dtype=object).tolist()
+        plain = [each.item() if isinstance(each, np.generic) else each for each in labels]
         return [list(map(str, plain)) if self.as_text else plain]
-
-    def _probabilities(self, X: Any, answers: Values, **constraints: Any) -> Values:
-        raise NotImplementedError("labels with probabilities are written by their numbers")
 
 
 class ArcAnswers(Answers):
@@ -175,11 +186,8 @@ class ArcAnswers(Answers):
 
     def values(self, answers: Values) -> list[Values]:
         if not self.named:
-            return [[list(tree) for tree in answers]]
+            return [list(map(list, answers))]
         return [[[arc[j] for arc in tree] for tree in answers] for j in range(2)]
-
-    def _probabilities(self, X: Any, answers: Values, **constraints: Any) -> Values:
-        return _chosen(self.model.predict_marginals(X, **constraints), self.values(answers)[0])
 
 
 class TreeAnswers(Answers):
@@ -192,10 +200,7 @@ class TreeAnswers(Answers):
         raise TableError("probabilities are not available for trees of phrases")
 
     def values(self, answers: Values) -> list[Values]:
-        return [[format_tree(tree) for tree in answers]]
-
-    def _probabilities(self, X: Any, answers: Values, **constraints: Any) -> Values:
-        raise NotImplementedError("probabilities are refused before")
+        return [list(map(format_tree, answers))]
 
 
 #: Descriptions by the kind of model file.
@@ -218,24 +223,9 @@ def answers_of(model: Estimator) -> Answers:
 
 def label_type(labels: Values) -> type:
     """Return the type of a column of labels: text where they are of several kinds."""
-    if all(isinstance(label, (bool, np.bool_)) for label in labels):
-        return bool
-    if any(isinstance(label, (bool, np.bool_)) for label in labels):
-        return str
+    bools = [isinstance(label, (bool, np.bool_)) for label in labels]
+    if any(bools):
+        return bool if all(bools) else str
     if all(isinstance(label, (int, np.integer)) for label in labels):
         return int
     return float if all(isinstance(label, (int, float, np.number)) for label in labels) else str
-
-
-def _chosen(tables: Sequence[Floats], chosen: Sequence[Sequence[int]]) -> Values:
-    """Return the numbers of the chosen columns: one per row of each table."""
-    pairs = zip(tables, chosen, strict=True)
-    return [table[np.arange(len(table)), columns].tolist() if len(table) else [] for table, columns in pairs]
-
-
-@contextmanager
-def _unnamed_columns() -> Iterator[None]:
-    """Ignore scikit-learn's warning that a matrix has no names of columns: they were compared when it was made."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*valid feature names")
-        yield

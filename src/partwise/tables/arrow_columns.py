@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyarrow import types
 from scipy import sparse
 
 from partwise.io import Sentences
 from partwise.support.arrays import Floats, Ints, pointers
-from partwise.tables.errors import TableError
+from partwise.tables import TableError
 
 #: A value of an attribute, or a row of attributes.
 Value = Any
@@ -31,9 +32,8 @@ def is_list(kind: pa.DataType) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether values are strings, perhaps by their numbers in a dictionary."""
-    if types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view))
+    plain = kind.value_type if types.is_dictionary(kind) else kind
+    return any(test(plain) for test in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -46,17 +46,23 @@ def is_words(kind: pa.DataType) -> bool:
     return is_list(kind) and is_text(kind.value_type)
 
 
-def _numpy(array: pa.Array) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = array.to_numpy(zero_copy_only=False)
+def to_numpy(array: pa.Array) -> NDArray[Any]:
+    """Return an array of NumPy's, copied if need be."""
+    found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return found
+
+
+def first_null(array: pa.Array) -> int:
+    """Return where the first null of an array is that has nulls."""
+    return int(to_numpy(array.is_null()).argmax())
 
 
 def _lists(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
     """Return the items of all lists, concatenated, and the lists' lengths; TableError for an item that is null."""
-    lengths = _numpy(pc.list_value_length(array)).astype(np.int64)
+    lengths = to_numpy(pc.list_value_length(array)).astype(np.int64)
     flat = array.flatten()
     if flat.null_count:
-        at = int(np.flatnonzero(_numpy(flat.is_null()))[0])
+        at = first_null(flat)
         row = _row_of(lengths, at)
         raise TableError(f"item {at - int(lengths[:row].sum())} is null", column, row)
     return flat, lengths
@@ -71,8 +77,7 @@ def _maps(column: str, array: pa.Array, what: str, row: Callable[[int], int]) ->
     begin, end = int(array.offsets[0].as_py()), int(array.offsets[len(array)].as_py())
     values = array.items.slice(begin, end - begin)
     if values.null_count:
-        at = int(np.flatnonzero(_numpy(values.is_null()))[0])
-        raise TableError(f"{what} is null", column, row(_row_of(lengths, at)))
+        raise TableError(f"{what} is null", column, row(_row_of(lengths, first_null(values))))
     return array.keys.slice(begin, end - begin), values, lengths
 
 
@@ -88,16 +93,13 @@ def _row_of(lengths: Ints, item: int) -> int:
 
 def sentences(columns: list[str], arrays: list[pa.Array]) -> Sentences:
     """Return a table of strings from columns of lists of strings, or of texts, which are split at white space."""
-    packed, first = [], None
-    for name, array in zip(columns, arrays, strict=True):
-        flat, lengths = _words(name, array)
-        if first is not None and not np.array_equal(lengths, first):
-            row = int(np.flatnonzero(lengths != first)[0])
+    words = list(map(_words, columns, arrays))
+    first = words[0][1]
+    for name, (_, lengths) in zip(columns, words, strict=True):
+        if not np.array_equal(lengths, first):
+            row = int((lengths != first).argmax())
             raise TableError(f"has {lengths[row]} items, column {columns[0]!r} has {first[row]}", name, row)
-        first = lengths
-        packed.append(_packed(flat))
-    assert first is not None
-    return Sentences.from_packed(packed, first)
+    return Sentences.from_packed([_packed(flat) for flat, _ in words], first)
 
 
 def _words(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
@@ -105,12 +107,12 @@ def _words(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
     if not is_text(array.type):
         return _lists(column, array)
     flat, lengths = _lists("", pc.utf8_split_whitespace(array.cast(pa.large_string())))
-    empty = _numpy(pc.equal(flat, ""))  # at the ends of a text
+    empty = to_numpy(pc.equal(flat, ""))  # at the ends of a text
     kept = np.append(0, np.cumsum(~empty))[pointers(lengths)]
     return flat.filter(pa.array(~empty)), np.diff(kept)
 
 
-def _packed(flat: pa.Array) -> tuple[np.ndarray[Any, Any], Ints]:
+def _packed(flat: pa.Array) -> tuple[NDArray[Any], Ints]:
     """Return strings as bytes and offsets."""
     flat = flat.cast(pa.large_string())
     if not len(flat):
@@ -131,7 +133,7 @@ def _python(flat: pa.Array) -> list[Value]:
     """Return an array without nulls as a Python list."""
     if is_text(flat.type):
         flat = flat.cast(pa.large_string())
-    found: list[Value] = _numpy(flat).tolist()
+    found: list[Value] = to_numpy(flat).tolist()
     return found
 
 
@@ -143,25 +145,23 @@ def _cut(flat: list[Value], lengths: Ints) -> list[list[Value]]:
 def named_items(column: str, array: pa.Array) -> list[list[Value]]:
     """Return lists of positions with named attributes: lists of strings, maps, or structs without their null fields."""
     flat, lengths = _lists(column, array)
-    return _cut(_items(column, flat, lambda item: _row_of(lengths, item)), lengths)
+    return _cut(items(column, flat, lambda item: _row_of(lengths, item)), lengths)
 
 
-def items(column: str, array: pa.Array) -> list[Value]:
-    """Return rows of named attributes: lists of strings, maps, or structs without their null fields."""
-    return _items(column, array, lambda item: item)
+def items(column: str, flat: pa.Array, row: Callable[[int], int] = int) -> list[Value]:
+    """Return named attributes of each item: lists of strings, maps, or structs without their null fields.
 
-
-def _items(column: str, flat: pa.Array, row: Callable[[int], int]) -> list[Value]:
+    row: from an item's number to its row.
+    """
     kind = flat.type
     if types.is_struct(kind):
         names = [field.name for field in kind]
         fields = [_with_nulls(flat.field(k)) for k in range(len(names))]
-        rows: Any = zip(*fields, strict=True) if fields else [()] * len(flat)
+        rows = zip(*fields, strict=True) if fields else [()] * len(flat)
         return [{n: v for n, v in zip(names, each, strict=True) if v is not None} for each in rows]
     if types.is_map(kind):
         keys, values, lengths = _maps(column, flat, "an attribute's value", row)
-        named = list(zip(_python(keys), _python(values), strict=True))
-        return [dict(each) for each in _cut(named, lengths)]
+        return list(map(dict, _cut(list(zip(_python(keys), _python(values), strict=True)), lengths)))
     try:
         inner, lengths = _lists(column, flat)
     except TableError as error:
@@ -179,31 +179,26 @@ def _with_nulls(array: pa.Array) -> list[Value]:
         return _python(array)
     plain = array.cast(pa.large_string()) if text else array
     filled = _python(pc.fill_null(plain, "" if text else False if types.is_boolean(array.type) else 0))
-    return [value if ok else None for value, ok in zip(filled, _numpy(array.is_valid()).tolist(), strict=True)]
+    return [value if ok else None for value, ok in zip(filled, to_numpy(array.is_valid()).tolist(), strict=True)]
 
 
-def _floats(column: str, array: pa.Array, row: Callable[[int], int]) -> Floats:
-    """Return finite numbers; TableError with the row of one that is not."""
-    values: Floats = np.ascontiguousarray(_numpy(array.cast(pa.float64(), safe=False)), dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise TableError(f"{float(values[bad[0]])} is not a finite number", column, row(int(bad[0])))
+def numbers(column: str, array: pa.Array, row: Callable[[int], int] = int) -> Floats:
+    """Return finite numbers; TableError with the row of one that is not, by `row` from its place in the array."""
+    values: Floats = np.ascontiguousarray(to_numpy(array.cast(pa.float64(), safe=False)), dtype=np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = int(finite.argmin())
+        raise TableError(f"{float(values[bad])} is not a finite number", column, row(bad))
     return values
-
-
-def numbers(column: str, array: pa.Array) -> Floats:
-    """Return a column of finite numbers."""
-    return _floats(column, array, lambda k: k)
 
 
 def matrix(column: str, array: pa.Array, width: int) -> Floats:
     """Return a column of lists of `width` numbers as a matrix with a row per list."""
     flat, lengths = _lists(column, array)
-    wrong = np.flatnonzero(lengths != width)
-    if len(wrong):
-        row = int(wrong[0])
+    if (lengths != width).any():
+        row = int((lengths != width).argmax())
         raise TableError(f"has {lengths[row]} numbers, the model has {width} features", column, row)
-    return _floats(column, flat, lambda k: k // width).reshape(-1, width)
+    return numbers(column, flat, lambda k: k // width).reshape(-1, width)
 
 
 def matrices(column: str, array: pa.Array, width: int) -> list[Floats]:
@@ -219,12 +214,11 @@ def matrices(column: str, array: pa.Array, width: int) -> list[Floats]:
 def sparse_matrix(column: str, array: pa.Array, width: int, first: int) -> sparse.csr_array:
     """Return a column of maps from indices, counted from `first`, to numbers; unknown indices are left out."""
     keys, items, lengths = _maps(column, array, "a value", lambda row: row)
-    indices = _numpy(keys.cast(pa.int64())) - first
-    low = np.flatnonzero(indices < 0)
-    if len(low):
-        at = int(low[0])
+    indices = to_numpy(keys.cast(pa.int64())) - first
+    if (indices < 0).any():
+        at = int((indices < 0).argmax())
         raise TableError(f"index {indices[at] + first}: they are counted from {first}", column, _row_of(lengths, at))
-    values = _floats(column, items, lambda k: _row_of(lengths, k))
+    values = numbers(column, items, lambda k: _row_of(lengths, k))
     known = indices < width
     row = np.repeat(np.arange(len(lengths)), lengths)
     return sparse.csr_array((values[known], (row[known], indices[known])), shape=(len(lengths), width))

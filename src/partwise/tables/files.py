@@ -15,9 +15,8 @@ from typing import BinaryIO, NamedTuple, Self
 
 from partwise.io.files import atomic_write, standard_input
 from partwise.support.checks import count_jobs
-from partwise.tables import ARROW, PARQUET, is_table
+from partwise.tables import ARROW, PARQUET, TableError, is_table
 from partwise.tables.answers import Estimator
-from partwise.tables.errors import TableError
 from partwise.tables.predictor import TablePredictor
 
 # isort: split

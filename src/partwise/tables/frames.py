@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from partwise.model_files import kind_of
 from partwise.models.constraints import ConstraintError
 from partwise.models.sequences.template_reader import get_template
-from partwise.tables.answers import WORD_FIELDS, Estimator, Head, answers_of
-from partwise.tables.errors import TableError
+from partwise.tables import TableError
+from partwise.tables.answers import WORD_FIELDS, Estimator, answers_of
 from partwise.tables.token_table import Frame, TokenTable, check_string, fields_of, names_of
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDType
 
 #: One name of a column, or several.
 Names = str | Sequence[str]
@@ -31,12 +27,20 @@ class TokenModel(ABC):
     fitted : whether to go by what it has learnt, or by its parameters
     """
 
+    #: The column that this kind learns from, and what `fit` may be given besides.
+    target: str
+    also = ""
+
     def __init__(self, model: Estimator, fitted: bool) -> None:
         self.model, self.fitted = model, fitted
 
-    def table(self, frame: Frame, by: Names, columns: object, interleaved: bool, **targets: str | None) -> TokenTable:
-        """Return a table to learn from."""
-        self.check_target(targets["label"], targets["head"])
+    def table(
+        self, frame: Frame, by: Names, columns: object, interleaved: bool, targets: dict[str, str | None]
+    ) -> TokenTable:
+        """Return a table to learn from; ValueError if the gold answers are not in the columns for this estimator."""
+        if [name for name in ("label", "head") if targets[name] is not None] != [self.target]:
+            learns = f"learns from a column of {self.target}s: give {self.target}={self.also}"
+            raise ValueError(f"{type(self.model).__name__} {learns}")
         table = TokenTable(frame, by=by, columns=self.fields(columns), interleaved=interleaved, **targets)
         if not len(table):
             raise TableError("the frame has no rows to learn from")
@@ -47,20 +51,18 @@ class TokenModel(ABC):
         """Return `columns` as `TokenTable` takes them for this estimator."""
 
     @abstractmethod
-    def read(self, table: TokenTable) -> Any:
+    def read(self, table: TokenTable) -> Sequence[object]:
         """Return X."""
 
     @abstractmethod
-    def check_target(self, label: str | None, head: str | None) -> None:
-        """Raise ValueError unless the gold answers are in the columns that this estimator learns from."""
-
-    @abstractmethod
-    def allowed(self, table: TokenTable, known: str) -> list[Any]:
+    def allowed(self, table: TokenTable, known: str) -> list[object]:
         """Return the constraint `allowed` from a column of known answers, missing where they are not known."""
 
 
 class TaggerOfTokens(TokenModel):
     """Taggers: labels of words."""
+
+    target = "label"
 
     def __init__(self, model: Estimator, fitted: bool) -> None:
         super().__init__(model, fitted)
@@ -79,7 +81,7 @@ class TaggerOfTokens(TokenModel):
             raise ValueError(f"columns: the template reads {n} columns, got {len(names)}: {', '.join(map(str, names))}")
         return names
 
-    def read(self, table: TokenTable) -> Any:
+    def read(self, table: TokenTable) -> Sequence[object]:
         if not self.by_array:
             return table.X
         found, width = table.arrays, getattr(self.model, "n_features_in_", None)
@@ -87,23 +89,19 @@ class TaggerOfTokens(TokenModel):
             raise ValueError(f"columns: the model has {width} features, got {found[0].shape[1]} columns")
         return found
 
-    def check_target(self, label: str | None, head: str | None) -> None:
-        if label is None or head is not None:
-            raise ValueError(f"{type(self.model).__name__} learns from a column of labels: give label=")
-
-    def allowed(self, table: TokenTable, known: str) -> list[Any]:
-        labels = set(self.model.classes_.tolist())
-        found: list[Any] = []
-        for i, sentence in enumerate(table.optional(known)):
+    def allowed(self, table: TokenTable, known: str) -> list[object]:
+        labels, sentences = set(self.model.classes_.tolist()), table.optional(known)
+        for i, sentence in enumerate(sentences):
             for k, label in enumerate(sentence):
                 if label is not None and label not in labels:
                     raise TableError(f"the model has no label {label!r}", known, table.row(i, k))
-            found.append([None if label is None else [label] for label in sentence])
-        return found
+        return [[None if label is None else [label] for label in sentence] for sentence in sentences]
 
 
 class ParserOfTokens(TokenModel):
     """Dependency parsers: heads of words, and names of arcs."""
+
+    target, also = "head", " (and relation=)"
 
     def fields(self, columns: object) -> Fields:
         found = fields_of(columns)
@@ -117,27 +115,17 @@ class ParserOfTokens(TokenModel):
             raise ValueError(f"columns: {what}; they are {', '.join(WORD_FIELDS)}, to be given as {example}")
         return found
 
-    def read(self, table: TokenTable) -> Any:
+    def read(self, table: TokenTable) -> Sequence[object]:
         return table.words
 
-    def check_target(self, label: str | None, head: str | None) -> None:
-        if head is None or label is not None:
-            raise ValueError(f"{type(self.model).__name__} learns from a column of heads: give head= (and relation=)")
-
-    def allowed(self, table: TokenTable, known: str) -> list[Any]:
-        found: list[Any] = []
-        for i, sentence in enumerate(table.optional(known)):
-            heads: dict[int, int] = {}
+    def allowed(self, table: TokenTable, known: str) -> list[object]:
+        sentences = table.optional(known)
+        for i, sentence in enumerate(sentences):
+            n = len(sentence)
             for k, head in enumerate(sentence):
-                if head is None:
-                    continue
-                if isinstance(head, (str, bool)) or head != int(head) or not 0 <= head <= len(sentence):
-                    raise TableError(
-                        f"{head!r} is no head in a sentence of {len(sentence)} words", known, table.row(i, k)
-                    )
-                heads[k + 1] = int(head)
-            found.append(heads)
-        return found
+                if head is not None and (isinstance(head, (str, bool)) or head != int(head) or not 0 <= head <= n):
+                    raise TableError(f"{head!r} is no head in a sentence of {n} words", known, table.row(i, k))
+        return [{k: int(head) for k, head in enumerate(each, 1) if head is not None} for each in sentences]
 
 
 def _token_model(model: Estimator, fitted: bool) -> TokenModel:
@@ -179,9 +167,9 @@ def fit(
     options
         As `fit` of the model takes them (`checkpoint`).
     """
-    form = _token_model(model, False)
     targets = {"label": label, "head": head, "relation": relation}
-    table = form.table(frame, by, columns, interleaved, **targets)
+    form = _token_model(model, False)
+    table = form.table(frame, by, columns, interleaved, targets)
     return model.fit(form.read(table), table.y, **options)
 
 
@@ -201,10 +189,10 @@ def partial_fit(
 
     TableError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
     """
+    targets = {"label": label, "head": head, "relation": relation}
     fitted = hasattr(model, "result_")
     form = _token_model(model, fitted)
-    targets = {"label": label, "head": head, "relation": relation}
-    table = form.table(frame, by, columns, interleaved, **targets)
+    table = form.table(frame, by, columns, interleaved, targets)
     if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)
@@ -269,9 +257,6 @@ def predict(
         found = answers.predict(form.read(table), probabilities, **constraints)
     except ConstraintError as error:
         raise TableError(str(error), known, table.row(error.sequence, error.position or 0)) from None
-    import narwhals.stable.v2 as nw
-
-    types: dict[type, IntoDType] = {str: nw.String, bool: nw.Boolean, int: nw.Int64, float: nw.Float64, Head: nw.Int64}
-    kinds = [*(types[column.kind] for column in answers.columns), nw.Float64]
+    kinds = [*(column.kind for column in answers.columns), float]
     rows = {name: table.rows(own, name) for name, own in zip(names, found, strict=True)}
     return table.with_rows(rows, dict(zip(names, kinds, strict=False)))

@@ -1,23 +1,22 @@
-"""Which columns of an Arrow table a fitted model reads, and how: one class per kind of model.
-
-`INPUTS` lists the classes by the kind of model file (`partwise.model_files.KINDS`).
-"""
+"""Which columns of an Arrow table a fitted model reads, and how: `input_of` chooses the class for a model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from partwise.io.trees import BRACKETS
 from partwise.model_files import kind_of
-from partwise.tables import arrow_columns
+from partwise.tables import TableError, arrow_columns
 from partwise.tables.answers import WORD_FIELDS, Estimator
 from partwise.tables.arrow_columns import is_list, is_number, is_text, is_words
-from partwise.tables.errors import TableError
+
+#: A test of a column's type.
+Test = Callable[[pa.DataType], bool]
 
 
 class Input(ABC):
@@ -25,16 +24,13 @@ class Input(ABC):
 
     Parameters
     ----------
-    model : a fitted estimator
     columns : their names, in the model's order; None: those that fit, where that leaves no choice
+    wanted : what the columns may be, for messages
     """
 
-    #: What the columns may be, for messages.
-    wanted: str
-
-    def __init__(self, model: Estimator, columns: Sequence[str] | None) -> None:
-        self.model = model
+    def __init__(self, columns: Sequence[str] | None, wanted: str) -> None:
         self.given = None if columns is None else list(columns)
+        self.wanted = wanted
 
     def choose(self, schema: pa.Schema) -> list[str]:
         """Return the columns of a table that are read; TableError if they are missing or of an unsupported type."""
@@ -51,12 +47,6 @@ class Input(ABC):
             self._check(names, kinds)
         return names
 
-    @staticmethod
-    def _only(schema: pa.Schema, fits: Callable[[pa.DataType], bool], count: int) -> list[str] | None:
-        """Return the columns of fitting types, if there are as many as needed."""
-        found = [field.name for field in schema if fits(field.type)]
-        return found if len(found) == count else None
-
     @abstractmethod
     def _guess(self, schema: pa.Schema) -> list[str] | None:
         """Return the columns, where types or names leave no choice."""
@@ -66,102 +56,76 @@ class Input(ABC):
         """Raise TableError for columns that cannot be read."""
 
     @abstractmethod
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
+    def read(self, names: list[str], columns: list[pa.Array]) -> object:
         """Return X of `predict`, from arrays without null rows."""
 
-    def _check_one(self, names: list[str]) -> None:
+    def _check_types(self, names: list[str], kinds: list[pa.DataType], *tests: Test) -> None:
+        for name, kind in zip(names, kinds, strict=True):
+            if not any(test(kind) for test in tests):
+                raise TableError(f"is of type {kind}, expected {self.wanted}", name)
+
+
+class ColumnInput(Input):
+    """One column whose type passes one of the tests; by default the only column that passes the first of them."""
+
+    def __init__(
+        self,
+        columns: Sequence[str] | None,
+        wanted: str,
+        tests: Sequence[Test],
+        read: Callable[[str, pa.Array], object],
+    ) -> None:
+        super().__init__(columns, wanted)
+        self.tests, self.read_column = tests, read
+
+    def _guess(self, schema: pa.Schema) -> list[str] | None:
+        return next(filter(None, (_only(schema, test, 1) for test in self.tests)), None)
+
+    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
         if len(names) != 1:
             raise TableError(f"the model reads one column ({self.wanted}), got {len(names)}: {', '.join(names)}")
+        self._check_types(names, kinds, *self.tests)
 
-    def _check_types(self, names: list[str], kinds: list[pa.DataType], fits: Callable[[pa.DataType], bool]) -> None:
-        for name, kind in zip(names, kinds, strict=True):
-            if not fits(kind):
-                raise TableError(f"is of type {kind}, expected {self.wanted}", name)
+    def read(self, names: list[str], columns: list[pa.Array]) -> object:
+        return self.read_column(names[0], columns[0])
 
 
 class TemplateInput(Input):
     """A list of strings per column of a tagger's template."""
 
-    def __init__(self, model: Estimator, columns: Sequence[str] | None) -> None:
-        super().__init__(model, columns)
-        self.n_columns: int = model.template_.n_columns
-        self.wanted = "list of strings" + (", or a string of words" if self.n_columns == 1 else "")
+    def __init__(self, columns: Sequence[str] | None, n_columns: int) -> None:
+        super().__init__(columns, "list of strings" + (", or a string of words" if n_columns == 1 else ""))
+        self.n_columns = n_columns
+        self.tests = (is_words, is_text) if n_columns == 1 else (is_words,)
 
     def _guess(self, schema: pa.Schema) -> list[str] | None:
-        found = self._only(schema, is_words, self.n_columns)
-        return self._only(schema, is_text, 1) if found is None and self.n_columns == 1 else found
+        return next(filter(None, (_only(schema, test, self.n_columns) for test in self.tests)), None)
 
     def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
         n = self.n_columns
         if len(names) < n:
             raise TableError(f"the model reads {n} columns ({self.wanted}), got {len(names)}: {', '.join(names)}")
-        self._check_types(names, kinds, lambda kind: is_words(kind) or (n == 1 and is_text(kind)))
+        self._check_types(names, kinds, *self.tests)
 
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
+    def read(self, names: list[str], columns: list[pa.Array]) -> object:
         return arrow_columns.sentences(names[: self.n_columns], columns[: self.n_columns])
-
-
-class ItemsInput(Input):
-    """A list per row: of attributes, or of numbers, for each position of a tagger without a template."""
-
-    def __init__(self, model: Estimator, columns: Sequence[str] | None) -> None:
-        super().__init__(model, columns)
-        self.named = model.attributes_ is not None
-        self.wanted = "list of lists of strings, of maps or of structs"
-        if not self.named:
-            self.wanted = f"list of lists of {model.n_features_in_} numbers"
-
-    def _guess(self, schema: pa.Schema) -> list[str] | None:
-        return self._only(schema, self._fits, 1)
-
-    def _fits(self, kind: pa.DataType) -> bool:
-        if not is_list(kind):
-            return False
-        inner = kind.value_type
-        return _is_item(inner) if self.named else is_list(inner) and is_number(inner.value_type)
-
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        self._check_one(names)
-        self._check_types(names, kinds, self._fits)
-
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
-        if self.named:
-            return arrow_columns.named_items(names[0], columns[0])
-        return arrow_columns.matrices(names[0], columns[0], self.model.n_features_in_)
-
-
-class AttributesInput(Input):
-    """One column of named attributes, for classifiers."""
-
-    wanted = "list of strings, map or struct"
-
-    def _guess(self, schema: pa.Schema) -> list[str] | None:
-        return self._only(schema, _is_item, 1)
-
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        self._check_one(names)
-        self._check_types(names, kinds, _is_item)
-
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
-        return arrow_columns.items(names[0], columns[0])
 
 
 class NumbersInput(Input):
     """A column per feature, or one column of lists of numbers or of maps, for classifiers."""
 
     def __init__(self, model: Estimator, columns: Sequence[str] | None) -> None:
-        super().__init__(model, columns)
-        self.width = int(model.n_features_in_)
-        self.wanted = f"{self.width} columns of numbers, or one of lists of {self.width} numbers or maps index: number"
+        n = self.width = int(model.n_features_in_)
+        super().__init__(columns, f"{n} columns of numbers, or one of lists of {n} numbers or maps index: number")
+        self.feature_names = getattr(model, "feature_names_in_", None)
         # A model of svmlight rows counts as its training file did, others as matrices do.
         settings = getattr(model, "input_settings_", None)
         self.first = 0 if settings is None or settings.get("zero_based") else 1
 
     def _guess(self, schema: pa.Schema) -> list[str] | None:
-        named = getattr(self.model, "feature_names_in_", None)
-        if named is not None and set(named) <= set(schema.names):
-            return [str(name) for name in named]
-        return self._only(schema, _is_vector, 1) or self._only(schema, is_number, self.width)
+        if self.feature_names is not None and set(self.feature_names) <= set(schema.names):
+            return list(map(str, self.feature_names))
+        return _only(schema, _is_vector, 1) or _only(schema, is_number, self.width)
 
     def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
         if len(names) == 1 and _is_vector(kinds[0]):
@@ -170,23 +134,20 @@ class NumbersInput(Input):
         if len(names) != self.width:
             raise TableError(f"the model has {self.width} features, got {len(names)} columns of numbers")
 
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
+    def read(self, names: list[str], columns: list[pa.Array]) -> object:
         if pa.types.is_map(columns[0].type):
             return arrow_columns.sparse_matrix(names[0], columns[0], self.width, self.first)
         if is_list(columns[0].type):
             return arrow_columns.matrix(names[0], columns[0], self.width)
-        rows = [arrow_columns.numbers(name, column) for name, column in zip(names, columns, strict=True)]
-        return np.column_stack(rows)
+        return np.column_stack(list(map(arrow_columns.numbers, names, columns)))
 
 
 class WordsInput(Input):
     """A dependency parser's fields of words."""
 
-    wanted = "columns form, lemma, upos, xpos, feats of lists of strings, or one of lists of words or of structs"
-
     def _guess(self, schema: pa.Schema) -> list[str] | None:
         named = [name for name in WORD_FIELDS if name in schema.names]
-        return named if "form" in named else self._only(schema, _is_sentence, 1)
+        return named if "form" in named else _only(schema, _is_sentence, 1)
 
     def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
         if len(names) == 1:
@@ -197,7 +158,7 @@ class WordsInput(Input):
                 raise TableError(f"is not one of {', '.join(WORD_FIELDS)}", name)
             self._check_types([name], [kind], is_words)
 
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
+    def read(self, names: list[str], columns: list[pa.Array]) -> object:
         if len(names) == 1:
             words = is_words(columns[0].type)
             return (arrow_columns.word_lists if words else arrow_columns.named_items)(names[0], columns[0])
@@ -205,21 +166,10 @@ class WordsInput(Input):
         return [[dict(zip(names, word, strict=True)) for word in table[i]] for i in range(len(table))]
 
 
-class PhraseInput(Input):
-    """One column of words, for parsers of phrases."""
-
-    wanted = "list of strings, or a string of words"
-
-    def _guess(self, schema: pa.Schema) -> list[str] | None:
-        return self._only(schema, is_words, 1) or self._only(schema, is_text, 1)
-
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        self._check_one(names)
-        self._check_types(names, kinds, lambda kind: is_words(kind) or is_text(kind))
-
-    def read(self, names: list[str], columns: list[pa.Array]) -> Any:
-        found = arrow_columns.word_lists(names[0], columns[0])
-        return [[word.translate(BRACKETS) for word in words] for words in found]
+def _only(schema: pa.Schema, test: Test, count: int) -> list[str] | None:
+    """Return the columns whose types pass a test, if there are as many as needed."""
+    found = [field.name for field in schema if test(field.type)]
+    return found if len(found) == count else None
 
 
 def _is_item(kind: pa.DataType) -> bool:
@@ -229,11 +179,20 @@ def _is_item(kind: pa.DataType) -> bool:
 def _is_vector(kind: pa.DataType) -> bool:
     if pa.types.is_map(kind):
         return pa.types.is_integer(kind.key_type) and is_number(kind.item_type)
-    return is_list(kind) and is_number(kind.value_type)
+    return _is_list_of(is_number)(kind)
 
 
 def _is_sentence(kind: pa.DataType) -> bool:
-    return is_words(kind) or (is_list(kind) and pa.types.is_struct(kind.value_type))
+    return is_words(kind) or _is_list_of(pa.types.is_struct)(kind)
+
+
+def _is_list_of(test: Test) -> Test:
+    return lambda kind: is_list(kind) and test(kind.value_type)
+
+
+def _phrase_words(column: str, array: pa.Array) -> list[list[str]]:
+    """Return the words of each row as trees have them, without brackets."""
+    return [[word.translate(BRACKETS) for word in words] for words in arrow_columns.word_lists(column, array)]
 
 
 def missing_column(names: Sequence[str]) -> str:
@@ -244,8 +203,20 @@ def missing_column(names: Sequence[str]) -> str:
 def input_of(model: Estimator, columns: Sequence[str] | None) -> Input:
     """Return the input of a fitted model, of a kind that `answers_of` knows."""
     kind = kind_of(model)
-    if kind in ("tagger", "segment"):
-        return (ItemsInput if model.template_ is None else TemplateInput)(model, columns)
+    if kind == "dep":
+        fields = "columns form, lemma, upos, xpos, feats of lists of strings, or one of lists of words or of structs"
+        return WordsInput(columns, fields)
+    if kind == "cfg":
+        return ColumnInput(columns, "list of strings, or a string of words", (is_words, is_text), _phrase_words)
     if kind == "maxent":
-        return (NumbersInput if model._model.reader is None else AttributesInput)(model, columns)
-    return (WordsInput if kind == "dep" else PhraseInput)(model, columns)
+        if model._model.reader is None:
+            return NumbersInput(model, columns)
+        return ColumnInput(columns, "list of strings, map or struct", [_is_item], arrow_columns.items)
+    if model.template_ is not None:
+        return TemplateInput(columns, model.template_.n_columns)
+    if model.attributes_ is not None:
+        wanted = "list of lists of strings, of maps or of structs"
+        return ColumnInput(columns, wanted, [_is_list_of(_is_item)], arrow_columns.named_items)
+    n = model.n_features_in_
+    tests, read = [_is_list_of(_is_list_of(is_number))], partial(arrow_columns.matrices, width=n)
+    return ColumnInput(columns, f"list of lists of {n} numbers", tests, read)

@@ -17,9 +17,9 @@ except ImportError:
 from partwise.model_files import load
 from partwise.support.arrays import Ints
 from partwise.support.checks import check_choice, check_count
+from partwise.tables import TableError
 from partwise.tables.answers import Answers, Estimator, Head, Values, answers_of
-from partwise.tables.arrow_columns import list_array
-from partwise.tables.errors import TableError
+from partwise.tables.arrow_columns import first_null, list_array, to_numpy
 from partwise.tables.inputs import input_of, missing_column
 
 #: Rows that are labelled at a time: examples, or words.
@@ -94,30 +94,27 @@ class TablePredictor:
         self._input = input_of(self.model, columns)
         self._k_best = None if k_best is None else check_count("k_best", k_best)
         self._probabilities, self._keep_nulls, self.by = probabilities, nulls == "keep", list(by or ())
-        #: Names and types of the columns of answers.
-        self._fields = [(into + ending, kind) for ending, kind in self._answer_types()]
+        self._fields = self._answer_fields(into)
         self.unknown = np.zeros(2, dtype=np.int64)
 
-    def _answer_types(self) -> list[tuple[str, pa.DataType]]:
-        """Return the end of the name and the type of each column; TableError for what the model cannot tell."""
-        answers, by_word = self._answers, self._answers.by_word
-        own = [(column.ending, _column_type(answers, column.kind)) for column in answers.columns]
-        found = list(own)
+    def _answer_fields(self, into: str) -> list[pa.Field]:
+        """Return names and types of the columns of answers; TableError for what the model cannot tell."""
+        answers = self._answers
+        found = [pa.field(into + column.ending, _column_type(answers, column.kind)) for column in answers.columns]
+        own = [(column.field, field.type) for column, field in zip(answers.columns, found, strict=True)]
         if self._probabilities:
             answers.check_probabilities()
-            found.append(("_probability", _column_type(answers, float)))
+            found.append(pa.field(f"{into}_probability", _column_type(answers, float)))
         if self._k_best is not None:
-            value = "probability" if answers.has_probabilities else "score"
-            fields = [(column.field, kind) for column, (_, kind) in zip(answers.columns, own, strict=True)]
-            self._ranked = pa.struct([*fields, (value, pa.float64())])
-            found.append(("_k_best", pa.list_(self._ranked)))
+            self._ranked = pa.struct([*own, ("probability" if answers.has_probabilities else "score", pa.float64())])
+            found.append(pa.field(f"{into}_k_best", pa.list_(self._ranked)))
         if not self.by:
             return found
         if self._k_best is not None or self._keep_nulls:
             raise TableError("k_best and nulls='keep' are for tables with a sentence per row, without `by`")
-        if not by_word:
+        if not answers.by_word:
             raise TableError(f"by: {type(self.model).__name__} does not answer word by word")
-        return [(ending, kind.value_type) for ending, kind in found]
+        return [pa.field(field.name, field.type.value_type) for field in found]
 
     @property
     def rows(self) -> int:
@@ -131,15 +128,15 @@ class TablePredictor:
         return names
 
     def _check_free(self, names: Sequence[str]) -> None:
-        for name, _ in self._fields:
-            if name in names:
-                raise TableError("is there already: choose another name for the predictions", name)
+        for field in self._fields:
+            if field.name in names:
+                raise TableError("is there already: choose another name for the predictions", field.name)
 
     def schema(self, schema: pa.Schema, keep: Sequence[str] | None = None) -> pa.Schema:
         """Return the schema of a table with its answers; keep: the columns of its own that it keeps."""
         own = list(schema) if keep is None else [schema.field(name) for name in keep]
         metadata = schema.metadata if keep is None else None
-        return pa.schema([*own, *(pa.field(name, kind) for name, kind in self._fields)], metadata=metadata)
+        return pa.schema([*own, *self._fields], metadata=metadata)
 
     def _choose(self, schema: pa.Schema) -> list[str]:
         """Return the columns that the model reads."""
@@ -148,8 +145,8 @@ class TablePredictor:
         for name in self.by:
             if name not in schema.names:
                 raise TableError(missing_column(schema.names), name)
-        words = [field for field in schema if field.name not in self.by]
-        return self._input.choose(pa.schema([(field.name, pa.list_(field.type)) for field in words]))
+        words = [(field.name, pa.list_(field.type)) for field in schema if field.name not in self.by]
+        return self._input.choose(pa.schema(words))
 
     def answers(self, batch: pa.RecordBatch, first: int = 0) -> list[pa.Array]:
         """Return the columns of answers for a table or record batch; `first` rows come before it, for messages."""
@@ -157,12 +154,11 @@ class TablePredictor:
         columns = [_whole(batch.column(name)) for name in names]
         present = np.ones(batch.num_rows, dtype=bool)
         for name, column in zip(names, columns, strict=True):
-            there = column.is_valid().to_numpy(zero_copy_only=False)
-            if not there.all() and not self._keep_nulls:
-                raise TableError("is null", name, first + int(np.flatnonzero(~there)[0]))
-            present &= there
+            if column.null_count and not self._keep_nulls:
+                raise TableError("is null", name, first + first_null(column))
+            present &= to_numpy(column.is_valid())
         if not present.any():
-            return [pa.nulls(batch.num_rows, kind) for _, kind in self._fields]
+            return [pa.nulls(batch.num_rows, field.type) for field in self._fields]
         rows = np.flatnonzero(present)
         if len(rows) < len(present):
             columns = [column.take(pa.array(rows)) for column in columns]
@@ -204,8 +200,7 @@ class TablePredictor:
             ranked = answers.predict_k_best(X, self._k_best)
             columns = _arrays(answers, answers.values([answer for row in ranked for answer, _ in row]))
             values = pa.array([value for row in ranked for _, value in row], type=pa.float64())
-            fields = [self._ranked.field(j) for j in range(self._ranked.num_fields)]
-            flat = pa.StructArray.from_arrays([*columns, values], fields=fields)
+            flat = pa.StructArray.from_arrays([*columns, values], fields=list(self._ranked))
             found.append(list_array(flat, np.array([len(row) for row in ranked], dtype=np.int64)))
         return found
 
@@ -216,9 +211,8 @@ class TablePredictor:
         for name in self.by:
             column = _whole(batch.column(name))
             if column.null_count:
-                row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                raise TableError("is null", name, first + row)
-            new[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+                raise TableError("is null", name, first + first_null(column))
+            new[1:] |= to_numpy(pc.not_equal(column[1:], column[:-1]))
         return np.flatnonzero(new)
 
     def batch(self, batch: pa.RecordBatch, keep: Sequence[str] | None = None, first: int = 0) -> pa.RecordBatch:
@@ -247,17 +241,16 @@ class TablePredictor:
         self._check_free(frame.columns)
         out = frame.copy(deep=False)
         parts = [self.answers(part, first) for first, part in _parts(frame, names)]
-        for k, (name, kind) in enumerate(self._fields):
-            column = pa.chunked_array([part[k] for part in parts], type=kind)
-            if not pa.types.is_list(kind):
-                values = column.to_pandas()
-                out[name] = pd.Series(values.to_numpy(), index=frame.index, dtype=values.dtype)
-                continue
-            if pa.types.is_struct(kind.value_type):
-                lists = column.to_pylist()
+        for k, field in enumerate(self._fields):
+            column = pa.chunked_array([part[k] for part in parts], type=field.type)
+            if not pa.types.is_list(field.type):
+                series = column.to_pandas()
+                values, dtype = series.to_numpy(), series.dtype
+            elif pa.types.is_struct(field.type.value_type):
+                values, dtype = column.to_pylist(), object
             else:  # which takes a tenth of the time
-                lists = [None if v is None else v.tolist() for v in column.to_pandas()]
-            out[name] = pd.Series(lists, index=frame.index, dtype=object)
+                values, dtype = [None if v is None else v.tolist() for v in column.to_pandas()], object
+            out[field.name] = pd.Series(values, index=frame.index, dtype=dtype)
         return out
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,8 @@ import numpy as np
 from partwise.io.conllu import find_cycle
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.lazy import cached_property
-from partwise.tables.errors import TableError
+from partwise.tables import TableError
+from partwise.tables.answers import Head
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDType
@@ -87,10 +88,9 @@ class TokenTable:
         for names in (self._by, self._names, targets):
             self._check_names(names)
         for name in targets:
-            if name in self._names:
-                raise TableError("is what X is made of as well as what is to be predicted", name)
-            if name in self._by:
-                raise TableError("is what tells sentences apart as well as what is to be predicted", name)
+            if name in (*self._names, *self._by):
+                use = "what X is made of" if name in self._names else "what tells sentences apart"
+                raise TableError(f"is {use} as well as what is to be predicted", name)
         self._group(interleaved)
 
     def __len__(self) -> int:
@@ -99,8 +99,6 @@ class TokenTable:
     def __repr__(self) -> str:
         return f"<TokenTable: {len(self)} sentences, {len(self._frame)} tokens>"
 
-    # sentences
-
     def _group(self, interleaved: bool) -> None:
         """Find the sentences by their keys."""
         parts = [self._read(name, _is_hashable, "a key") for name in self._by]
@@ -108,25 +106,23 @@ class TokenTable:
         rows = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
         codes = np.fromiter((numbers.setdefault(key, len(numbers)) for key in rows), np.int64, len(self._frame))
         self.keys: list[Value] = list(numbers)
-        back = np.flatnonzero(np.diff(codes) < 0)
-        if len(back) and not interleaved:
-            row = int(back[0]) + 1
-            key, first = self.keys[codes[row]], int(np.flatnonzero(codes == codes[row])[0])
-            raise TableError(
-                f"{key!r} again, as in row {first}, after rows of other sentences: name all columns of the key in "
-                "`by`, such as the document's, or say interleaved=True if the rows are of one sentence",
-                ", ".join(map(str, self._by)),
-                row,
+        back = np.diff(codes) < 0
+        if back.any() and not interleaved:
+            row = int(back.argmax()) + 1
+            again = f"{self.keys[codes[row]]!r} again, as in row {(codes == codes[row]).argmax()}"
+            hint = (
+                "name all columns of the key in `by`, such as the document's, "
+                "or say interleaved=True if the rows are of one sentence"
             )
+            raise TableError(f"{again}, after rows of other sentences: {hint}", ", ".join(map(str, self._by)), row)
         #: Rows in the order of sentences.
         self._order: list[int] = np.argsort(codes, kind="stable").tolist()
         self.lengths: Ints = np.bincount(codes, minlength=len(self.keys))
 
     def sentences(self, values: Sequence[T]) -> list[list[T]]:
         """Return values of rows as a list per sentence."""
-        ordered = [values[row] for row in self._order]
-        ends = pointers(self.lengths).tolist()
-        return [ordered[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        ordered = iter([values[row] for row in self._order])
+        return [list(islice(ordered, length)) for length in self.lengths.tolist()]
 
     def rows(self, sentences: Sequence[Sequence[T]], name: str = "") -> list[T]:
         """Return a value per word of each sentence as a value per row: the inverse of `sentences`."""
@@ -146,8 +142,6 @@ class TokenTable:
     def row(self, sentence: int, word: int) -> int:
         """Return the row of a word, all counted from 0."""
         return self._order[int(pointers(self.lengths)[sentence]) + word]
-
-    # X and y
 
     @cached_property
     def X(self) -> list[list[Value]]:  # noqa: N802
@@ -169,10 +163,7 @@ class TokenTable:
     @property
     def arrays(self) -> list[Floats]:
         """`X` as an array per sentence, with a column of numbers per column of the frame."""
-        columns = [
-            self._read(name, lambda v: isinstance(v, Real) and math.isfinite(v), "a finite number")
-            for name in self._names
-        ]
+        columns = [self._read(name, _is_finite, "a finite number") for name in self._names]
         rows = np.column_stack(columns).astype(np.float64)[self._order]
         return np.split(rows, pointers(self.lengths)[1:-1]) if len(self) else []
 
@@ -194,8 +185,6 @@ class TokenTable:
         self._check_names([name])
         return self.sentences(self._values(name))
 
-    # answers
-
     def with_columns(self, answers: Mapping[str, Answers] | None = None, /, **more: Answers) -> Frame:
         """Return the frame with more columns: by name a list per sentence, such as predictions.
 
@@ -211,15 +200,18 @@ class TokenTable:
             if name in self._frame.columns:
                 raise TableError("is there already: choose another name for the predictions", name)
 
-    def with_rows(self, columns: Mapping[str, list[Value]], kinds: Mapping[str, IntoDType]) -> Frame:
-        """Return the frame with more columns: by name a value per row, and perhaps a type of narwhals."""
+    def with_rows(self, columns: Mapping[str, list[Value]], kinds: Mapping[str, type]) -> Frame:
+        """Return the frame with more columns: by name a value per row, and perhaps the type of the values."""
         import narwhals.stable.v2 as nw
 
-        backend = self._frame.implementation
-        made = [nw.new_series(name, own, kinds.get(name), backend=backend) for name, own in columns.items()]
+        types: dict[type | None, IntoDType] = {
+            str: nw.String, bool: nw.Boolean, int: nw.Int64, float: nw.Float64, Head: nw.Int64
+        }  # fmt: skip
+        made = [
+            nw.new_series(name, own, types.get(kinds.get(name)), backend=self._frame.implementation)
+            for name, own in columns.items()
+        ]
         return self._frame.with_columns(*made).to_native()
-
-    # columns of the frame
 
     def _check_names(self, names: Iterable[str]) -> None:
         """Raise TableError for a column that is missing or named twice, and for names that are not strings."""
@@ -239,8 +231,9 @@ class TokenTable:
         """Return a column as a list, None where it is null or NaN."""
         column = self._frame[name]
         found: list[Value] = column.to_list()
-        if column.is_null().any():
-            found = [None if null else value for value, null in zip(found, column.is_null().to_list(), strict=True)]
+        nulls = column.is_null()
+        if nulls.any():
+            found = [None if null else value for value, null in zip(found, nulls.to_list(), strict=True)]
         if column.dtype.is_float() or not column.dtype.is_numeric():  # polars has NaN and null; objects may be either
             found = [None if isinstance(value, float) and math.isnan(value) else value for value in found]
         return found
@@ -273,7 +266,7 @@ class TokenTable:
             if isinstance(value, Sequence) and not isinstance(value, str):
                 fits = all(isinstance(each, str) for each in value)
             else:
-                fits = value is None or isinstance(value, str) or (isinstance(value, Real) and math.isfinite(value))
+                fits = value is None or isinstance(value, str) or _is_finite(value)
             if not fits:
                 raise TableError(f"is {_shown(value)}, expected text, a finite number or a list of strings", name, row)
         return found
@@ -289,10 +282,13 @@ class TokenTable:
             if head == place:
                 raise TableError(f"word {place} is its own head", name, row)
         for i, own in enumerate(self.sentences(found)):
-            word = find_cycle(own)
-            if word:
+            if word := find_cycle(own):
                 raise TableError(f"the heads of word {word} and those above it go round", name, self.row(i, word - 1))
         return found
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _is_hashable(key: object) -> bool:
@@ -318,9 +314,8 @@ def _as_eager(frame: Frame) -> Frame:
         from narwhals.stable.v2.dependencies import is_into_dataframe
     except ImportError:
         raise ImportError("data frames need narwhals: pip install 'partwise[frames]'") from None
-    names = [*getattr(frame, "columns", ())] if is_into_dataframe(frame) else []
-    if hasattr(frame, "column_names"):
-        names = list(frame.column_names)  # pyarrow's `columns` are the values
+    names = getattr(frame, "columns", ()) if is_into_dataframe(frame) else ()
+    names = getattr(frame, "column_names", names)  # pyarrow's `columns` are the values
     seen: set[object] = set()
     for name in names:
         if isinstance(name, str) and name in seen:
@@ -354,14 +349,10 @@ def fields_of(columns: object) -> dict[str, str] | list[str]:
     """Return names of columns as a list or as {field: column}; ValueError for anything else."""
     if isinstance(columns, str):
         return [columns]
-    if isinstance(columns, Mapping):
-        found: dict[str, str] | list[str] = dict(columns)
-    elif isinstance(columns, Sequence):
-        found = list(columns)
-    else:
-        if isinstance(columns, Integral):
-            check_string(columns)
+    if isinstance(columns, Integral):
+        check_string(columns)
+    if not isinstance(columns, (Mapping, Sequence)):
         raise ValueError(f"columns must be names of columns or a mapping to them, got {columns!r}")
-    if not found:
+    if not columns:
         raise ValueError("columns: name at least one")
-    return found
+    return dict(columns) if isinstance(columns, Mapping) else list(columns)

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from partwise import model_files
+from partwise.tables import TableError
 from partwise.tables.answers import Estimator
-from partwise.tables.errors import TableError
 
 #: The model that was read last, by its file's path, time of change and size.
 _READ: dict[tuple[str, int, int], Estimator] = {}
