@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, atomic_write, decode_text, read_bytes
@@ -40,74 +41,55 @@ def parse_items(data: bytes, path: Path = "<input>", *, line: int = 1) -> tuple[
     """Do what `read_items` does with bytes in memory; `path` and the number of their first line are for messages."""
     X: list[list[Item]] = []
     y: list[list[str]] = []
-    items: list[Item] = []
-    labels: list[str] = []
+    begun = False  # whether the last line belongs to a sequence
     for number, raw in enumerate(decode_text(data, path, line).split("\n"), line):
         text = raw.removesuffix("\r")
         if not text:
-            if items:
-                X.append(items)
-                y.append(labels)
-                items, labels = [], []
+            begun = False
             continue
+        if not begun:
+            X.append([])
+            y.append([])
+            begun = True
         fields = text.split("\t")
         if ":" not in text and "\\" not in text and all(fields):
-            labels.append(fields[0])
-            items.append(fields[1:])
-            continue
-        parser = _Fields(path, number, fields)
-        labels.append(parser.label())
-        items.append(parser.attributes())
-    if items:
-        X.append(items)
-        y.append(labels)
+            label, item = fields[0], cast(Item, fields[1:])
+        else:
+            label, item = _parse_fields(fields, path, number)
+        y[-1].append(label)
+        X[-1].append(item)
     return X, y
 
 
-class _Fields:
-    """The fields of one line, which have escapes and values."""
+def _parse_fields(fields: list[str], path: Path, number: int) -> tuple[str, Item]:
+    """Return the label and the item of a line with escapes and values."""
+    found: list[tuple[str, float]] = []
+    column = 1
+    for k, text in enumerate(fields):
 
-    def __init__(self, path: Path, number: int, fields: list[str]) -> None:
-        self.path, self.number, self.fields = path, number, fields
+        def error(message: str, offset: int, column: int = column) -> FormatError:
+            return FormatError(message, path, number, column + offset)
 
-    def _error(self, message: str, field: int, offset: int = 0) -> FormatError:
-        column = sum(len(text) + 1 for text in self.fields[:field]) + offset + 1
-        return FormatError(message, self.path, self.number, column)
-
-    def label(self) -> str:
-        name, colon = self._name(0)
-        if colon is not None:
-            raise self._error(r"a label has no value; a colon in its name is written \:", 0, colon)
-        return name
-
-    def attributes(self) -> Item:
-        found = [self._attribute(field) for field in range(1, len(self.fields))]
-        if all(value == 1.0 for _, value in found):
-            return [name for name, _ in found]
-        values: dict[str, float] = {}
-        for name, value in found:
-            values[name] = values.get(name, 0.0) + value
-        return values
-
-    def _attribute(self, field: int) -> tuple[str, float]:
-        name, colon = self._name(field)
-        if colon is None:
-            return name, 1.0
-        text = self.fields[field][colon + 1 :]
-        if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-            raise self._error(f"{text!r} is not a number", field, colon + 1)
-        return name, float(text)
-
-    def _name(self, field: int) -> tuple[str, int | None]:
-        """Return the name without escapes, and the place of the colon after it, if there is one."""
-        text = self.fields[field]
         quoted = _NAME.match(text)[0]  # type: ignore[index]  # it matches every text
         end = len(quoted)
         if text[end : end + 1] == "\\":
-            raise self._error(r"a backslash is written \\, a colon \:", field, end)
+            raise error(r"a backslash is written \\, a colon \:", end)
         if not quoted:
-            raise self._error("empty label" if field == 0 else "empty attribute", field)
-        return re.sub(r"\\(.)", r"\1", quoted), end if end < len(text) else None
+            raise error("empty attribute" if k else "empty label", 0)
+        shown = text[end + 1 :]
+        if end < len(text) and not k:
+            raise error(r"a label has no value; a colon in its name is written \:", end)
+        if end < len(text) and not (_NUMBER.fullmatch(shown) and math.isfinite(float(shown))):
+            raise error(f"{shown!r} is not a number", end + 1)
+        found.append((re.sub(r"\\(.)", r"\1", quoted), float(shown) if end < len(text) else 1.0))
+        column += len(text) + 1
+    (label, _), *attributes = found
+    if all(value == 1.0 for _, value in attributes):
+        return label, [name for name, _ in attributes]
+    item: dict[str, float] = {}
+    for name, value in attributes:
+        item[name] = item.get(name, 0.0) + value
+    return label, item
 
 
 def write_items(
@@ -141,17 +123,14 @@ def write_items(
 
 def _line(item: Iterable[str] | Mapping[str, float | str], label: str, number: int) -> str:
     fields = [_escape(label, number)]
-    if isinstance(item, dict):
-        for name, value in item.items():
-            if isinstance(value, str):
-                fields.append(_escape(f"{name}={value}", number))
-            elif not math.isfinite(value):
-                raise ValueError(f"sequence {number}: attribute {name!r} has the value {value!r}")
-            else:
-                suffix = "" if value == 1 else f":{float(value)!r}"
-                fields.append(_escape(name, number) + suffix)
-    else:
-        fields += [_escape(name, number) for name in item]
+    for name in item:
+        value = item[name] if isinstance(item, dict) else 1
+        if isinstance(value, str):
+            fields.append(_escape(f"{name}={value}", number))
+        elif not math.isfinite(value):
+            raise ValueError(f"sequence {number}: attribute {name!r} has the value {value!r}")
+        else:
+            fields.append(_escape(name, number) + ("" if value == 1 else f":{float(value)!r}"))
     line = "\t".join(fields)
     if line.endswith("\r"):
         raise ValueError(f"sequence {number}: a line cannot end with a carriage return")
