@@ -6,34 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
+from oracles.chunking import TEMPLATES, by_templates
 from partwise.datasets import chunk_features, conll2000, digit_strings, pos_features
 from partwise.datasets.builtin import transition_matrix
-
-TEMPLATES = [
-    *[[("w", k)] for k in (-2, -1, 0, 1, 2)],
-    [("w", -1), ("w", 0)],
-    [("w", 0), ("w", 1)],
-    *[[("pos", k)] for k in (-2, -1, 0, 1, 2)],
-    *[[("pos", k), ("pos", k + 1)] for k in (-2, -1, 0, 1)],
-    *[[("pos", k), ("pos", k + 1), ("pos", k + 2)] for k in (-2, -1, 0)],
-]
-
-
-def by_templates(words, tags):
-    fields = {"w": words, "pos": tags}
-    rows = []
-    for t in range(len(words)):
-        row = []
-        for template in TEMPLATES:
-            if all(0 <= t + k < len(words) for _, k in template):
-                name = "|".join(f"{field}[{k}]" for field, k in template)
-                row.append(name + "=" + "|".join(fields[field][t + k] for field, k in template))
-        if t == 0:
-            row.append("__BOS__")
-        if t == len(words) - 1:
-            row.append("__EOS__")
-        rows.append(row)
-    return rows
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from(["X", "Y"])), max_size=7))

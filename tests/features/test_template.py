@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.odd_strings import ODD_STRINGS
+from oracles.chunking import by_templates
 from partwise._core import Vocabulary
-from partwise.datasets import chunk_features, pos_features
+from partwise.datasets import pos_features
 from partwise.features import Template
 from partwise.features.presets import read_clusters, read_gazetteers
 from partwise.features.template import Gazetteer, shape, short_shape
@@ -143,7 +144,7 @@ def test_presets_are_the_data_sets_features():
     sentences = random_sentences(0, 200)
     words = [[word for word, _ in sentence] for sentence in sentences]
     tags = [[tag for _, tag in sentence] for sentence in sentences]
-    chunk = [chunk_features(w, p) for w, p in zip(words, tags, strict=True)]
+    chunk = [by_templates(w, p) for w, p in zip(words, tags, strict=True)]
     assert Template.preset("chunk").attributes(sentences) == chunk
     assert Template.preset("pos").attributes(words) == [pos_features(w) for w in words]
 

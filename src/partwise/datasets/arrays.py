@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.datasets.files import Dataset, data_file, open_bytes
+from partwise.datasets.files import Dataset, data_file
+from partwise.io.files import open_bytes
 from partwise.support.arrays import Floats, Ints
 
 Path = str | os.PathLike[str]
@@ -29,16 +30,17 @@ GridGraph = tuple[Floats, Ints, Floats | None, list[str]]
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an array of bytes in the idx format of the MNIST files, gzipped or plain."""
-    with open_bytes(path) as file:
+    with open_bytes(path) as (file, _):
         raw = file.read()
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
         raise ValueError(f"{path}: not an idx file of bytes")
-    rank = raw[3]
-    shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4) if len(raw) >= 4 + 4 * rank else np.zeros(0)
-    values = np.frombuffer(raw, dtype=np.uint8, offset=min(4 + 4 * rank, len(raw)))
-    if len(shape) != rank or values.size != math.prod(shape.tolist()):
-        raise ValueError(f"{path}: {values.size} values do not fill the shape {tuple(shape.tolist())}")
-    return values.reshape(shape.astype(np.int64))
+    begin = 4 + 4 * raw[3]
+    whole = len(raw) >= begin
+    shape = tuple(np.frombuffer(raw, dtype=">u4", count=raw[3], offset=4).tolist()) if whole else ()
+    values = np.frombuffer(raw, dtype=np.uint8, offset=min(begin, len(raw)))
+    if not whole or values.size != math.prod(shape):
+        raise ValueError(f"{path}: {values.size} values do not fill the shape {shape}")
+    return values.reshape(shape)
 
 
 def mnist(data: Path | None = None) -> Dataset[Floats, NDArray[np.int64]]:
@@ -65,7 +67,7 @@ def ocr_letters(
     path = data_file("ocr-letters", "letters.tsv", data)
     chosen = frozenset(test_folds)
     words: list[tuple[int, list[str], list[bytes]]] = []
-    with open_bytes(path) as file:
+    with open_bytes(path) as (file, _):
         fresh = True
         for number, raw in enumerate(file, 1):
             fields = raw.split()
@@ -80,14 +82,13 @@ def ocr_letters(
     unknown = chosen - {fold for fold, _, _ in words}
     if unknown:
         raise ValueError(f"test_folds: no word is in fold {min(unknown)}")
-    train = [(_pixels(rows), letters) for fold, letters, rows in words if fold not in chosen]
-    test = [(_pixels(rows), letters) for fold, letters, rows in words if fold in chosen]
-    return Dataset([x for x, _ in train], [y for _, y in train], [x for x, _ in test], [y for _, y in test])
-
-
-def _pixels(rows: list[bytes]) -> Floats:
-    bits = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
-    return (bits - ord("0")).astype(np.float64)
+    found: Dataset[list[Floats], list[list[str]]] = Dataset([], [], [], [])
+    for in_fold, letters, rows in words:
+        X, y = found[2:] if in_fold in chosen else found[:2]
+        bits = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+        X.append((bits - ord("0")).astype(np.float64))
+        y.append(letters)
+    return found
 
 
 def a9a(data: Path | None = None) -> Rows:
@@ -105,11 +106,11 @@ def w8a(data: Path | None = None, *, seed: int = 0) -> Rows:
 
 def news20(data: Path | None = None) -> Rows:
     """Read word counts of newsgroup articles from ``20news/``: the columns of all words, labels 0 to 19."""
-    names = tuple(f"20news_bydate_counts.{part}.libsvm" for part in ("train", "test"))
-    return Dataset(*_read_rows("20news", names, data, None))
+    names = [f"20news_bydate_counts.{part}.libsvm" for part in ("train", "test")]
+    return Dataset(*_read_rows("20news", names, data))
 
 
-def _read_rows(folder: str, names: tuple[str, ...], data: Path | None, n_features: int | None) -> list[Any]:
+def _read_rows(folder: str, names: Sequence[str], data: Path | None, n_features: int | None = None) -> list[Any]:
     from sklearn.datasets import load_svmlight_files
 
     paths = [str(data_file(folder, name, data)) for name in names]
@@ -129,7 +130,7 @@ def snakes(
     """
     path = data_file("snakes", "snakes.npz", data)
     try:
-        with open_bytes(path) as file:
+        with open_bytes(path) as (file, _):
             found = dict(np.load(file, allow_pickle=False))
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: not an archive of arrays ({error})") from None
@@ -138,12 +139,12 @@ def snakes(
         names = sorted(name for name in found if name.startswith(f"X_{part}/"))
         if not names:
             raise ValueError(f"{path}: there are no {part} grids")
-        parts.append([grid_graph(found[name], f"{path}: {name}", edge_features) for name in names])
-        labels = [found.get(f"Y{name[1:]}", np.empty(0)) for name in names]
-        for name, own, grid in zip(names, labels, parts[-1], strict=True):
-            if own.size != len(grid[0]):
-                raise ValueError(f"{path}: {name} has {len(grid[0])} cells but {own.size} labels")
-        parts.append([own.astype(np.int64).ravel() for own in labels])
+        grids = [grid_graph(found[name], f"{path}: {name}", edge_features) for name in names]
+        labels = [found.get(f"Y{name[1:]}", np.empty(0)).astype(np.int64).ravel() for name in names]
+        for name, own, (nodes, *_) in zip(names, labels, grids, strict=True):
+            if len(own) != len(nodes):
+                raise ValueError(f"{path}: {name} has {len(nodes)} cells but {len(own)} labels")
+        parts += [grids, labels]
     return Dataset(*parts)
 
 

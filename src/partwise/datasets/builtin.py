@@ -16,6 +16,8 @@ from partwise.support.arrays import Floats
 WRONG_TAGS = 0.04
 #: Share of the sentences or strings that goes to each file.
 _PARTS = {"train": 0.7, "dev": 0.1, "test": 0.2}
+#: Endings of the treebank's files.
+_TREEBANK_KINDS = ("txt", "conllu", "mrg")
 #: Digits of a string.
 _MIN_LENGTH, _MAX_LENGTH = 4, 12
 
@@ -52,18 +54,15 @@ def digit_strings(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
     halves = order[: len(order) // 2], order[len(order) // 2 :]
-    parts = []
-    for count, half in zip((n, n_test), halves, strict=True):
+    found: Dataset[list[Floats], list[NDArray[np.int64]]] = Dataset([], [], [], [])
+    for count, half, (X, y) in zip((n, n_test), halves, (found[:2], found[2:]), strict=True):
         pools = [half[labels[half] == digit] for digit in range(10)]
-        X, y = [], []
         for _ in range(count):
             digits = _draw(rng)
-            chosen = np.array([rng.choice(pools[digit]) for digit in digits])
-            pixels = images[chosen] / 16.0
+            pixels = images[[rng.choice(pools[digit]) for digit in digits]] / 16.0
             X.append(pixels + noise * rng.standard_normal(pixels.shape))
             y.append(digits)
-        parts.append((X, y))
-    return Dataset(*parts[0], *parts[1])
+    return found
 
 
 def transition_matrix() -> Floats:
@@ -92,36 +91,28 @@ def _treebank(n: int, seed: int) -> dict[str, str]:
         share += size
         end = round(share * n)
         some, begin = bank[begin:end], end
-        files |= {
-            f"{part}.txt": some.columns(WRONG_TAGS),
-            f"{part}.conllu": some.conllu(),
-            f"{part}.mrg": some.bracketed(),
-        }
+        texts = some.columns(WRONG_TAGS), some.conllu(), some.bracketed()
+        files |= {f"{part}.{kind}": text for kind, text in zip(_TREEBANK_KINDS, texts, strict=True)}
     return files
 
 
 def _digits(n: int, seed: int) -> dict[str, str]:
     data = digit_strings(n, seed, n_test=max(n // 3, 1))
     dev = max(n // 8, 1)
-    parts = {
-        "train": (data.X_train[dev:], data.y_train[dev:]),
-        "dev": (data.X_train[:dev], data.y_train[:dev]),
-        "test": (data.X_test, data.y_test),
-    }
-    return {
-        f"{part}.svm": "".join(
-            f"{label} {' '.join(f'{j}:{value:.4f}' for j, value in enumerate(row, 1))}\n"
-            for row, label in zip(np.concatenate(X), np.concatenate(y), strict=True)
-        )
-        for part, (X, y) in parts.items()
-    }
+    X, y, X_test, y_test = data
+    files: dict[str, str] = {}
+    for part, rows, labels in (("train", X[dev:], y[dev:]), ("dev", X[:dev], y[:dev]), ("test", X_test, y_test)):
+        pairs = zip(np.concatenate(rows), np.concatenate(labels), strict=True)
+        lines = [f"{label} {' '.join(f'{j}:{v:.4f}' for j, v in enumerate(row, 1))}\n" for row, label in pairs]
+        files[f"{part}.svm"] = "".join(lines)
+    return files
 
 
 #: What there is: a description, the names of its files, and the function that makes them.
 BUILT_IN: dict[str, tuple[str, list[str], Callable[[int, int], dict[str, str]]]] = {
     "treebank": (
         "sentences of a small grammar: word, tag, chunk (.txt), dependencies (.conllu), trees (.mrg)",
-        [f"{part}.{kind}" for part in _PARTS for kind in ("txt", "conllu", "mrg")],
+        [f"{part}.{kind}" for part in _PARTS for kind in _TREEBANK_KINDS],
         _treebank,
     ),
     "digits": (

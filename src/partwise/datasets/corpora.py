@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from partwise import io
-from partwise.datasets.files import Dataset, data_file, open_bytes
-from partwise.datasets.treebank import Tree
+from partwise.datasets.files import Dataset, data_file
+from partwise.io.files import open_bytes
+from partwise.io.trees import Tree
+
+if TYPE_CHECKING:
+    from partwise.features import Template
 
 Path = str | os.PathLike[str]
 Attributes = list[list[list[str]]]
 Sentences = list[list[str]]
 #: Sentences with their heads.
 Trees = Dataset[io.ConlluSentences, list[list[int]]]
-
-_WINDOW = 2
 
 
 def read_columns(path: Path, *, separator: str | None = None) -> list[list[list[str]]]:
@@ -44,14 +48,18 @@ def wnut17(data: Path | None = None, *, test: str = "test") -> Dataset[Sentences
     """Read WNUT 17 from ``wnut17/{train,dev,test}.conll``: words and IOB2 labels of six types; test may be "dev"."""
     if test not in ("test", "dev"):
         raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
-    parts: list[tuple[Sentences, Sentences]] = []
+    parts: list[Sentences] = []
     for name in ("train", test):
-        path = data_file("wnut17", f"{name}.conll", data)
-        sentences = read_columns(path, separator="\t")
-        if sentences and len(sentences[0]) != 2:
-            raise ValueError(f"{path}: {len(sentences[0])} columns, expected word and label")
-        parts.append(([words for words, _ in sentences], [labels for _, labels in sentences]))
-    return Dataset(*parts[0], *parts[1])
+        parts += _columns(data_file("wnut17", f"{name}.conll", data), "word and label", 2, "\t")
+    return Dataset(*parts)
+
+
+def _columns(path: Path, what: str, n_columns: int, separator: str | None = None) -> list[Sentences]:
+    """Read a file of columns: a list of sentences per column; ValueError for a wrong number of columns."""
+    table = io.read_columns(path, separator)
+    if len(table) and table.n_columns != n_columns:
+        raise ValueError(f"{path}: {table.n_columns} columns, expected {what}")
+    return [table.column(j) if len(table) else [] for j in range(n_columns)]
 
 
 def brown(data: Path | None = None, *, every: int = 10, offset: int = 9) -> Dataset[Sentences, Sentences]:
@@ -64,7 +72,7 @@ def brown(data: Path | None = None, *, every: int = 10, offset: int = 9) -> Data
     path = data_file("brown", "brown.txt", data)
     parts: tuple[tuple[Sentences, Sentences], ...] = (([], []), ([], []))
     document = -1
-    with open_bytes(path) as file:
+    with open_bytes(path) as (file, _):
         for number, raw in enumerate(file, 1):
             line = raw.decode("utf-8").strip()
             if line.startswith("# "):
@@ -112,18 +120,14 @@ def conll2000(data: Path | None = None, *, task: str = "chunks") -> Dataset[Attr
     """
     if task not in ("chunks", "pos"):
         raise ValueError(f"task must be 'chunks' or 'pos', got {task!r}")
-    train, test = _read_part("train.txt", data, task), _read_part("test.txt", data, task)
-    return Dataset(*train, *test)
-
-
-def _read_part(name: str, data: Path | None, task: str) -> tuple[Attributes, Sentences]:
-    path = data_file("conll2000", name, data)
-    sentences = read_columns(path)
-    if sentences and len(sentences[0]) != 3:
-        raise ValueError(f"{path}: {len(sentences[0])} columns, expected word, part of speech and chunk")
-    if task == "pos":
-        return [pos_features(words) for words, _, _ in sentences], [tags for _, tags, _ in sentences]
-    return [chunk_features(words, tags) for words, tags, _ in sentences], [labels for _, _, labels in sentences]
+    parts: list[tuple[Attributes, Sentences]] = []
+    for name in ("train.txt", "test.txt"):
+        words, tags, chunks = _columns(data_file("conll2000", name, data), "word, part of speech and chunk", 3)
+        if task == "pos":
+            parts.append(([pos_features(each) for each in words], tags))
+        else:
+            parts.append(([chunk_features(*each) for each in zip(words, tags, strict=True)], chunks))
+    return Dataset(*parts[0], *parts[1])
 
 
 def pos_features(tokens: Sequence[str]) -> list[list[str]]:
@@ -133,16 +137,15 @@ def pos_features(tokens: Sequence[str]) -> list[list[str]]:
     upper-case letter or a hyphen. (There the spelling is looked at for rare words only.) A tagger adds the tags before
     a token itself: ``SequenceTagger(model="maxent")``.
     """
-    pad = ["__NONE__"] * _WINDOW
+    pad = ["__NONE__"] * 2
     w = [*pad, *tokens, *pad]
     rows = []
-    for t, word in enumerate(tokens, _WINDOW):
-        row = [f"w[{k}]={w[t + k]}" for k in range(-_WINDOW, _WINDOW + 1)]
+    for t, word in enumerate(tokens, 2):
+        row = [f"w[{k}]={w[t + k]}" for k in range(-2, 3)]
         row += [f"prefix={word[:k]}" for k in range(1, min(4, len(word)) + 1)]
         row += [f"suffix={word[-k:]}" for k in range(1, min(4, len(word)) + 1)]
         spelling = {"digit": any(map(str.isdigit, word)), "upper": any(map(str.isupper, word)), "hyphen": "-" in word}
-        row += [name for name, there in spelling.items() if there]
-        rows.append(row)
+        rows.append([*row, *(name for name, there in spelling.items() if there)])
     return rows
 
 
@@ -153,52 +156,13 @@ def chunk_features(tokens: Sequence[str], pos: Sequence[str]) -> list[list[str]]
     triples inside that window. A template that reaches past the sentence gives no attribute; the first token has
     also ``__BOS__`` and the last ``__EOS__``.
     """
-    n = len(tokens)
-    if len(pos) != n:
-        raise ValueError(f"{n} tokens but {len(pos)} parts of speech")
-    if not n:
-        return []
-    pad = [""] * _WINDOW
-    w, p = [*pad, *tokens, *pad], [*pad, *pos, *pad]
-    rows = [
-        [
-            f"w[-2]={w2}",
-            f"w[-1]={w1}",
-            f"w[0]={w0}",
-            f"w[1]={v1}",
-            f"w[2]={v2}",
-            f"w[-1]|w[0]={w1}|{w0}",
-            f"w[0]|w[1]={w0}|{v1}",
-            f"pos[-2]={p2}",
-            f"pos[-1]={p1}",
-            f"pos[0]={p0}",
-            f"pos[1]={q1}",
-            f"pos[2]={q2}",
-            f"pos[-2]|pos[-1]={p2}|{p1}",
-            f"pos[-1]|pos[0]={p1}|{p0}",
-            f"pos[0]|pos[1]={p0}|{q1}",
-            f"pos[1]|pos[2]={q1}|{q2}",
-            f"pos[-2]|pos[-1]|pos[0]={p2}|{p1}|{p0}",
-            f"pos[-1]|pos[0]|pos[1]={p1}|{p0}|{q1}",
-            f"pos[0]|pos[1]|pos[2]={p0}|{q1}|{q2}",
-        ]
-        for w2, w1, w0, v1, v2, p2, p1, p0, q1, q2 in zip(
-            w, w[1:], w[2:], w[3:], w[4:], p, p[1:], p[2:], p[3:], p[4:], strict=False
-        )
-    ]
-    # Templates are written out for every token, which is fast; what reached past the ends is dropped after.
-    for t in {*range(min(_WINDOW, n)), *range(max(n - _WINDOW, 0), n)}:
-        rows[t] = [text for text, (low, high) in zip(rows[t], _REACH, strict=True) if t + low >= 0 and t + high < n]
-    rows[0].append("__BOS__")
-    rows[-1].append("__EOS__")
-    return rows
+    if len(pos) != len(tokens):
+        raise ValueError(f"{len(tokens)} tokens but {len(pos)} parts of speech")
+    return _chunk_template().attributes([zip(tokens, pos, strict=True)])[0]
 
 
-# The first and last offset each template looks at, in the order above.
-_REACH = (
-    *((k, k) for k in range(-2, 3)),
-    *((-1, 0), (0, 1)),
-    *((k, k) for k in range(-2, 3)),
-    *((k, k + 1) for k in range(-2, 2)),
-    *((k, k + 2) for k in range(-2, 1)),
-)
+@cache
+def _chunk_template() -> Template:
+    from partwise.features import Template
+
+    return Template.preset("chunk")

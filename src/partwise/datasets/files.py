@@ -8,9 +8,10 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Generic, Literal, NamedTuple, TypeVar
 
-from partwise.datasets.registry import DataFile, DataSet, get_data_set
+from partwise.datasets.registry import DataFile, get_data_set
+from partwise.io.files import open_bytes
 
 VARIABLE = "PARTWISE_DATA"
 
@@ -53,35 +54,22 @@ def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = Non
         If no folder is given or the file is not in it; the message says where it was looked for.
     """
     root = data if data is not None else os.environ.get(VARIABLE)
-    if not root:
-        root = cache_folder()
-        if not (root / dataset).is_dir():
-            raise FileNotFoundError(
-                f"no data folder: pass data=... or set {VARIABLE} to the folder that holds {dataset}/ "
-                f"(`partwise data fetch {dataset}` downloads it, where that can be done)"
-            )
-    folder = Path(root) / dataset
+    folder = Path(root or cache_folder()) / dataset
+    if not root and not folder.is_dir():
+        raise FileNotFoundError(
+            f"no data folder: pass data=... or set {VARIABLE} to the folder that holds {dataset}/ "
+            f"(`partwise data fetch {dataset}` downloads it, where that can be done)"
+        )
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
     raise FileNotFoundError(f"{dataset}: neither {name} nor {name}.gz is in {folder}")
 
 
-def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading, unpacked if its first bytes are gzip's, whatever its name."""
-    raw = open(path, "rb")  # noqa: SIM115 (handed to the caller)
-    magic = raw.read(2)
-    raw.seek(0)
-    if magic != b"\x1f\x8b":
-        return raw
-    raw.close()
-    return cast(IO[bytes], gzip.open(path, "rb"))
-
-
 def sha256(path: str | os.PathLike[str]) -> str:
     """Return the digest of a file's unpacked bytes."""
     digest = hashlib.sha256()
-    with open_bytes(path) as file:
+    with open_bytes(path) as (file, _):
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
@@ -92,12 +80,9 @@ def check(name: str, data: str | os.PathLike[str] | None = None) -> dict[str, St
     found: dict[str, State] = {}
     for file in get_data_set(name).files:
         try:
-            path = data_file(name, file.name, data)
+            found[file.name] = "ok" if sha256(data_file(name, file.name, data)) == file.sha256 else "changed"
         except FileNotFoundError:
             found[file.name] = "missing"
-            continue
-        try:
-            found[file.name] = "ok" if sha256(path) == file.sha256 else "changed"
         except (EOFError, gzip.BadGzipFile):
             found[file.name] = "changed"
     return found
@@ -120,32 +105,30 @@ def fetch(name: str, data: str | os.PathLike[str] | None = None) -> list[Path]:
     OSError
         If a download fails.
     """
-    item = get_data_set(name)
-    folder = Path(data or os.environ.get(VARIABLE) or cache_folder())
-    return [_fetch_file(item, file, folder) for file in item.files]
+    root = Path(data or os.environ.get(VARIABLE) or cache_folder())
+    return [_fetch_file(name, file, root) for file in get_data_set(name).files]
 
 
-def _fetch_file(item: DataSet, file: DataFile, folder: Path) -> Path:
+def _fetch_file(dataset: str, file: DataFile, root: Path) -> Path:
     try:
-        path = data_file(item.name, file.name, folder)
+        path = data_file(dataset, file.name, root)
     except FileNotFoundError:
         if file.url is None:
             raise FileNotFoundError(
-                f"{item.name}: {file.name} is not in {folder / item.name}, and there is no address to download it "
+                f"{dataset}: {file.name} is not in {root / dataset}, and there is no address to download it "
                 f"from: put it there by hand (plain or gzipped; SHA-256 of the unpacked file {file.sha256})"
             ) from None
-        return _download(file, folder / item.name)
+        return _download(file.url, file, root / dataset)
     if sha256(path) != file.sha256:
         raise DigestError(f"{path}: not the expected file (its SHA-256 is not {file.sha256})")
     return path
 
 
-def _download(file: DataFile, folder: Path) -> Path:
+def _download(url: str, file: DataFile, folder: Path) -> Path:
     try:
         import pooch
     except ImportError:
         raise OSError("downloads need pooch: pip install 'partwise[data]'") from None
-    assert file.url is not None
     pooch.get_logger().setLevel("WARNING")
     made = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -153,13 +136,14 @@ def _download(file: DataFile, folder: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             try:
                 # The digest is of the unpacked bytes and is checked below, before the file gets its name.
-                got = Path(pooch.retrieve(file.url, known_hash=None, fname="download", path=scratch))
+                got = Path(pooch.retrieve(url, known_hash=None, fname="download", path=scratch))
             except Exception as error:  # whatever the HTTP library raises
-                raise OSError(f"{file.url}: {error}") from error
+                raise OSError(f"{url}: {error}") from error
             if sha256(got) != file.sha256:
-                raise DigestError(f"{file.url}: not the expected file (its SHA-256 differs), not kept")
-            packed = got.read_bytes()[:2] == b"\x1f\x8b"
-            return got.replace(folder / (f"{file.name}.gz" if packed else file.name))
+                raise DigestError(f"{url}: not the expected file (its SHA-256 differs), not kept")
+            with open_bytes(got) as (_, packed):
+                name = file.name if packed is None else f"{file.name}.gz"
+            return got.replace(folder / name)
     except BaseException:
         with suppress(OSError):  # folders that were made are removed, unless something else is in them by now
             for each in made:

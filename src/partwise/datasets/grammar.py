@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -28,9 +28,9 @@ TOOLS = {
 }
 
 
-def _forms(text: str) -> list[tuple[str, str]]:
+def _forms(text: str) -> list[tuple[str, ...]]:
     """Return verbs as (past form, plain form)."""
-    return [(past, plain) for past, plain in (verb.split(":") for verb in text.split())]
+    return [tuple(verb.split(":")) for verb in text.split()]
 
 
 #: Verbs by the kind of tool that they take.
@@ -85,6 +85,10 @@ class Word:
     head: Word | None = None
     relation: str = "root"
 
+    @property
+    def word(self) -> Word:
+        return self
+
     def leaves(self) -> list[Word]:
         return [self]
 
@@ -101,15 +105,9 @@ class Phrase:
         return [word for child in self.children for word in child.leaves()]
 
 
-def head_of(node: Phrase | Word) -> Word:
-    """Return a node's head word."""
-    return node.word if isinstance(node, Phrase) else node
-
-
 def under(word: Word, relation: str, node: Phrase | Word) -> Phrase | Word:
     """Attach a node to a word and return it."""
-    head = head_of(node)
-    head.head, head.relation = word, relation
+    node.word.head, node.word.relation = word, relation
     return node
 
 
@@ -134,15 +132,11 @@ class Grammar:
     def apart(self) -> Phrase:
         """Draw a sentence whose subject's last phrase stands at its end: that arc crosses the verb's."""
         noun = self.noun_phrase(self.one_of(PEOPLE))
-        verb = Phrase("VP", list(self.verb(self.one_of(INTRANSITIVE))), Word("", ""))
-        verb.word = head_of(verb.children[-1])
-        if self.chance(0.3):
-            verb.children.append(under(verb.word, "advmod", Word(self.one_of(ADVERBS), "RB")))
-        under(verb.word, "nsubj", noun)
+        words, verb = self.verb(self.one_of(INTRANSITIVE))
+        words += self.adverb(verb, 0.3)
+        under(verb, "nsubj", noun)
         moved = self.with_phrase(noun.word, self.one_of(WORN)) if self.chance(0.6) else self.relative(noun.word, 2)
-        return Phrase("S", [noun, verb, moved], verb.word)
-
-    # nouns
+        return Phrase("S", [noun, Phrase("VP", words, verb), moved], verb)
 
     def subject(self, depth: int) -> Phrase:
         if self.chance(0.2):
@@ -187,39 +181,33 @@ class Grammar:
         word = Word(text, tag)
         return Phrase("NP", [word], word)
 
-    # what follows nouns and verbs
-
     def with_phrase(self, word: Word, noun: str) -> Phrase:
         return self.prepositional(word, "with", self.noun_phrase(noun))
 
     def prepositional(self, word: Word, preposition: str, noun: Phrase) -> Phrase:
         """Draw a prepositional phrase, attached to a word."""
         head = Word(preposition, "IN")
-        phrase = Phrase("PP", [head, under(head, "pobj", noun)], head)
-        under(word, "prep", phrase)
-        return phrase
+        under(word, "prep", head)
+        return Phrase("PP", [head, under(head, "pobj", noun)], head)
 
     def relative(self, word: Word, depth: int) -> Phrase:
         """Draw a relative clause: "that chased the duck"."""
         verb = self.verb_phrase(depth + 1)
-        pronoun = under(verb.word, "nsubj", Word("that", "WDT"))
-        phrase = Phrase("SBAR", [pronoun, verb], verb.word)
-        under(word, "relcl", phrase)
-        return phrase
+        under(word, "relcl", verb)
+        return Phrase("SBAR", [under(verb.word, "nsubj", Word("that", "WDT")), verb], verb.word)
 
-    # verbs
-
-    def verb(self, forms: tuple[str, str]) -> Iterator[Word]:
-        """Draw a verb in the past tense, or after "can" or "will"."""
+    def verb(self, forms: tuple[str, ...]) -> tuple[list[Phrase | Word], Word]:
+        """Draw a verb in the past tense, or after "can" or "will": its words, and the last of them."""
         past, plain = forms
         if self.chance(0.7):
-            yield self.open_class(past, "VBD")
-            return
+            verb = self.open_class(past, "VBD")
+            return [verb], verb
         verb = self.open_class(plain, "VB")
-        auxiliary = Word(self.one_of(("can", "will", "must")), "MD")
-        auxiliary.head, auxiliary.relation = verb, "aux"
-        yield auxiliary
-        yield verb
+        return [under(verb, "aux", Word(self.one_of(("can", "will", "must")), "MD")), verb], verb
+
+    def adverb(self, verb: Word, share: float) -> list[Phrase | Word]:
+        """Draw an adverb of a verb, or none."""
+        return [under(verb, "advmod", Word(self.one_of(ADVERBS), "RB"))] if self.chance(share) else []
 
     def verb_phrase(self, depth: int) -> Phrase:
         roll = self.rng.random()
@@ -230,50 +218,42 @@ class Grammar:
         return self.transitive(depth)
 
     def saying(self, depth: int) -> Phrase:
-        words = list(self.verb(self.one_of(SAYING)))
+        words, verb = self.verb(self.one_of(SAYING))
         clause = self.clause(depth + 1)
-        under(words[-1], "ccomp", clause)
+        under(verb, "ccomp", clause)
         mark = under(clause.word, "mark", Word("that", "IN"))
-        return Phrase("VP", [*words, Phrase("SBAR", [mark, clause], clause.word)], words[-1])
+        return Phrase("VP", [*words, Phrase("SBAR", [mark, clause], clause.word)], verb)
 
     def intransitive(self) -> Phrase:
-        words = list(self.verb(self.one_of(INTRANSITIVE)))
-        verb = words[-1]
-        children: list[Phrase | Word] = [*words]
-        if self.chance(0.3):
-            children.append(under(verb, "advmod", Word(self.one_of(ADVERBS), "RB")))
+        words, verb = self.verb(self.one_of(INTRANSITIVE))
+        words += self.adverb(verb, 0.3)
         if self.chance(0.5):
-            children.append(self.place(verb))
-        return Phrase("VP", children, verb)
+            words.append(self.prepositional(verb, self.one_of(AT_PLACES), self.noun_phrase(self.one_of(PLACES))))
+        return Phrase("VP", words, verb)
 
     def transitive(self, depth: int) -> Phrase:
         kind = self.one_of(list(TRANSITIVE))
-        words = list(self.verb(self.one_of(TRANSITIVE[kind])))
-        verb = words[-1]
+        words, verb = self.verb(self.one_of(TRANSITIVE[kind]))
         if kind == "see" and self.chance(0.1):
-            return self.small_clause(words)
+            return self.small_clause(words, verb)
         if kind in ("see", "") and self.chance(0.12):
             objects = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
         elif self.chance(0.5):
-            return self.attached(kind, words, self.noun_phrase(self.one_of(self.one_of(OBJECTS[kind]))))
+            return self.attached(kind, words, verb, self.noun_phrase(self.one_of(self.one_of(OBJECTS[kind]))))
         else:
             objects = self.entity(OBJECTS[kind], depth + 1)
-        children: list[Phrase | Word] = [*words, under(verb, "obj", objects)]
-        if self.chance(0.15):
-            children.append(under(verb, "advmod", Word(self.one_of(ADVERBS), "RB")))
-        return Phrase("VP", children, verb)
+        return Phrase("VP", [*words, under(verb, "obj", objects), *self.adverb(verb, 0.15)], verb)
 
-    def small_clause(self, words: Sequence[Word]) -> Phrase:
+    def small_clause(self, words: Sequence[Phrase | Word], verb: Word) -> Phrase:
         """Draw a clause that somebody is seen to do: "saw her duck"."""
         pronoun = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
         done = Word(self.one_of(("duck", "fish", "cook", "paint", "dance", "wait")), "VB")
         under(done, "nsubj", pronoun)
         clause = Phrase("S", [pronoun, Phrase("VP", [done], done)], done)
-        return Phrase("VP", [*words, under(words[-1], "ccomp", clause)], words[-1])
+        return Phrase("VP", [*words, under(verb, "ccomp", clause)], verb)
 
-    def attached(self, kind: str, words: Sequence[Word], noun: Phrase) -> Phrase:
+    def attached(self, kind: str, words: Sequence[Phrase | Word], verb: Word, noun: Phrase) -> Phrase:
         """Draw a verb, its object and a prepositional phrase, which the words attach to one or the other."""
-        verb = words[-1]
         roll = self.rng.random()
         if roll < 0.4:
             preposition, other = "with", self.one_of(self.one_of(list(TOOLS.values())))
@@ -285,17 +265,10 @@ class Grammar:
             to_verb = kind in ("hit", "eat", "make")
         if self.chance(NOISE):
             to_verb = not to_verb
-        second = self.noun_phrase(other)
-        phrase = self.prepositional(verb if to_verb else noun.word, preposition, second)
-        if to_verb:
-            return Phrase("VP", [*words, under(verb, "obj", noun), phrase], verb)
-        whole = Phrase("NP", [noun, phrase], noun.word)
-        return Phrase("VP", [*words, under(verb, "obj", whole)], verb)
-
-    def place(self, verb: Word) -> Phrase:
-        return self.prepositional(verb, self.one_of(AT_PLACES), self.noun_phrase(self.one_of(PLACES)))
-
-    # draws
+        under(verb, "obj", noun)
+        phrase = self.prepositional(verb if to_verb else noun.word, preposition, self.noun_phrase(other))
+        parts = [noun, phrase] if to_verb else [Phrase("NP", [noun, phrase], noun.word)]
+        return Phrase("VP", [*words, *parts], verb)
 
     def open_class(self, text: str, tag: str) -> Word:
         """Draw a word, or sometimes one that is not in the vocabulary."""

@@ -14,14 +14,11 @@ One phrase in twenty is attached against the rule, so that no parser gets everyt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from partwise.datasets.grammar import Grammar, Phrase, Word
-
-#: (label, child, ...) with a word's node (tag, word).
-Tree: TypeAlias = tuple[Any, ...]
+from partwise.io.trees import Tree, format_tree
 
 #: Universal parts of speech of the grammar's tags; "IN" is a preposition but for the "that" of a subordinate sentence,
 #: and a file has one name for a tag.
@@ -60,7 +57,7 @@ class Treebank:
 
     @property
     def chunks(self) -> list[list[str]]:
-        """Return chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
+        """Chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
         return [_chunks(tree) for tree in self.trees]
 
     def columns(self, wrong_tags: float = 0.0) -> str:
@@ -89,7 +86,7 @@ class Treebank:
 
     def bracketed(self) -> str:
         """Return the text of a file of bracketed trees, one per line."""
-        return "".join(f"({_bracketed(tree)})\n" for tree in self.trees)
+        return "".join(f"({format_tree(tree)})\n" for tree in self.trees)
 
 
 def make_treebank(n: int, seed: int = 0, *, nonprojective: float = 0.0) -> Treebank:
@@ -128,30 +125,19 @@ def make_treebank(n: int, seed: int = 0, *, nonprojective: float = 0.0) -> Treeb
 def _tree(node: Phrase | Word) -> Tree:
     if isinstance(node, Word):
         return (node.tag, node.text)
-    return (node.label, *(_tree(child) for child in node.children))
-
-
-def _is_leaf(tree: Tree) -> bool:
-    return isinstance(tree[1], str)
+    return (node.label, *map(_tree, node.children))
 
 
 def _chunks(tree: Tree) -> list[str]:
     labels: list[str] = []
     inside = False
     for child in tree[1:]:
-        if not _is_leaf(child):
+        begun, inside = inside, False
+        if isinstance(child[1], tuple):
             labels += _chunks(child)
-            inside = False
         elif tree[0] == "S" or child[0] == "CC":
             labels.append("O")
-            inside = False
         else:
-            labels.append(f"{'I' if inside else 'B'}-{tree[0]}")
+            labels.append(f"{'I' if begun else 'B'}-{tree[0]}")
             inside = True
     return labels
-
-
-def _bracketed(tree: Tree) -> str:
-    if _is_leaf(tree):
-        return f"({tree[0]} {tree[1]})"
-    return f"({tree[0]} {' '.join(map(_bracketed, tree[1:]))})"
