@@ -139,12 +139,6 @@ class PairLayout:
         """Return the layout of these pairs alone."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 
-    @classmethod
-    def observed(cls, rows: Attributes, columns: Ints, n_columns: int, width: int, min_count: int) -> PairLayout:
-        """Return the pairs of a row's attribute and the row's column that occur `min_count` times."""
-        sizes = rows.num_attributes, n_columns, width
-        return cls(RowLayout.observed(*sizes, rows.row_ptr, rows.attributes, columns, min_count), all_pairs=False)
-
     def __reduce__(self) -> tuple[object, ...]:
         shape = (self.core.num_attributes, self.core.n_columns, self.core.width)
         if self.all_pairs:
@@ -206,23 +200,36 @@ def _counted(parts: Sequence[Keys]) -> list[Keys]:
     return [*(part[first] for part in keys), np.add.reduceat(counts, first) if len(first) else counts]
 
 
-class PairCounts(KeyCounts):
+class PairCounts:
     """How often each pair (attribute, column) occurs, over blocks of rows."""
 
-    def __init__(self, n_columns: int) -> None:
-        super().__init__(np.int64)
-        self.n_columns = n_columns
+    def __init__(self, n_attributes: int, n_columns: int, width: int) -> None:
+        self._sizes, self._keys = (n_attributes, n_columns, width), KeyCounts(np.int64)
+        self._first: tuple[Attributes, Ints] | None = None  # a single block is counted by the core, which is faster
+        self._several = False
 
-    def add_rows(self, rows: Attributes, columns: Ints) -> None:
+    def add(self, rows: Attributes, columns: Ints) -> None:
         """Count each known attribute of a row with the row's column."""
-        keys = rows.attributes * self.n_columns + np.repeat(columns, np.diff(rows.row_ptr))
-        found, counts = np.unique(keys[rows.attributes >= 0], return_counts=True)
-        self.add(found, counts=counts)
+        if self._first is None and not self._several:
+            self._first = rows, columns
+            return
+        if self._first is not None:
+            self._add_keys(*self._first)
+        self._add_keys(rows, columns)
+        self._first, self._several = None, True
 
-    def pairs(self, min_count: int) -> tuple[Ints, Ints]:
-        """Return (attributes, columns) of the pairs that occur so often, in order."""
-        attributes, columns = np.divmod(self.frequent(min_count)[0], self.n_columns)
-        return attributes, columns
+    def _add_keys(self, rows: Attributes, columns: Ints) -> None:
+        keys = rows.attributes * self._sizes[1] + np.repeat(columns, np.diff(rows.row_ptr))
+        found, counts = np.unique(keys[rows.attributes >= 0], return_counts=True)
+        self._keys.add(found, counts=counts)
+
+    def layout(self, min_count: int) -> PairLayout:
+        """Return the layout of the pairs that occur so often."""
+        if self._first is not None:
+            rows, columns = self._first
+            core = RowLayout.observed(*self._sizes, rows.row_ptr, rows.attributes, columns, min_count)
+            return PairLayout(core, all_pairs=False)
+        return layout_of(*self._sizes, *np.divmod(self._keys.frequent(min_count)[0], self._sizes[1]))
 
 
 def layout_of(n_attributes: int, n_columns: int, width: int, ids: Ints, columns: Ints) -> PairLayout:

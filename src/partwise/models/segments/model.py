@@ -37,6 +37,7 @@ from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
 from partwise.models.inspection import Contribution, Explanation, TopFeatures
 from partwise.models.labels import (
+    LabelArray,
     LabelSequence,
     Targets,
     encode_flat,
@@ -167,15 +168,11 @@ class SegmentModel(SequenceModel):
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         assert isinstance(rows, WordRows)
-        given = self.classes.tolist()
-        self.types = Types.of(given)
-        gold = self.types.segments_of(labels, given, rows.lengths)
-        self.choose_length(gold, rows)
-        self.classes = self.types.classes(self.longest)
+        gold = self.types.segments_of(labels, self.classes.tolist(), rows.lengths)
+        self.longest = self.longest_of(gold, rows)
         if rows.words is not None:
             self.whole.count(rows.words, gold, self.types.outside)
-            self.whole.choose(self.min_count)
-        found, counts = self.find(rows), self.new_counts()
+        counts, found = self.new_counts(), self.find(rows)
         counts.add(rows, gold)
         self.use_features(counts)
         examples = self._gold_examples(rows, found, gold, weight)
@@ -185,14 +182,21 @@ class SegmentModel(SequenceModel):
             reading = Reading(examples.batch, len(rows.lengths), source=SequenceSource(rows.lengths, light))
         return Learnt(examples, (self.n_types, self.longest, rows.lengths), reading=reading)
 
+    def use_labels(self, classes: LabelArray) -> None:
+        super().use_labels(classes)
+        self.types = Types.of(classes.tolist())
+
     def new_counts(self) -> SegmentCounts:
-        """Return empty counts, by which features of positions will be chosen."""
+        """Return empty counts, when all segments were seen; from here on labels are IOB2."""
+        if self.max_length is not None:
+            self.longest = int(self.max_length)
+        self.classes = self.types.classes(self.longest)
+        self.whole.choose(self.min_count)
         # transitions of segments are counted apart
         choice = FeatureChoice(self.reader.n_attributes, self.n_types, self.observed, False, self.min_count)
         return SegmentCounts(choice, self.borders)
 
     def use_features(self, counts: SegmentCounts) -> None:
-        """Choose features by these counts."""
         n, width, none = self.n_types, self.width, np.empty(0, dtype=np.int64)
         self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.types.outside)
         n_whole = len(self.whole.names)
@@ -257,6 +261,10 @@ class SegmentModel(SequenceModel):
         gold = Segments(encoded.columns["rows/types"], encoded.columns["rows/begins"].astype(bool), rows.lengths)
         return WordRows(rows.lengths, rows.n_attributes, rows.table, (0, 0), words, range(len(rows.lengths))), gold
 
+    def training_structure(self, encoded: EncodedTables) -> SegmentChain:
+        rows, _ = self.encoded_rows(encoded)
+        return self.structure_of(rows, self.find(rows))
+
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
         rows, gold = self.encoded_rows(encoded)
         return self._gold_examples(rows, self.find(rows), gold, encoded.weight)
@@ -264,21 +272,21 @@ class SegmentModel(SequenceModel):
     def cost_labels(self) -> list[Hashable]:
         return [name or "O" for name in Types.of(self.classes.tolist()).names]
 
-    def choose_length(self, gold: Segments, rows: WordRows) -> None:
-        """Set the largest length of a segment; ValueError names a gold segment that is longer than the parameter."""
+    def longest_of(self, gold: Segments, rows: WordRows) -> int:
+        """Return the largest length of a segment; ValueError names a gold segment that is longer than the parameter."""
         sizes = gold.sizes
         most = int(sizes.max())
-        self.longest = most if self.max_length is None else int(self.max_length)
-        warn_of_long_segments(rows.lengths, self.longest, len(self.types))
-        if most <= self.longest:
-            return
-        first = int(gold.firsts[np.argmax(sizes > self.longest)])
-        size = int(sizes[np.argmax(sizes > self.longest)])
+        longest = most if self.max_length is None else int(self.max_length)
+        warn_of_long_segments(rows.lengths, longest, len(self.types))
+        if most <= longest:
+            return longest
+        k = int(np.argmax(sizes > longest))
+        first, size = int(gold.firsts[k]), int(sizes[k])
         i = int(np.searchsorted(np.cumsum(rows.lengths), first, side="right"))
         begin = first - int(pointers(rows.lengths)[i])
         raise ValueError(
             f"sequence {rows.numbers[i]}: the segment {self.types.names[gold.types[first]]!r} at positions {begin} to "
-            f"{begin + size - 1} has {size} positions, max_length is {self.longest}"
+            f"{begin + size - 1} has {size} positions, max_length is {longest}"
         )
 
     @property

@@ -7,18 +7,18 @@ second counts the attributes of positions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.models.encoded import Column, EncodedTables, row_columns
 from partwise.models.features import Rows
+from partwise.models.labels import Targets
 from partwise.models.partition import ChangedData
-from partwise.models.segments.features import SegmentCounts
+from partwise.models.readers import Sequences
 from partwise.models.segments.labels import Types
 from partwise.models.sequences.partition import SequencePartitioner
-from partwise.support.arrays import Ints
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel
@@ -31,60 +31,33 @@ class SegmentPartitioner(SequencePartitioner):
     """Learns a `SegmentModel`."""
 
     model: SegmentModel
-    _given: NDArray[Any]
-    _counts: SegmentCounts
 
     def __init__(self, model: SegmentModel) -> None:
         super().__init__(model)
         model.whole = model.make_whole()
-        self._longest = 0
+        model.longest = 1
 
-    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
-        super().scan(X, y, sample_weight, n_jobs)
-        sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
+    def scan_segments(self, sequences: Sequences, targets: Targets) -> None:
         lengths = sequences.lengths()
         types = Types.of(targets.classes().tolist())
         gold = types.segments(targets, lengths)
-        self._longest = max(self._longest, int(gold.sizes.max()))
+        self.model.longest = max(self.model.longest, int(gold.sizes.max()))
         words = self.model.with_words(Rows(lengths, 0, np.empty((int(lengths.sum()), 0))), sequences).words
         if words is not None:
             self.model.whole.count(words, gold, types.outside)
 
-    def begin(self) -> None:
+    def count(self, sequences: Sequences, rows: Rows, labels: Ints, weight: Floats | None) -> EncodedTables:
         model = self.model
-        self._given = model.classes
-        model.types = Types.of(self._given.tolist())
-        model.longest = self._longest if model.max_length is None else int(model.max_length)
-        model.classes = model.types.classes(model.longest)
-        model.whole.choose(model.min_count)
-        self._counts = model.new_counts()
-
-    def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
-        model = self.model
-        sequences, read, labels, weight = self._read_again(X, y, sample_weight, n_jobs, self._given)
-        rows = model.with_words(read, sequences)
+        rows = model.with_words(rows, sequences)
         gold = model.types.segments_of(labels, self._given.tolist(), rows.lengths)
-        longest = model.longest
-        model.choose_length(gold, rows)
-        if model.max_length is None and model.longest > longest:
+        if model.longest_of(gold, rows) > model.longest:
             raise ChangedData
-        model.longest = longest
         self._counts.add(rows, gold)
         lengths, columns = row_columns("rows", rows)
         columns |= {"rows/types": gold.types, "rows/begins": gold.begins.astype(np.int64)}
         if rows.words is not None:
             columns["rows/words"] = rows.words.flat()
         return EncodedTables(lengths, columns, segment_entries(lengths, columns), weight)
-
-    def count(self, rows: Rows, labels: Ints) -> None:
-        """Do nothing: `encode` counts segments, not labels."""
-
-    def n_slots(self, encoded: EncodedTables) -> int:
-        rows, _ = self.model.encoded_rows(encoded)
-        return int(self.model.structure_of(rows, self.model.find(rows)).slot_offsets()[-1])
-
-    def choose_features(self) -> None:
-        self.model.use_features(self._counts)
 
 
 def segment_entries(lengths: Mapping[str, Ints], columns: Mapping[str, Column]) -> Ints:

@@ -15,7 +15,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,16 +31,13 @@ from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Named
 from partwise.models.labels import encode_flat, label_dicts
 from partwise.models.readers import NameReader, VocabularyReader
-from partwise.models.sequences.features import FeatureChoice, choose_features, edge_attributes, triple_counts
+from partwise.models.sequences.features import FeatureChoice, FeatureCounts, edge_attributes
 from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import ItemRows, NamedChain
-from partwise.structures import Chain, SecondOrderChain, padded_width
+from partwise.structures import Chain, SecondOrderChain, Structure, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
 from partwise.support.checks import check_choice, check_sums
-
-if TYPE_CHECKING:
-    from partwise.models.sequences.partition import ChainPartitioner, SecondOrderPartitioner
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -158,6 +155,8 @@ class ChainModel(ChainBase):
     """Weights for (attribute, label) pairs and for transitions."""
 
     kind = "chain"
+    #: Of how many labels before a label there are weights.
+    order: ClassVar[int] = 1
 
     nodes: PairLayout
     edges: PairLayout | None  # None: tied transitions
@@ -175,10 +174,9 @@ class ChainModel(ChainBase):
 
     # features
 
-    def feature_choice(self) -> FeatureChoice:
-        """Return which features there are to be, of the attributes that the reader knows."""
+    def new_counts(self) -> FeatureCounts:
         reader = self.reader
-        return FeatureChoice(
+        choice = FeatureChoice(
             n_attributes=reader.n_attributes,
             n_labels=self.n_labels,
             observed=self.observed,
@@ -187,12 +185,21 @@ class ChainModel(ChainBase):
             edge_only=reader.edge_only(),
             edge_ids=reader.edge_ids(self.transition_features),
             plain=reader.plain_transitions,
+            order=self.order,
         )
+        counts = FeatureCounts(choice)
+        self.edge_ids, self.transition_mask = choice.edge_ids, counts.mask() if choice.edge_ids is None else None
+        return counts
+
+    def use_features(self, counts: FeatureCounts) -> None:
+        self.nodes = counts.nodes()
+        self.edges = None if self.edge_ids is None else counts.edges()
+        self.transition_mask = counts.mask() if self.edge_ids is None else None
 
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        choice = self.feature_choice()
-        self.nodes, self.edges, mask = choose_features(choice, rows, labels)
-        self.edge_ids, self.transition_mask = choice.edge_ids, mask if self.edges is None else None
+        counts = self.new_counts()
+        counts.add(rows, labels)
+        self.use_features(counts)
         return self.batch(rows, once=False)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -216,16 +223,11 @@ class ChainModel(ChainBase):
             "ends": self.ends,
         }
 
-    def partitioner(self) -> ChainPartitioner:
-        from partwise.models.sequences.partition import ChainPartitioner
+    def training_structure(self, encoded: EncodedRows) -> Structure:
+        return self.structure(encoded.rows.lengths)
 
-        return ChainPartitioner(self)
-
-    def encoded(self, parts: ModelParts) -> EncodedRows:
-        return EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
-
-    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
-        return self._examples(self.batch(encoded.rows, once=False), encoded.labels, encoded.weight)
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
+        return self._examples(self.batch(rows, once=False), labels, weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)
@@ -493,6 +495,7 @@ class SecondOrderModel(ChainModel):
     """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
 
     kind = "second-order chain"
+    order = 2
     lacks: Mapping[Ability, str] = {Ability.GROWTH: "partial_fit with grow=True: not available with order=2"}
 
     #: Which triples have a weight, (n_labels * n_labels * width,).
@@ -508,15 +511,9 @@ class SecondOrderModel(ChainModel):
     def named_chain(self) -> None:
         """Return None: the core's form has first-order chains alone."""
 
-    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        triples = triple_counts(rows.lengths, labels, self.n_labels)
-        self.triple_mask = self.feature_choice().cells(triples, order=2)
-        return super()._training_batch(rows, labels)
-
-    def partitioner(self) -> SecondOrderPartitioner:
-        from partwise.models.sequences.partition import SecondOrderPartitioner
-
-        return SecondOrderPartitioner(self)
+    def use_features(self, counts: FeatureCounts) -> None:
+        super().use_features(counts)
+        self.triple_mask = counts.triple_mask()
 
     def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
         assert isinstance(structure, SecondOrderChain)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from partwise.features import Attributes
-from partwise.models.features import PairCounts, PairLayout, Rows, layout_of
+from partwise.models.features import PairCounts, PairLayout, Rows
 from partwise.models.files import padded
 from partwise.structures import padded_width
 from partwise.support.arrays import Booleans, Bytes, Ints, pointers
@@ -19,7 +19,7 @@ class FeatureChoice:
 
     observed, observed_transitions: those that occur `min_count` times, or all. edge_only: attributes with weights for
     pairs of labels alone. edge_ids: attribute -> edge attribute, None for tied transitions. plain: whether pairs of
-    labels have weights of their own.
+    labels have weights of their own. order: 2 for triples of labels.
     """
 
     n_attributes: int
@@ -30,6 +30,12 @@ class FeatureChoice:
     edge_only: Booleans | None = None
     edge_ids: Ints | None = None
     plain: bool = True
+    order: int = 1
+
+    @property
+    def n_edge_attributes(self) -> int:
+        """Number of attributes of edges, 0 for tied transitions."""
+        return 0 if self.edge_ids is None else int(self.edge_ids.max(initial=0)) + 1
 
     @property
     def width(self) -> int:
@@ -59,51 +65,47 @@ class FeatureCounts:
 
     def __init__(self, choice: FeatureChoice) -> None:
         self.choice = choice
-        size = choice.n_labels * choice.width
-        self._pairs = PairCounts(choice.n_labels)
+        n, width = choice.n_labels, choice.width
+        self._pairs = PairCounts(choice.n_attributes, n, width)
         self._table: Ints | None = None  # of dense rows, in place of the pairs
         self._attributes = np.zeros(choice.n_attributes, dtype=np.int64)
-        self._edges = PairCounts(size)
-        self._transitions = np.zeros(size, dtype=np.int64)
+        self._edges = PairCounts(choice.n_edge_attributes, n * width, n * width)
+        self._transitions = np.zeros(n * width, dtype=np.int64)
+        self._triples = np.zeros(n * n * width if choice.order == 2 else 0, dtype=np.int64)
 
     def add(self, rows: Rows, labels: Ints) -> None:
-        """Count a block's rows."""
-        self.add_nodes(self.choice.node_rows(rows), labels)
-        self.add_edges(rows, labels)
-
-    def add_nodes(self, rows: Rows, labels: Ints) -> None:
-        """Count attributes, or pairs of attribute and label, at positions."""
-        n_labels, table = self.choice.n_labels, rows.table
+        """Count a block: attributes of positions, or pairs of attribute and label, and neighbouring labels."""
+        choice, lengths = self.choice, rows.lengths
+        table = choice.node_rows(rows).table
         if isinstance(table, Attributes):
-            if self.choice.observed:
-                self._pairs.add_rows(table, labels)
+            if choice.observed:
+                self._pairs.add(table, labels)
             else:
                 self._attributes += np.bincount(table.attributes[table.attributes >= 0], minlength=rows.n_attributes)
-        elif not self.choice.observed:
+        elif not choice.observed:
             self._attributes += np.count_nonzero(table, axis=0)
         else:
-            columns = [np.count_nonzero(table[labels == label], axis=0) for label in range(n_labels)]
+            columns = [np.count_nonzero(table[labels == label], axis=0) for label in range(choice.n_labels)]
             found = np.stack(columns, axis=1)
             self._table = found if self._table is None else self._table + found
-
-    def add_edges(self, rows: Rows, labels: Ints) -> None:
-        """Count transitions, with the edges' attributes where transitions depend on these."""
-        choice = self.choice
         if not choice.observed_transitions:
             return
+        if choice.order == 2:
+            self._triples += triple_counts(lengths, labels, choice.n_labels)
         if choice.edge_ids is None:
-            self._transitions += transition_counts(rows.lengths, labels, choice.n_labels)
-        else:
-            self._edges.add_rows(
-                edge_attributes(rows, choice.edge_ids), transitions(rows.lengths, labels, choice.width)
-            )
+            self._transitions += transition_counts(lengths, labels, choice.n_labels)
+            return
+        edges = edge_attributes(rows, choice.edge_ids)
+        if not choice.plain:  # attribute 0 is on every edge
+            edges = replace(edges, attributes=np.where(edges.attributes > 0, edges.attributes, -1))
+        self._edges.add(edges, transitions(lengths, labels, choice.width))
 
     def nodes(self) -> PairLayout:
         """Return the features of positions: the dense layout if that is all pairs."""
         choice = self.choice
         shape = choice.n_attributes, choice.n_labels
         if choice.observed and self._table is None:
-            return layout_of(*shape, choice.width, *self._pairs.pairs(choice.min_count))
+            return self._pairs.layout(choice.min_count)
         counts = np.broadcast_to(self._attributes[:, None], shape) if self._table is None else self._table
         kept: Booleans = counts >= choice.min_count
         # An attribute that did not occur has weights too where all features do.
@@ -116,12 +118,9 @@ class FeatureCounts:
     def edges(self) -> PairLayout:
         """Return the features of transitions that depend on attributes."""
         choice = self.choice
-        assert choice.edge_ids is not None
-        n, size = int(choice.edge_ids.max(initial=0)) + 1, choice.n_labels * choice.width
+        n, size = choice.n_edge_attributes, choice.n_labels * choice.width
         if choice.observed_transitions:
-            attributes, columns = self._edges.pairs(choice.min_count)
-            kept = attributes >= (0 if choice.plain else 1)  # attribute 0 is on every edge
-            return layout_of(n, size, size, attributes[kept], columns[kept])
+            return self._edges.layout(choice.min_count)
         if choice.plain:
             return PairLayout.every(n, size, size)
         columns = np.flatnonzero(padded(np.ones((choice.n_labels, choice.n_labels), dtype=np.uint8)))
@@ -133,28 +132,9 @@ class FeatureCounts:
         """Return which tied transitions have a weight, (n_labels * width,)."""
         return self.choice.cells(self._transitions)
 
-
-def choose_features(choice: FeatureChoice, rows: Rows, labels: Ints) -> tuple[PairLayout, PairLayout | None, Bytes]:
-    """Return features of positions, features of transitions that depend on attributes, and which tied ones there are.
-
-    All rows are in memory, so that the core can count pairs, which is faster than `FeatureCounts` with its blocks.
-    """
-    counts, nodes = FeatureCounts(choice), choice.node_rows(rows)
-    if choice.observed and isinstance(nodes.table, Attributes):
-        layout = PairLayout.observed(nodes.table, labels, choice.n_labels, choice.width, choice.min_count)
-    else:
-        counts.add_nodes(nodes, labels)
-        layout = counts.nodes()
-    if choice.edge_ids is None:
-        counts.add_edges(rows, labels)
-        return layout, None, counts.mask()
-    if not choice.observed_transitions:
-        return layout, counts.edges(), counts.mask()
-    found = edge_attributes(rows, choice.edge_ids)
-    ids = found.attributes if choice.plain else np.where(found.attributes > 0, found.attributes, -1)
-    found = Attributes(found.row_ptr, ids, found.num_attributes)
-    cells, size = transitions(rows.lengths, labels, choice.width), choice.n_labels * choice.width
-    return layout, PairLayout.observed(found, cells, size, size, choice.min_count), counts.mask()
+    def triple_mask(self) -> Bytes:
+        """Return which triples of labels have a weight, (n_labels * n_labels * width,)."""
+        return self.choice.cells(self._triples, order=2)
 
 
 def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:

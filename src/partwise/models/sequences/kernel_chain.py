@@ -36,6 +36,7 @@ _OTHERS = ("memory_limit", "recompute", "by_position")
 #: Why models with a kernel lack abilities.
 LACKS: Mapping[Ability, str] = {
     Ability.PARTIAL_FIT: "partial_fit: not available with a kernel",
+    Ability.PARTITIONS: "partitions: not available for KernelChainModel, which has a kernel",
     Ability.TOP_FEATURES: "with a kernel there are no weights of attributes",
     Ability.EXPLANATIONS: "with a kernel there are no weights of attributes to explain an answer by",
 }

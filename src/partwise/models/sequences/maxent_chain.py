@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -25,7 +25,7 @@ from partwise.models import files, inspection
 from partwise.models.base import Ability, Learnt, Training
 from partwise.models.classes.features import classifier_map
 from partwise.models.encoded import EncodedRows, Size
-from partwise.models.features import PairLayout, Rows, with_last
+from partwise.models.features import PairCounts, PairLayout, Rows, with_last
 from partwise.models.inspection import Contribution
 from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch
@@ -33,9 +33,6 @@ from partwise.problem.inference import slot_scores
 from partwise.structures import HistoryChain, Multiclass, padded_width
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import check_choice
-
-if TYPE_CHECKING:
-    from partwise.models.sequences.partition import MaxentPartitioner
 
 
 @dataclass(frozen=True)
@@ -95,14 +92,25 @@ class MaxentChainModel(SequenceModel):
     # features
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
-        self.n_attributes, n_labels = rows.n_attributes, self.n_labels
-        width, found = padded_width(n_labels), self.with_history(rows, labels)
-        if self.observed:
-            self.nodes = PairLayout.observed(found, labels, n_labels, width, self.min_count)
-        else:
-            self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
+        counts, found = self.new_counts(), self.with_history(rows, labels)
+        counts.add(found, labels)
+        self.use_features(counts)
         examples = self._positions(found, rows.lengths, labels, weight, training.by_features)
-        return Learnt(examples, (n_labels, rows.lengths))
+        return Learnt(examples, (self.n_labels, rows.lengths))
+
+    def new_counts(self) -> PairCounts:
+        self.n_attributes = self.reader.n_attributes
+        return PairCounts(self.n_history_attributes, self.n_labels, padded_width(self.n_labels))
+
+    def count(self, counts: PairCounts, rows: Rows, labels: Ints) -> None:
+        if self.observed:
+            counts.add(self.with_history(rows, labels), labels)
+
+    def use_features(self, counts: PairCounts) -> None:
+        if self.observed:
+            self.nodes = counts.layout(self.min_count)
+        else:
+            self.nodes = PairLayout.every(self.n_history_attributes, self.n_labels, padded_width(self.n_labels))
 
     def with_history(self, rows: Rows, labels: Ints) -> Attributes:
         """Return rows with an attribute more for the gold tag before, and for history=2 one for the two tags before."""
@@ -127,17 +135,11 @@ class MaxentChainModel(SequenceModel):
     def feature_parameters(self) -> dict[str, object]:
         return {**super().feature_parameters(), "history": self.history}
 
-    def partitioner(self) -> MaxentPartitioner:
-        from partwise.models.sequences.partition import MaxentPartitioner
+    def training_structure(self, encoded: EncodedRows) -> Multiclass:
+        return Multiclass(encoded.size.n_rows, self.n_labels)
 
-        return MaxentPartitioner(self)
-
-    def encoded(self, parts: ModelParts) -> EncodedRows:
-        return EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
-
-    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
-        found = self.with_history(encoded.rows, encoded.labels)
-        return self._positions(found, encoded.rows.lengths, encoded.labels, encoded.weight, by_features)
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
+        return self._positions(self.with_history(rows, labels), rows.lengths, labels, weight, by_features)
 
     def n_trained(self, size: Size) -> int:
         return size.n_rows

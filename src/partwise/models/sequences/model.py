@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from partwise.models import inspection
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError
 from partwise.models.costs import LabelCost, row_costs
+from partwise.models.encoded import EncodedRows, EncodedTables
 from partwise.models.features import Rows, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures
 from partwise.models.labels import (
@@ -43,6 +44,9 @@ from partwise.structures import Chain, HistoryChain, Multiclass, SecondOrderChai
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.checks import check_choice, check_count, check_sample_weight
 from partwise.support.memory import LITTLE, available, check_weights
+
+if TYPE_CHECKING:
+    from partwise.models.partition import Partitioner
 
 READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
 #: A model of more attributes is read by two threads.
@@ -141,8 +145,6 @@ class SequenceModel(Model[SequenceSource]):
         if self.ruled:
             of = labels, sequences.lengths(), sequences.numbers
             self.label_scheme = rules.kept_scheme(self.label_names, *of, warn=self.legal == "auto")
-        if self.legal is True:
-            self.kept_scheme()  # an error for labels of no scheme, before the work
         self.costs_of(self.cost_labels())  # an error for those of other labels, too
         rows = self._first_reading(sequences, training.n_jobs)
         learnt = self._learn_features(rows, labels, weight, training)
@@ -205,6 +207,8 @@ class SequenceModel(Model[SequenceSource]):
         if len(classes) < 2:
             raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
         check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
+        if self.legal is True:
+            self.kept_scheme()  # an error for labels of no scheme, before the work
 
     def suitable_reader(self, sequences: Sequences) -> Reader:
         """Return a reader that matches the form of the input; it has read nothing yet."""
@@ -229,6 +233,39 @@ class SequenceModel(Model[SequenceSource]):
     @abstractmethod
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         """Choose features from training rows and their labels, and make the examples to train on."""
+
+    # learning from blocks: `ChainModel` and others count in them what they choose features by
+
+    def new_counts(self) -> Any:
+        """Return empty counts: labels and attributes are known."""
+        raise NotImplementedError
+
+    def count(self, counts: Any, rows: Rows, labels: Ints) -> None:
+        """Count the features of a block."""
+        counts.add(rows, labels)
+
+    def use_features(self, counts: Any) -> None:
+        """Choose features by the counts of all blocks."""
+        raise NotImplementedError
+
+    def training_structure(self, encoded: Any) -> Structure:
+        """Return the structure of encoded examples, before features are chosen."""
+        raise NotImplementedError
+
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
+        """Return rows to train on, when features are chosen."""
+        raise NotImplementedError
+
+    def partitioner(self) -> Partitioner:
+        from partwise.models.sequences.partition import SequencePartitioner
+
+        return SequencePartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return EncodedRows.from_parts(parts, self.reader.n_attributes, self.n_labels)
+
+    def labelled(self, encoded: Any, by_features: bool | None = False) -> LabelledBatch:
+        return self.examples(encoded.rows, encoded.labels, encoded.weight, by_features)
 
     def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
         structure = batch.structure
