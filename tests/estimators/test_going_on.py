@@ -14,7 +14,7 @@ from partwise.models import NotAvailable
 from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver, solve
 from partwise.solvers.engine.compatibility import fitting_solvers
-from partwise.solvers.engine.extended_points import extended
+from partwise.solvers.engine.point_conversions import extended
 from partwise.solvers.engine.registry import SOLVERS
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"], ["a", "cat", "ran"]]

@@ -21,7 +21,7 @@ from partwise.problem.losses import Loss
 from partwise.problem.penalties import Penalty
 from partwise.problem.result import Result
 from partwise.solvers.engine.base import WarmStart
-from partwise.solvers.engine.extended_points import extended
+from partwise.solvers.engine.point_conversions import extended
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:

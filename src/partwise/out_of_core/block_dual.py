@@ -71,12 +71,11 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import L2
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.dual.eg_prox import EGProx, settled
-from partwise.solvers.engine.base import Certified, Solver, WarmStart, logger, start_weights
-from partwise.solvers.engine.block_steps import InBlocks
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, Solver, WarmStart, logger, start_weights
 from partwise.solvers.engine.options import Values, option
 from partwise.solvers.engine.registry import SOLVERS, describe, get_solver
 from partwise.solvers.engine.state import State
+from partwise.solvers.online.base import InBlocks
 from partwise.support.arrays import Floats, Ints
 
 #: The gap is guessed to fall with a power of the measure of progress: this one at first, and the least.

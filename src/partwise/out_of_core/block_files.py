@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from partwise.io.files import atomic_write
 from partwise.model_files.errors import PartitionError
-from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.state import generator_of, pack
-from partwise.solvers.online.base import OnlineState
+from partwise.solvers.online.base import BlockSolver, OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 

@@ -24,8 +24,8 @@ from partwise.problem import BatchSums, Problem, Walk
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2
 from partwise.solvers.engine.base import WarmStart
-from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.point_conversions import check_point
+from partwise.solvers.online.base import BlockSolver
 from partwise.support.arrays import Floats
 
 #: Blocks that this process keeps: by folder and group the attempt that made them, and a block per batch.

@@ -37,10 +37,10 @@ from partwise._core import ScalingReport, scaling_refresh
 from partwise.problem import DualPoint, Part, Problem
 from partwise.problem.capabilities import Capability, listed
 from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
-from partwise.solvers.engine.base import Certified, WarmStart, start_weights
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.state import State
+from partwise.solvers.primal.base import norm_text
 from partwise.support.arrays import Floats, Ints
 
 Order = Literal["index", "cyclic", "permuted", "adaptive"]
@@ -258,20 +258,19 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.best_primal = min(state.best_primal, certificate.primal)
         state.best_norm = min(state.best_norm, certificate.gradient_norm)
 
+    def is_stalled(self, state: ScalingState) -> bool:
+        return state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
+
     def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
-        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
-        if problem.l2 == 0:
-            small = tol > 0 and certificate.gradient_norm <= tol * state.reference
-            return "no certificate" if small else ("stalled" if stalled else None)
-        status = super().finished(problem, state, certificate, tol)
-        return self.at_the_end(certificate) if status is None and stalled else status
+        if problem.l2 > 0:
+            return super().finished(problem, state, certificate, tol)
+        small = tol > 0 and certificate.gradient_norm <= tol * state.reference
+        return "no certificate" if small else ("stalled" if self.is_stalled(state) else None)
 
     def remark(self, problem: Problem, state: ScalingState) -> str:
         text = f"{state.updates} updates of single weights"
         if problem.l2 == 0:
-            norm = float(np.linalg.norm(problem.value_and_gradient(state.weights)[1]))
-            share = norm / state.reference if state.reference else 0.0
-            text += f", gradient norm {norm:.3g} ({share:.3g} of that at w = 0)"
+            text += f", {norm_text(problem, problem.value_and_gradient(state.weights)[1], state.reference)}"
         return text
 
     def check_end(self, problem: Problem, state: ScalingState, status: Status) -> None:

@@ -38,7 +38,6 @@ import numpy as np
 from partwise import _core
 from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
-from partwise.problem.result import Certificate, Status
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.state import State
@@ -102,7 +101,7 @@ class CDL1(Solver[CDL1State]):
     few: int = option(1000, "weights up to which all of them are the working set", at_least(0))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
-        weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
+        weights = start_weights(problem, warm_start)
         marginals = np.zeros(problem.n_slots)
         value, u, b = _plane(problem, weights, marginals)
         visits = len(problem.active)
@@ -153,10 +152,8 @@ class CDL1(Solver[CDL1State]):
     def weights(self, problem: Problem, state: CDL1State) -> Floats:
         return state.weights.copy()
 
-    def finished(self, problem: Problem, state: CDL1State, certificate: Certificate, tol: float) -> Status | None:
-        status = super().finished(problem, state, certificate, tol)
-        ended = status is None and state.steps == 0  # no coordinate moves any more
-        return self.at_the_end(certificate) if ended else status
+    def is_stalled(self, state: CDL1State) -> bool:
+        return state.steps == 0  # no coordinate moves any more
 
     def _working_set(self, weights: Floats, violation: Floats, u: Floats) -> Ints:
         used = weights != 0

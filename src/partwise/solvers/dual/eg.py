@@ -62,10 +62,9 @@ from partwise.solvers.dual.base import (
     with_l2,
 )
 from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
-from partwise.solvers.online.base import OnlineState
+from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState
 from partwise.support.arrays import Floats
 
 #: Annealing is over when l2 is within this share of its target.

@@ -48,8 +48,7 @@ from partwise.solvers.dual.base import (
     start_scores,
     step_size_option,
 )
-from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
 from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.support.arrays import Floats
 

@@ -49,10 +49,9 @@ from partwise.solvers.dual.base import (
 )
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
-from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.data_sample import Look
 from partwise.solvers.engine.options import POSITIVE, Values, option
-from partwise.solvers.online.base import OnlineSolver, OnlineState
+from partwise.solvers.online.base import InBlocks, OnlineSolver, OnlineState
 from partwise.support.arrays import Floats
 
 #: Proximity "auto" over the root of l2, the mean curvature of a part and the inverse temperature.
@@ -129,10 +128,8 @@ class EGProx(OnlineSolver[EGProxState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.sums.marginals_of_scores(scores)
-        if warm_start is None or (isinstance(warm_start, DualPoint) and problem.l2 == 0):
-            center = np.zeros(problem.n_weights)
-        else:
-            center = start_weights(problem, warm_start)
+        no_weights = isinstance(warm_start, DualPoint) and problem.l2 == 0
+        center = start_weights(problem, None if no_weights else warm_start)
         state = EGProxState(
             weights=np.zeros(problem.n_weights),
             last=center.copy(),

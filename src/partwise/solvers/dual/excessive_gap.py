@@ -50,8 +50,7 @@ from partwise.problem import DivergenceError, DualPoint, Problem, Result
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.rounding import EPSILON
 from partwise.solvers.dual.base import psi2_bounds
-from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_point, start_weights
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import expected_counts
 from partwise.solvers.engine.state import State

@@ -39,8 +39,7 @@ from partwise._core import dot
 from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.solvers.dual.base import psi2_bounds
-from partwise.solvers.engine.base import Certified, WarmStart, start_weights
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
@@ -107,11 +106,9 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     def init_state(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None
     ) -> ExtragradientState:
-        d = problem.n_weights
-        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
-        y = np.zeros(d)
+        weights, y = start_weights(problem, warm_start), np.zeros(problem.n_weights)
         u, b, spread, _ = problem.sums.eg_primal_point(y, 0.0, 0.0)  # log Z of zero scores is log |Y|
-        at_zero = problem.sums.value(np.zeros(d))
+        at_zero = problem.sums.value(y)
         prox = self.balance * problem.l2 * (spread / at_zero if spread > 0 and at_zero > 0 else 1.0)
         coupling = dot(problem.sample_weight, psi2_bounds(problem))
         step = 1.0 / (problem.l2 / prox + sqrt(coupling / prox))

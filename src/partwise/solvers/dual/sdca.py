@@ -58,10 +58,9 @@ from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import free_part, penalised
 from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_cost_scale, start_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
-from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
-from partwise.solvers.online.base import OnlineState, drawn_by_gap
+from partwise.solvers.online.base import BlockSolver, OnlineState, drawn_by_gap
 from partwise.support.arrays import Floats, Ints
 
 #: Scores of a start are cut off this far from the gold label's: every label keeps a positive probability.
@@ -233,9 +232,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
         if problem.penalty.free is None:
             state = BlockState(**fields)
         else:
-            weights = np.zeros(problem.n_weights)
-            if warm_start is not None and not isinstance(warm_start, DualPoint):
-                weights = start_weights(problem, warm_start)
+            weights = start_weights(problem, None if isinstance(warm_start, DualPoint) else warm_start)
             # the median of |x|^2 over some examples
             some = problem.active[:: -(-len(problem.active) // SAMPLE)]
             pull = LIGHT * problem.l2 / float(np.median(curvatures[problem.slot_offsets[some]]))

@@ -25,7 +25,7 @@ from partwise.problem import DualPoint, Loss, Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.checkpoint import Checkpoint
-from partwise.solvers.engine.options import check_options
+from partwise.solvers.engine.options import at_least, check_options, option
 from partwise.solvers.engine.point_conversions import check_point
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats
@@ -154,7 +154,12 @@ class Solver(ABC, Generic[S]):
         """The status to stop with, given a new certificate; None to go on. The state is left alone."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
-        return self.at_the_end(certificate) if tol > 0 and certificate.hidden(tol) else None
+        ended = (tol > 0 and certificate.hidden(tol)) or self.is_stalled(state)
+        return self.at_the_end(certificate) if ended else None
+
+    def is_stalled(self, state: S) -> bool:
+        """Whether no step can improve anything in double precision, as far as the solver knows."""
+        return False
 
     @final
     def at_the_end(self, certificate: Certificate) -> Status:
@@ -244,6 +249,38 @@ class Solver(ABC, Generic[S]):
         return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
 
 
+@dataclass(frozen=True)
+class ScheduledSolver(Solver[S], ABC):
+    """A solver whose certificate costs about half a pass: it is issued when the gap may be near the tolerance.
+
+    When that is, is guessed from the solver's own measure of progress (`state.gain`).
+    """
+
+    advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes = 1000
+    #: Passes between certificates, at most, while few passes were made.
+    seldom: ClassVar[int] = 5
+
+    check_every: int | None = option(
+        None, "passes between certificates; by default when the gap may be near tol", at_least(1)
+    )
+
+    def check_due(self, state: S, tol: float) -> bool:
+        """Return whether the gap may be within tol, or `seldom` passes or a twentieth of all were made without a look.
+
+        The gap is guessed to have shrunk as much as the solver's own measure of progress since the last certificate.
+        """
+        since = state.epoch - state.checked_epoch
+        if self.check_every is not None:
+            return since >= self.check_every
+        primal = state.checked_primal or getattr(state, "dual", 0.0)  # as last certified, or about the dual value
+        return since >= max(self.seldom, state.epoch // 20) or self.guess_gap(state) <= tol * abs(primal)
+
+    def guess_gap(self, state: S) -> float:
+        """Return about how large the gap is."""
+        return state.checked_gap * state.gain / state.checked_gain if state.checked_gain else state.gain
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """A generator from a seed, a Generator, a RandomState (one number is drawn from it) or None."""
     if isinstance(random_state, np.random.RandomState):
@@ -251,8 +288,10 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def start_weights(problem: Problem, warm_start: WarmStart) -> Floats:
-    """Weights to start from."""
+def start_weights(problem: Problem, warm_start: WarmStart | None) -> Floats:
+    """Weights to start from: zeros, or those of the warm start."""
+    if warm_start is None:
+        return np.zeros(problem.n_weights)
     if isinstance(warm_start, Result):
         warm_start = warm_start.weights
     weights = problem.weights_from_dual(warm_start) if isinstance(warm_start, DualPoint) else warm_start
@@ -267,13 +306,10 @@ def start_weights(problem: Problem, warm_start: WarmStart) -> Floats:
 def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...]) -> DualPoint | None:
     """Return a dual point of one of these kinds to start from, if the warm start has one.
 
-    It is checked (`conversions.check_point`): ForeignPoint if it is one of another problem.
+    It is checked (`point_conversions.check_point`): ForeignPoint if it is one of another problem.
     """
     point = warm_start.dual_point if isinstance(warm_start, Result) else warm_start
-    if not isinstance(point, DualPoint):
-        return None
-    point = point.with_blocks()
-    if point.kind not in kinds:
+    if not isinstance(point, DualPoint) or (point := point.with_blocks()).kind not in kinds:
         return None
     check_point(problem, point)
     return point

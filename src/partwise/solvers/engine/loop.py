@@ -27,7 +27,6 @@ from partwise.problem.result import (
     Status,
 )
 from partwise.solvers.engine import checkpoint as files
-from partwise.solvers.engine import problem_identity as identity
 from partwise.solvers.engine.base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from partwise.solvers.engine.checkpoint import Checkpoint, Saved
 from partwise.solvers.engine.data_sample import Look
@@ -343,7 +342,7 @@ class Run:
             names = dict.fromkeys([*constants, *saved.problem])
             changed = [name for name in names if saved.problem.get(name) != constants.get(name)]
             raise CheckpointError(f"was written for another problem ({', '.join(changed)} differ)", path)
-        where = identity.difference(saved.data, data)
+        where = files.difference(saved.data, data)
         if where:
             raise CheckpointError(f"was written for another problem ({where})", path)
         try:
@@ -406,7 +405,7 @@ class Run:
     @cached_property
     def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
         """What tells this problem from others."""
-        return identity.constants(self.problem), identity.answers(self.problem)
+        return files.constants(self.problem), files.answers(self.problem)
 
 
 def _scaling_advice(problem: Problem) -> str:

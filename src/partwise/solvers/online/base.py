@@ -1,13 +1,18 @@
-"""What solvers that visit one example at a time share: the order of visits, the weights that follow them."""
+"""What solvers that visit one example at a time share: the order of visits, the weights that follow them.
 
-from abc import ABC
+Some of them (`BlockSolver`) can raise the dual of a part of the examples while the dual variables of the others stay.
+To them the others are a constant vector: a problem with a shift (`Problem.with_shift`). What they keep between two
+visits to a part follows from its dual variables, but for vectors with a number per weight, which follow from all.
+"""
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from partwise.problem import Problem
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.problem import DualPoint, Problem
+from partwise.solvers.engine.base import Certified, ScheduledSolver
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
@@ -49,6 +54,34 @@ class OnlineSolver(ScheduledSolver[S], ABC):
 
     def weights(self, problem: Problem, state: S) -> Floats:
         return state.weights.copy()
+
+
+class InBlocks(NamedTuple):
+    """How a solver works on parts: the solver that visits one, and the proximity around all of them (`eg_prox`)."""
+
+    inner: "BlockSolver[OnlineState]"
+    proximity: str | float = 0.0
+
+
+@dataclass(frozen=True)
+class BlockSolver(OnlineSolver[S], ABC):
+    """A solver for parts of the examples. A step adds what D gained to `state.raised`."""
+
+    #: The types that its states may have, and their fields with a number per weight. `weights` are w(alpha); others are
+    #: zero where parts are visited.
+    state_types: ClassVar[tuple[type[OnlineState], ...]]
+    vectors: ClassVar[frozenset[str]] = frozenset({"weights"})
+
+    @abstractmethod
+    def dual_point(self, problem: Problem, state: S) -> DualPoint:
+        """The state's dual point, which shares its arrays."""
+
+    def certificate(self, problem: Problem, state: S) -> Certified:
+        point = self.dual_point(problem, state)
+        return Certified(*problem.certify(point), point)
+
+    def in_blocks(self) -> InBlocks | None:
+        return InBlocks(self)  # type: ignore[arg-type]
 
 
 def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:

@@ -71,9 +71,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
     averaged: bool = option(True, "return the mean of the weights after each visit, not the last ones")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> MistakeState:
-        d = problem.n_weights
-        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
-        return MistakeState(weights=weights, total=np.zeros(d), rng=rng)
+        return MistakeState(weights=start_weights(problem, warm_start), total=np.zeros(problem.n_weights), rng=rng)
 
     @abstractmethod
     def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.OnlineReport | _core.MiraReport:

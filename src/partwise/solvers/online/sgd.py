@@ -105,7 +105,7 @@ class SGD(OnlineSolver[SGDState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SGDState:
         d = problem.n_weights
         return SGDState(
-            weights=np.zeros(d) if warm_start is None else start_weights(problem, warm_start),
+            weights=start_weights(problem, warm_start),
             total=np.zeros(d if self.averaged else 0),
             u=np.zeros(0 if problem.loss.smooth else d),
             n=self.n_examples or len(problem.active),

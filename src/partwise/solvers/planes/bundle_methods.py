@@ -38,7 +38,7 @@ import numpy as np
 
 from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.result import Certificate, DivergenceError, Status
+from partwise.problem.result import DivergenceError
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.state import State
@@ -93,7 +93,7 @@ class BundleMethod(Solver[BundleState], ABC):
     memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)", POSITIVE)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BundleState:
-        weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
+        weights = start_weights(problem, warm_start)
         losses, u, b = problem.plane(weights)
         primal = losses + problem.penalty_value(weights)
         if not isfinite(primal):
@@ -167,9 +167,8 @@ class BundleMethod(Solver[BundleState], ABC):
     def weights(self, problem: Problem, state: BundleState) -> Floats:
         return state.weights.copy()
 
-    def finished(self, problem: Problem, state: BundleState, certificate: Certificate, tol: float) -> Status | None:
-        status = super().finished(problem, state, certificate, tol)
-        return self.at_the_end(certificate) if status is None and state.stalled else status
+    def is_stalled(self, state: BundleState) -> bool:
+        return state.stalled
 
     def remark(self, problem: Problem, state: BundleState) -> str:
         merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""

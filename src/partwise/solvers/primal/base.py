@@ -78,9 +78,8 @@ class DescentSolver(Solver[D], ABC):
     def weights(self, problem: Problem, state: D) -> Floats:
         return state.weights.copy()
 
-    def finished(self, problem: Problem, state: D, certificate: Certificate, tol: float) -> Status | None:
-        status = super().finished(problem, state, certificate, tol)
-        return self.at_the_end(certificate) if status is None and state.stalled else status
+    def is_stalled(self, state: D) -> bool:
+        return state.stalled
 
     def remark(self, problem: Problem, state: D) -> str:
         return "no step improves the objective in double precision" if state.stalled else ""
@@ -94,8 +93,7 @@ class PrimalSolver(DescentSolver[P], ABC):
 
     def start(self, problem: Problem, warm_start: WarmStart | None) -> PrimalState:
         """Return what a state has before the first step, whatever the solver."""
-        d = problem.n_weights
-        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
+        weights = start_weights(problem, warm_start)
         primal, gradient = problem.value_and_gradient(weights)
         if not isfinite(primal):
             raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
@@ -103,7 +101,7 @@ class PrimalSolver(DescentSolver[P], ABC):
         first = problem.certificate_at(primal, gradient, weights)
         reference = 0.0
         if problem.l2 == 0:
-            at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
+            at_zero = gradient if warm_start is None else problem.value_and_gradient(start_weights(problem, None))[1]
             reference = sqrt(problem.norm2(at_zero))
         return PrimalState(
             weights=weights,
@@ -171,8 +169,13 @@ class PrimalSolver(DescentSolver[P], ABC):
     def remark(self, problem: Problem, state: P) -> str:
         if problem.l2 > 0:
             return super().remark(problem, state)
-        norm = sqrt(problem.norm2(state.gradient))
-        return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
+        return norm_text(problem, state.gradient, state.reference)
+
+
+def norm_text(problem: Problem, gradient: Floats, reference: float) -> str:
+    """Return what messages say of a gradient where l2 = 0; reference: the norm at w = 0."""
+    norm = sqrt(problem.norm2(gradient))
+    return f"gradient norm {norm:.3g} ({norm / reference if reference else 0:.3g} of that at w = 0)"
 
 
 def balanced_plane(problem: Problem, plane: Plane, weights: Floats, primal: float, dual: float) -> Plane | None:

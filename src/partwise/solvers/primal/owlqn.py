@@ -77,8 +77,7 @@ class OWLQN(DescentSolver[OWLQNState]):
     max_trials: int = option(30, "trial steps of one line search", at_least(1))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> OWLQNState:
-        d = problem.n_weights
-        first = _evaluate(problem, np.zeros(d) if warm_start is None else start_weights(problem, warm_start))
+        first = _evaluate(problem, start_weights(problem, warm_start))
         if not isfinite(first.primal):
             raise DivergenceError(f"{self.name}: the objective is {first.primal} at the start")
         return OWLQNState(
@@ -90,7 +89,7 @@ class OWLQN(DescentSolver[OWLQNState]):
             best_dual=problem.dual_of_plane(first.u, first.b),
             best_primal=first.primal,
             visits=len(problem.active),
-            **no_pairs(self.memory, d),
+            **no_pairs(self.memory, problem.n_weights),
         )
 
     def step(self, problem: Problem, state: OWLQNState) -> None:

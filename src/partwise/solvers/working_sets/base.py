@@ -13,10 +13,9 @@ from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.dual_points import ActiveSet
 from partwise.solvers.engine.base import WarmStart, start_point
-from partwise.solvers.engine.block_steps import BlockSolver
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import expected_counts, mixtures
-from partwise.solvers.online.base import OnlineState
+from partwise.solvers.online.base import BlockSolver, OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 
 #: What solvers of max-margin losses need that ask for the best labelling of single examples.

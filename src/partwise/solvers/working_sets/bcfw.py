@@ -43,8 +43,8 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.engine.base import WarmStart
-from partwise.solvers.engine.block_steps import InBlocks
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
+from partwise.solvers.online.base import InBlocks
 from partwise.solvers.working_sets.base import check_violators, memory_option, violators_option
 from partwise.solvers.working_sets.bcfw_plain import BCFWState, PlainBCFW
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings

@@ -37,9 +37,8 @@ from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.block_steps import BlockSolver, InBlocks
 from partwise.solvers.engine.options import option
-from partwise.solvers.online.base import OnlineState, drawn_by_gap
+from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState, drawn_by_gap
 from partwise.solvers.working_sets.base import LABELLING_NEEDS, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints

@@ -30,8 +30,7 @@ from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.result import Certificate, DivergenceError, Status
-from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.certificate_schedule import ScheduledSolver
+from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.state import State
 from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
