@@ -142,7 +142,7 @@ def test_partial_fit_grows_a_tagger(solver, template):
         model.partial_fit(more, labels)
     before = pickle.loads(pickle.dumps(model))
     joined = grown_model(model, replace(model._check_training(), classes=["Z"]), more, labels, None)[0]
-    tables = ("state_features", "transition_features")
+    tables = ("state_features", "transition_weights")
     for table in tables:
         old, new = getattr(before._model, table)(), getattr(joined, table)()
         assert set(old) < set(new)

@@ -7,7 +7,7 @@ Flags may also change the loss and the penalty, but not the features: the model'
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,7 +18,7 @@ from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Estimator, Task, task_of
 
 if TYPE_CHECKING:
-    from partwise.estimators.warm_start import FormerModel
+    from partwise.models import Model
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.
 READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns", "max_labels")
@@ -34,7 +34,7 @@ class Start:
 
     path: str
     estimator: Estimator
-    former: FormerModel
+    former: Model[Any]
     labels: list[object]
 
     def reading(self, task: Task, flags: Flags) -> Flags:
@@ -44,16 +44,16 @@ class Start:
 
     def fields(self, task: Task, fitted: Estimator) -> Fields:
         """Return how much of the fitted model is new, and how much of the old one is unused."""
-        from partwise.estimators.warm_start import FormerModel
+        from partwise.estimators.warm_start import n_shared
 
-        now = FormerModel.of(fitted)
-        known, n_features = self.former.n_shared(now), now.n_shared(now)
+        now = fitted._model
+        known, n_features = n_shared(self.former, now), n_shared(now, now)
         labels = task.labels(fitted)
         return {
             "model": self.path,
             "n_new_labels": len(set(labels) - set(self.labels)),
             "n_new_features": n_features - known,
-            "n_unused_features": self.former.n_shared(self.former) - known,
+            "n_unused_features": n_shared(self.former, self.former) - known,
             "n_features": n_features,
             "n_labels": len(labels),
         }
@@ -87,7 +87,7 @@ def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Sta
     UserError for a model of another task, for a model whose weights cannot start a run, and for flags that would make
     other features of the data.
     """
-    from partwise.estimators.warm_start import FormerModel
+    from partwise.models import Ability
     from partwise.problem.losses import get_loss
 
     for given, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
@@ -97,8 +97,8 @@ def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Sta
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
-    former = FormerModel.of(found)
-    if not former.can_start:
+    former = found._model
+    if Ability.WARM_START not in former.abilities():
         raise UserError(f"--from {path}: a model of this kind cannot start a run")
     _refuse_features(task, path, found, former.late)
     changed = {name: settings[name] for name in TRAINED}

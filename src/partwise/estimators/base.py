@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,27 +108,15 @@ class Answers(list[Answer]):
         return object_array(list(self)) if dtype in (None, object) else np.array(list(self), dtype=dtype)
 
 
-class RunOptions(TypedDict):
-    """Options of `solve` that follow from an estimator's parameters."""
-
-    solver: SolverChoice
-    tol: float
-    max_passes: float | None
-    max_seconds: float | None
-    random_state: int | None
-    warm_start: WarmStart | None
-    verbose: int
-
-
 @dataclass(frozen=True)
 class _Prepared(Generic[ModelT]):
-    """What `fit` needs to call a solver and to keep its result; reading: see `Learnt`."""
+    """What `fit` needs to call a solver and to keep its result. options: arguments of `solve`."""
 
     model: ModelT
     reading: ModelReading | None
     problem: Problem
     key: FitKey
-    options: RunOptions
+    options: dict[str, Any]
 
 
 @dataclass
@@ -275,17 +263,17 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         with unchanged_on_failure(self):
             self.set_params(**penalty_parameters(l1_min, self._check_training().l2))
             prepared = self._prepare_fit(X, y, sample_weight)
-            options, what = prepared.options, ""
+            what = f"l1_max = {l1_max or 0.0:g}"
             if l1_max is None:
                 l1_max, weights = start_of_l1_path(prepared.problem)
                 what = f"{l1_max:g}, from which on all weights are zero"
-                if options["warm_start"] is None:
-                    options = {**options, "warm_start": weights}
+                if prepared.options["warm_start"] is None:
+                    prepared.options["warm_start"] = weights
             if l1_max < l1_min:
-                raise ValueError(f"l1_min = {l1_min:g} must be at most {what or f'l1_max = {l1_max:g}'}")
+                raise ValueError(f"l1_min = {l1_min:g} must be at most {what}")
             l2, free = prepared.problem.l2, prepared.problem.penalty.free
             penalties = [ElasticNet(l1, l2, free) for l1 in np.geomspace(l1_max, l1_min, points).tolist()]
-            results = solve_path(prepared.problem, penalties, **options)
+            results = solve_path(prepared.problem, penalties, **prepared.options)
             self._keep(prepared, results[-1])
         return results
 
@@ -343,20 +331,16 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
                 raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
         left = None if training.max_seconds is None else max(0.0, training.max_seconds - learnt.seconds)
         penalty = replace(training, l2=learnt.l2_factor * training.l2, free=learnt.free).penalty
-        executor = learnt.executor
-        problem = Problem.of(learnt.batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
+        problem = Problem.of(learnt.batches, training.loss, penalty, executor=learnt.executor, n_jobs=training.n_jobs)
         key = FitKey(type(model), training.loss, training.solver, penalty, learnt.shape)
-        if executor is None:
+        if learnt.executor is None:
             key = replace(key, slots=problem.slot_offsets, answers=answer_numbers(problem))
-        options = RunOptions(
-            solver=training.solver,
-            tol=training.tol,
-            max_passes=self.max_passes,
-            max_seconds=left,
-            random_state=training.seed(),
-            warm_start=self._start(model, problem, key) if self.warm_start else None,
-            verbose=self.verbose,
-        )
+        start = None
+        if self.warm_start and hasattr(self, "_model"):
+            start = start_of(self._model, self._fit_key, self.result_, model, key, problem)
+        options = {name: getattr(training, name) for name in ("solver", "tol", "verbose")}
+        options |= {"random_state": training.seed(), "warm_start": start}
+        options |= {"max_passes": self.max_passes, "max_seconds": left}
         return _Prepared(model, learnt.reading, problem, key, options)
 
     def _check_data(self, model: ModelT, X: object, y: object) -> tuple[object, object]:
@@ -364,7 +348,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return X, y
 
     def _check_more(self, X: object, y: object) -> tuple[object, object]:
-        """Return training data of a later call of `partial_fit` as the model takes them, checked."""
+        """Return the same for a later call of `partial_fit`."""
         return self._check_input(X), y
 
     def _check_input(self, X: object) -> object:
@@ -420,19 +404,14 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _make_solver(self) -> SolverChoice:
         """Return the solver with its options, or "auto"."""
+        if isinstance(self.solver, str) and self.solver != "auto":
+            return get_solver(self.solver, **(self.solver_options or {}))
         if self.solver_options:
-            if not isinstance(self.solver, str) or self.solver == "auto":
-                raise ValueError(f"solver_options need a solver's name, got solver={self.solver!r}")
-            return get_solver(self.solver, **self.solver_options)
+            raise ValueError(f"solver_options need a solver's name, got solver={self.solver!r}")
         if self.solver == "auto" and self._auto_solver is not None and self.penalty == "l2":
             name, most = self._auto_solver
             return get_solver(name) if get_loss(self.loss).smooth and most >= self.C else "auto"
-        return get_solver(self.solver) if isinstance(self.solver, str) and self.solver != "auto" else self.solver
-
-    def _start(self, model: ModelT, problem: Problem, key: FitKey) -> WarmStart | None:
-        """Return the part of the last fit's result that this fit can start from."""
-        last: ModelT | None = getattr(self, "_model", None)
-        return None if last is None else start_of(last, self._fit_key, self.result_, model, key, problem)
+        return self.solver
 
     def _keep(self, prepared: _Prepared[ModelT], result: Result) -> None:
         self._fit_key = prepared.key
@@ -452,7 +431,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _preview(self, model: ModelT, weights: Floats) -> Self:
         """Return a copy of the estimator that predicts with these weights."""
-        nothing: dict[str, Floats] = {name: np.empty(0) for name in HISTORY}
+        nothing = {name: np.empty(0) for name in HISTORY}
         sketch = Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
         other = copy.copy(self)
         other._adopt(model.with_weights(weights), sketch)
@@ -460,10 +439,10 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Answer:
         """Return the best answers for some of the training examples, from the batch that the solver uses."""
-        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, checks.count_jobs(self.n_jobs)
+        reading, n_jobs = prepared.reading, checks.count_jobs(self.n_jobs)
         assert reading is not None
         best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
-        return _decode(model, reading, which, best, n_jobs)
+        return _decode(prepared.model.with_weights(weights), reading, which, best, n_jobs)
 
     # predictions
 
@@ -476,28 +455,22 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return model.with_options(**changed) if changed else model
 
     def _read(
-        self,
-        X: object,
-        constraints: Mapping[str, object] | None = None,
-        *,
-        note: bool = True,
-        model: ModelT | None = None,
+        self, X: object, constraints: Mapping[str, object] | None = None, note: bool = True, model: ModelT | None = None
     ) -> tuple[ModelT, ModelReading, int]:
-        """Return the model, its reading of X, and the number of threads.
+        """Return the model (or the fitted one), its reading of X, and the number of threads.
 
-        note: whether to store the report on the input; else the caller does. model: replaces the fitted one.
+        note: whether to store the report on the input; else the caller does.
         """
         model, n_jobs = self._fitted() if model is None else model, checks.count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
         if not isinstance(reading, Reading):
             raise TypeError(f"{type(model).__name__}.read must return a Reading, got {type(reading).__name__}")
         given = {name: value for name, value in (constraints or {}).items() if value is not None}
-        for name in given:
-            if name not in model.constraints:
-                known = ", ".join(model.constraints) or "none"
-                if Ability.CONSTRAINTS in model.abilities() and not model.constraints:
-                    known += f" ({type(model).__name__}.constraints must name the arguments of its constrain)"
-                raise TypeError(f"{type(self).__name__} has no constraint {name!r}; there are: {known}")
+        for name in given.keys() - set(model.constraints):
+            known = ", ".join(model.constraints) or "none"
+            if Ability.CONSTRAINTS in model.abilities() and not model.constraints:
+                known += f" ({type(model).__name__}.constraints must name the arguments of its constrain)"
+            raise TypeError(f"{type(self).__name__} has no constraint {name!r}; there are: {known}")
         if given:
             model.needs(Ability.CONSTRAINTS, "constraints")
             model.constrain(reading, **given)
@@ -529,10 +502,9 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         return Answers(answers) if isinstance(answers, list) else answers
 
     def _predict_numbers(self, X: object, probabilities: bool = False) -> tuple[Ints, Floats | None] | None:
-        """Return the labels of `predict` as indices of `classes_`, the positions of all examples concatenated.
+        """Return the labels of `predict` as indices of `classes_`, concatenated, and their marginal probabilities.
 
-        With `probabilities` also the marginal probabilities of these labels, else None. The result is None if the
-        model's answers are not labels of positions.
+        None if the model's answers are not labels of positions.
         """
         model, reading, n_jobs = self._read(X, note=False)
         best = model.best(reading, n_jobs)
@@ -596,9 +568,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         answers = iter(_decode(model, reading, which, Labellings.of(list(chain.from_iterable(found))), n_jobs))
         ranked = [[(next(answers), value) for value in each] for each in values]
         self._note(model, reading, Labellings.of([best[0] for best in found]))
-        failed = set(reading.failed.tolist())
         return reading.completed(
-            ranked, lambda i: [] if i in failed else [(model.left_out(reading, i), float(probabilities))]
+            ranked, lambda i: [] if i in reading.failed else [(model.left_out(reading, i), float(probabilities))]
         )
 
     @needs_probabilities
@@ -870,15 +841,13 @@ def _encode(model: AnyModel, reading: ModelReading, y: object, what: str) -> tup
 def _allowed(structure: Structure, labellings: Labellings) -> NDArray[np.bool_]:
     """Return for each example whether its structure and its mask allow its labelling."""
     ends, allowed = labellings.indptr.tolist(), np.ones(structure.num_examples, dtype=bool)
-    for i in range(structure.num_examples):
-        own, mask = slice(ends[i], ends[i + 1]), structure.mask(i)
-        slots, counts = labellings.slots[own], labellings.counts[own]
+    for i, (begin, end) in enumerate(zip(ends, ends[1:], strict=False)):
+        slots, mask = labellings.slots[begin:end], structure.mask(i)
         try:
-            structure.check_labelling(i, slots, counts)
+            structure.check_labelling(i, slots, labellings.counts[begin:end])
+            allowed[i] = mask is None or bool(mask[slots].all())
         except ValueError:
             allowed[i] = False
-        else:
-            allowed[i] = mask is None or bool(mask[slots].all())
     return allowed
 
 

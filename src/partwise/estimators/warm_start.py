@@ -9,7 +9,7 @@ temperature 0 weights give no dual point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from partwise.problem.result import Result
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.point_conversions import extended
 from partwise.support.arrays import Floats, Ints
-
-if TYPE_CHECKING:
-    from partwise.estimators.base import StructuredEstimator
 
 AnyModel = Model[Any]
 
@@ -105,29 +102,8 @@ def _carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Float
     return found
 
 
-@dataclass(frozen=True)
-class FormerModel:
-    """The model of a fitted estimator before the estimator is fitted again, to compare the two."""
-
-    model: AnyModel
-
-    @classmethod
-    def of(cls, estimator: StructuredEstimator[AnyModel]) -> FormerModel:
-        """Return the model that an estimator has now."""
-        return cls(estimator._model)
-
-    @property
-    def can_start(self) -> bool:
-        """Whether a fit can start from the weights."""
-        return Ability.WARM_START in self.model.abilities()
-
-    @property
-    def late(self) -> tuple[str, ...]:
-        """The parameters that affect answers but not training."""
-        return self.model.late
-
-    def n_shared(self, other: FormerModel) -> int:
-        """Return how many features the two models share; all of them if both are the same."""
-        marked = self.model.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(self.model.weights)))
-        found = other.model.carried(marked)
-        return 0 if found is None else int(np.count_nonzero(found))
+def n_shared(old: AnyModel, new: AnyModel) -> int:
+    """Return how many features of the old model the new one has; all of them if both are the same."""
+    marked = old.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(old.weights)))
+    found = new.carried(marked)
+    return 0 if found is None else int(np.count_nonzero(found))
