@@ -54,7 +54,8 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
     assert model.unknown_counts_ == (0, 0)
     trees = model.predict(DEV)
     heads = np.array([head for tree in trees for head, _ in tree])
-    tokens, arcs = model._model.read(DEV).source.tokens, model._model.arcs
+    arcs = model._model.arcs
+    tokens = arcs.tokens(model._model.read(DEV).source)
     known = len(arcs.index.attributes(arcs.table.compiled, tokens, heads)[1])
     total = len(ArcIndex.hashed(20).attributes(arcs.table.compiled, tokens, heads)[1])  # where none is unknown
     assert model.unknown_counts_ == (total - known, total)

@@ -36,7 +36,6 @@ from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
 from partwise.problem.result import HISTORY, Result
 from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
-from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.path import start_of_l1_path
 from partwise.structures import Structure
 from partwise.support import checks

@@ -203,6 +203,16 @@ class Labellings(NamedTuple):
         slots = [np.asarray(each, dtype=np.int64) for each in found]
         return cls.of([(each, np.ones(len(each))) for each in slots])
 
+    def choices(self, lengths: Ints, widths: Ints | int) -> Ints:
+        """Return the column that each row has, of labellings whose slots begin with `lengths` rows of columns."""
+        sizes = np.broadcast_to(widths, lengths.shape)
+        owner = np.repeat(np.arange(len(lengths)), np.diff(self.indptr))
+        used = self.slots < (lengths * sizes)[owner]
+        row, column = np.divmod(self.slots[used], sizes[owner[used]])
+        found = np.empty(int(lengths.sum()), dtype=np.int64)
+        found[pointers(lengths)[owner[used]] + row] = column
+        return found
+
 
 class Reading(Generic[SourceT]):
     """Examples as a model has read them.

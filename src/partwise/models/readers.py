@@ -86,6 +86,14 @@ def as_list(X: object, expected: str, single: bool = False) -> list[Any]:
     return list(cast(Iterable[Any], X))
 
 
+def as_trees(y: object, n_sentences: int, single: bool) -> list[Any]:
+    """Return trees as a list, one for each of so many sentences; single: whether y is one tree."""
+    trees = as_list(y, "y must be a list of trees", single)
+    if len(trees) != n_sentences:
+        raise ValueError(f"X has {n_sentences} sentences, y has {len(trees)} trees")
+    return trees
+
+
 def length_of(item: Any) -> int:
     """Return the number of positions of a sequence."""
     return int(item.shape[0]) if hasattr(item, "shape") else len(item)

@@ -1,11 +1,11 @@
-"""Sentences and trees as the dependency parser takes them.
+"""Sentences, trees and constraints as the dependency parser takes them.
 
 Errors are ValueErrors that name the sentence, with its file and line where it came from one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, cast
@@ -26,9 +26,10 @@ from partwise.io.conllu import (
     split_feats,
 )
 from partwise.io.errors import FormatError
-from partwise.models.readers import as_list
+from partwise.models.constraints import ConstraintError
+from partwise.models.readers import as_list, as_trees
 from partwise.structures import Tree
-from partwise.support.arrays import Booleans, Ints, pointers
+from partwise.support.arrays import Booleans, Bytes, Ints, pointers
 from partwise.support.memory import check_room
 
 #: The columns that a word may have.
@@ -119,9 +120,14 @@ def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def as_sentences(X: object, name: str = "X") -> list[Any]:
+def as_sentences(X: object) -> list[Any]:
     """Return a list of sentences."""
-    return as_list(X, f"{name} must be a list of sentences", single=isinstance(X, ConlluSentence))
+    return as_list(X, "X must be a list of sentences", single=isinstance(X, ConlluSentence))
+
+
+def trees_of(y: object, n_sentences: int) -> list[Any]:
+    """Return a list of as many trees."""
+    return as_trees(y, n_sentences, single=isinstance(y, ConlluSentence))
 
 
 def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
@@ -258,27 +264,46 @@ def lift(heads: Ints) -> Ints:
 
     An arc jumps over a stranger if a word between its ends does not descend from its head (Nivre and Nilsson 2005).
     """
-    lifted = heads.copy()
-    while True:
-        worst = _shortest_jump(lifted)
-        if worst == 0:
-            return lifted
-        lifted[worst - 1] = lifted[lifted[worst - 1] - 1]
-
-
-def _shortest_jump(heads: Ints) -> int:
     parent = [0, *heads.tolist()]
-    best, shortest = 0, len(parent) + 1
-    for m in range(1, len(parent)):
-        h = parent[m]
-        low, high = min(h, m), max(h, m)
-        if high - low >= shortest or h == 0:
-            continue
-        for word in range(low + 1, high):
-            up = word
-            while up not in (h, 0):
-                up = parent[up]
-            if up != h:
-                best, shortest = m, high - low
-                break
-    return best
+
+    def is_below(word: int, head: int) -> bool:
+        while word not in (head, 0):
+            word = parent[word]
+        return word == head
+
+    def jumps() -> Iterator[tuple[int, int]]:
+        """Yield (length, modifier) of each arc that jumps over a stranger."""
+        for m, h in enumerate(parent):
+            if h and not all(is_below(word, h) for word in range(min(h, m) + 1, max(h, m))):
+                yield abs(h - m), m
+
+    while shortest := min(jumps(), default=None):
+        parent[shortest[1]] = parent[parent[shortest[1]]]
+    return np.array(parent[1:], dtype=np.int64)
+
+
+def arc_mask(value: object, number: int, name: str, n: int) -> Bytes | None:
+    """Return which arcs are allowed, a byte per slot; None if all arcs are."""
+    if value is None:
+        return None
+    mask = np.ones((n, n + 1), dtype=np.uint8)
+    if isinstance(value, dict):
+        for word, heads in value.items():
+            choices = list(heads) if isinstance(heads, Collection) and not isinstance(heads, str) else [heads]
+            numbers = [word, *choices]
+            if not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) and 0 <= x <= n for x in numbers):
+                raise ValueError(f"allowed: {name}: {word!r}: {heads!r} are not numbers of words (there are {n})")
+            if word == 0:
+                raise ValueError(f"allowed: {name}: the root has no head")
+            mask[word - 1] = 0
+            mask[word - 1, choices] = 1
+    else:
+        array = np.asarray(value)
+        if array.shape != mask.shape or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
+            raise ValueError(f"allowed: {name} needs a boolean array of shape {mask.shape}")
+        mask[:] = array
+    np.fill_diagonal(mask[:, 1:], 0)
+    short = np.flatnonzero(~mask.any(axis=1))
+    if len(short):
+        raise ConstraintError(f"allowed: {name}: word {short[0] + 1} has no head left", number, int(short[0]))
+    return mask.ravel()

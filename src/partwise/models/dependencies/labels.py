@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.features import ArcTokens, RowLayout, multiclass_map
+from partwise.features import ArcTokens, multiclass_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.features import ArcFeatures
@@ -21,16 +21,8 @@ from partwise.problem.inference import best_labellings
 from partwise.problem.result import Result
 from partwise.solvers import solve, suitable_solvers
 from partwise.solvers.engine.auto import too_many_slots
-from partwise.structures import Multiclass
+from partwise.structures import Multiclass, padded_width
 from partwise.support.arrays import Floats, Ints
-
-
-def solve_names(problem: Problem, **options: Any) -> Result:
-    """Train the names of arcs; options as for `solve`."""
-    if problem.l1 or too_many_slots(problem):  # dual variables of many names would take more than the data
-        return solve(problem, "auto", **options)
-    # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
-    return solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
 
 
 @dataclass(frozen=True)
@@ -43,29 +35,24 @@ class ArcLabeller:
     weights: Floats
 
     @classmethod
-    def fitted(
-        cls,
-        features: ArcFeatures,
-        tokens: ArcTokens,
-        heads: Ints,
-        relations: list[str],
-        weight: Floats | None,
-        **options: Any,
-    ) -> tuple[ArcLabeller, Result]:
-        """Train on gold arcs, one example per word; options as for `solve`, with `penalty` and `n_jobs`."""
+    def seen(cls, features: ArcFeatures, tokens: ArcTokens, heads: Ints, relations: list[str]) -> ArcLabeller:
+        """Return the labeller of the pairs of a feature and a label that gold arcs have, with weights 0."""
         classes = label_array(sorted(set(relations)))
         labels = encode_flat(relations, classes)
         warn_of_many_labels(np.bincount(labels), what="names of arcs")
         rows = features.attributes(tokens, heads)
-        structure = Multiclass(len(heads), len(classes))
-        layout = RowLayout.observed(
-            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
-        )
-        penalty, n_jobs = options.pop("penalty"), options.pop("n_jobs")
-        batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
-        problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
-        result = solve_names(problem, **options)
-        return cls(features, PairLayout(layout, all_pairs=False), classes, result.weights), result
+        layout = PairLayout.observed(rows, labels, len(classes), padded_width(len(classes)), 1)
+        return cls(features, layout, classes, np.zeros(layout.core.num_weights))
+
+    def trained(self, problem: Problem, **options: Any) -> tuple[ArcLabeller, Result]:
+        """Return the labeller with the weights that solve the problem of its examples; options as for `solve`."""
+        if problem.l1 or too_many_slots(problem):  # dual variables of many names would take more than the data
+            solver = "auto"
+        else:
+            # Blocks are diagonal unless an arc has a feature twice (hashing); tiny problems need no exact answer.
+            solver = "sdca" if "sdca" in suitable_solvers(problem) else "eg"
+        result = solve(problem, solver, **options)
+        return replace(self, weights=result.weights), result
 
     def examples(self, tokens: ArcTokens, heads: Ints, labels: Ints, weight: Floats | None) -> LabelledBatch:
         """Return gold arcs as examples to train on, with the chosen features."""

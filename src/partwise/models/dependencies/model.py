@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.features import ArcIndex, ArcTokens
+from partwise.features import ArcIndex
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, parse_templates
 from partwise.metrics import attachment_scores
 from partwise.model_files.errors import ModelFormatError
@@ -19,31 +18,32 @@ from partwise.model_files.values import add_result, decode_labels, encode, encod
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.costs import LabelCost, head_costs
-from partwise.models.dependencies.constraints import arc_mask
 from partwise.models.dependencies.features import ArcFeatures, fitted_table
 from partwise.models.dependencies.inputs import (
     FIELDS,
     Trees,
     Words,
+    arc_mask,
     as_sentences,
     crossing_trees,
     input_columns,
     lift,
     read_trees,
     read_words,
+    trees_of,
 )
-from partwise.models.dependencies.labels import ArcLabeller, solve_names
+from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.dependencies.partition import TreePartitioner, arc_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import Contribution, Explanation, choose_kept, counts_of, explanation
-from partwise.models.labels import check_distinct, split
+from partwise.models.labels import check_distinct, encode_flat, split
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.batch import Gold
 from partwise.problem.penalties import Penalty
 from partwise.problem.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
-from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_choice, check_positive, check_range, check_sample_weight, check_strength
 
 #: What labels are called in messages.
@@ -54,20 +54,12 @@ NAMES_SHARE = 0.25
 _STRUCTURES: dict[str, type[ProjectiveTree | SpanningTree]] = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
 
-@dataclass(frozen=True)
-class TreeSource:
-    """What decoding needs: the lengths of all sentences, and the words of those that are not empty."""
-
-    lengths: Ints
-    words: Words
-    tokens: ArcTokens
-
-
-TreeReading = Reading[TreeSource]
+#: Its source are the words of the sentences that are not empty.
+TreeReading = Reading[Words]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TreeModel(Model[TreeSource]):
+class TreeModel(Model[Words]):
     """A head per word, and a name for its arc. The parameters are those of `DependencyParser`."""
 
     late: ClassVar[tuple[str, ...]] = ("structure", "single_root", "max_length")
@@ -139,8 +131,16 @@ class TreeModel(Model[TreeSource]):
         # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
         # look at the parser on the way see it with its names.
         self.labeller = self.label_result = None
-        if named:
-            self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
+        if named and gold.relations:
+            table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
+            tokens = words.tokens(table.keys)
+            features = ArcFeatures.seen(table, tokens, gold.heads, int(self.min_count))
+            self.labeller = ArcLabeller.seen(features, tokens, gold.heads, gold.relations)
+            labels = encode_flat(gold.relations, self.labeller.classes)
+            arcs_weight = None if weight is None else np.repeat(weight, words.lengths)
+            named_arcs = self.labeller.examples(tokens, gold.heads, labels, arcs_weight)
+            penalty = training.penalty_of(float(self.label_C))
+            self._train_labeller(Problem.of([named_arcs], "log", penalty, n_jobs=training.n_jobs), training)
         examples = self._examples(words, kept, heads, weight, training.n_jobs)
         seconds = 0.0 if self.label_result is None else self.label_result.seconds
         return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
@@ -153,16 +153,11 @@ class TreeModel(Model[TreeSource]):
     def given(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None]:
         """Read sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
-        trees = None if y is None else as_sentences(y, "y")
         if not sentences:
             raise ValueError("X holds no sentences")
-        if trees is not None and len(trees) != len(sentences):
-            raise ValueError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
+        trees = None if y is None else trees_of(y, len(sentences))
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
-        if trees is not None:
-            arcs = chain.from_iterable(tree for tree in trees if isinstance(tree, (list, tuple)))
-            self.check_names(arc[1] for arc in arcs if isinstance(arc, (list, tuple)) and len(arc) == 2)
         words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
         empty = np.flatnonzero(words.lengths == 0)
         if len(empty):
@@ -226,31 +221,11 @@ class TreeModel(Model[TreeSource]):
         found = {*self.arcs.table.columns, *(self.labeller.features.table.columns if self.labeller else ())}
         return [name for name in FIELDS if name in found or (name == "form" and "prefix" in found)]
 
-    def _learn_labels(
-        self, words: Words, gold: Trees, weight: Floats | None, training: Training
-    ) -> tuple[ArcLabeller, Result]:
-        assert gold.relations is not None
-        table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
-        tokens = words.tokens(table.keys)
-        return ArcLabeller.fitted(
-            ArcFeatures.seen(table, tokens, gold.heads, int(self.min_count)),
-            tokens,
-            gold.heads,
-            gold.relations,
-            None if weight is None else np.repeat(weight, words.lengths),
-            penalty=training.penalty_of(float(self.label_C)),
-            n_jobs=training.n_jobs,
-            **self._label_options(training),
-        )
-
-    @staticmethod
-    def _label_options(training: Training) -> dict[str, Any]:
-        return {
-            "tol": training.tol,
-            "max_seconds": None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
-            "random_state": training.seed(),
-            "verbose": training.verbose,
-        }
+    def _train_labeller(self, problem: Problem, training: Training) -> None:
+        assert self.labeller is not None
+        seconds = None if training.max_seconds is None else NAMES_SHARE * training.max_seconds
+        options = {"tol": training.tol, "max_seconds": seconds, "verbose": training.verbose}
+        self.labeller, self.label_result = self.labeller.trained(problem, random_state=training.seed(), **options)
 
     # partitions
 
@@ -302,13 +277,11 @@ class TreeModel(Model[TreeSource]):
     def learn_aside(
         self, given: Model, problem: Callable[[Penalty], Problem], training: Training
     ) -> tuple[TreeModel, float]:
-        assert self.labeller is not None
         assert isinstance(given, TreeModel)
-        asked = problem(training.penalty_of(float(given.label_C)))
-        result = solve_names(asked, **self._label_options(training))
         other = copy.copy(self)
-        other.labeller, other.label_result = replace(self.labeller, weights=result.weights), result
-        return other, result.seconds
+        other._train_labeller(problem(training.penalty_of(float(given.label_C))), training)
+        assert other.label_result is not None
+        return other, other.label_result.seconds
 
     # prediction
 
@@ -316,13 +289,12 @@ class TreeModel(Model[TreeSource]):
         sentences = as_sentences(X)
         words = read_words(sentences, range(len(sentences)), int(self.max_length))
         rest = words.take(words.lengths > 0)
-        tokens = self.arcs.tokens(rest)
-        batch = Batch(self.make_structure(rest.lengths), self.arcs.map(tokens))
-        return Reading(batch, len(sentences), np.flatnonzero(words.lengths), TreeSource(words.lengths, rest, tokens))
+        batch = Batch(self.make_structure(rest.lengths), self.arcs.map(self.arcs.tokens(rest)))
+        return Reading(batch, len(sentences), np.flatnonzero(words.lengths), rest)
 
     def constrain(self, reading: TreeReading, allowed: object) -> None:
         """Apply the constraint `allowed` of `DependencyParser`."""
-        words, structure = reading.source.words, reading.batch.structure
+        words, structure = reading.source, reading.batch.structure
         entries = check_entries(allowed, reading.n_examples, "sentences")
         for i, number in enumerate(words.numbers):
             mask = arc_mask(entries[number], number, words.name(i), int(words.lengths[i]))
@@ -336,16 +308,11 @@ class TreeModel(Model[TreeSource]):
         """Return the heads of all words of these trees, concatenated: slots are rows of heads."""
         if reading.once_each(which):
             return reading.structure(Tree).decode(*labellings)
-        lengths = reading.source.words.lengths[which]
-        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
-        word, head = np.divmod(labellings.slots, (lengths + 1)[owner])
-        heads = np.empty(int(lengths.sum()), dtype=np.int64)
-        heads[pointers(lengths)[owner] + word] = head
-        return heads
+        lengths = reading.source.lengths[which]
+        return labellings.choices(lengths, lengths + 1)
 
     def decode(self, reading: TreeReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
-        heads = self.heads_of(reading, which, labellings)
-        words = reading.source.words
+        heads, words = self.heads_of(reading, which, labellings), reading.source
         flat: list[Any] = heads.tolist()
         if self.labeller is not None and flat:
             some = words if reading.once_each(which) else words.take(which)
@@ -354,13 +321,9 @@ class TreeModel(Model[TreeSource]):
 
     def encode(self, reading: TreeReading, y: object) -> tuple[Labellings, Booleans]:
         """Encode trees, given as to `fit`, without the names of arcs; trees with crossing arcs may be impossible."""
-        words = reading.source.words
-        trees = None
-        if y is not None:
-            given = as_sentences(y, "y")
-            if len(given) != reading.n_examples:
-                raise ValueError(f"X has {reading.n_examples} sentences, y has {len(given)} trees")
-            trees = [given[number] for number in words.numbers]
+        words = reading.source
+        given = None if y is None else trees_of(y, reading.n_examples)
+        trees = None if given is None else [given[number] for number in words.numbers]
         heads, structure = read_trees(trees, words).heads, reading.structure(Tree)
         possible = np.ones(len(words.lengths), dtype=bool)
         possible[crossing_trees(structure, words, heads)] = False
@@ -372,19 +335,17 @@ class TreeModel(Model[TreeSource]):
         """Return probabilities of heads: per sentence an array (n, n + 1), entry [m - 1, h] for the arc h -> m."""
         lengths = reading.source.lengths
         tables = zip(split(counts, lengths * (lengths + 1)), lengths.tolist(), strict=True)
-        return [table.reshape(n, n + 1) for table, n in tables]
+        return reading.spread([table.reshape(n, n + 1) for table, n in tables], lambda: np.empty((0, 1)))
 
     def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
         """Return the share of words with the right head (UAS)."""
-        gold: list[Any] = as_sentences(X) if y is None else as_sentences(y, "y")
-        bare = [i for i, sentence in enumerate(gold) if y is None and not hasattr(sentence, "deprels")]
-        if bare:
-            raise ValueError(f"sentence {bare[0]} has no tree: give y, or sentences from a file with trees")
+        gold = as_sentences(X) if y is None else trees_of(y, len(predicted))
+        for i, sentence in enumerate(gold if y is None else ()):
+            if not hasattr(sentence, "deprels"):
+                raise ValueError(f"sentence {i} has no tree: give y, or sentences from a file with trees")
         weight = check_sample_weight(sample_weight, len(predicted), "sentence")
         if weight is None:
             return attachment_scores(gold, predicted).uas
-        if len(gold) != len(predicted):
-            raise ValueError(f"X has {len(predicted)} sentences, y has {len(gold)} trees")
         # A sentence without words counts for nothing.
         pairs = [attachment_scores([a], [b]) if len(b) else None for a, b in zip(gold, predicted, strict=True)]
         counts = np.array([[each.n_right_heads, each.n_words] if each else [0, 0] for each in pairs]).T @ weight
@@ -393,38 +354,28 @@ class TreeModel(Model[TreeSource]):
         return float(counts[0] / counts[1])
 
     def report(self, reading: TreeReading, labellings: Labellings | None) -> InputReport:
-        source = reading.source
-        tokens, arcs = source.tokens, self.arcs
-        blank = [name for name in source.words.blank() if name in self.columns] if len(source.words.lengths) else []
+        words, arcs, tokens = reading.source, self.arcs, self.arcs.tokens(reading.source)
+        blank = [name for name in words.blank() if name in self.columns] if len(words.lengths) else []
         if labellings is None:
             return InputReport(None, blank)
-        heads = self.heads_of(reading, np.arange(len(source.words.lengths)), labellings)
+        heads = self.heads_of(reading, np.arange(len(words.lengths)), labellings)
         return InputReport(lambda: arcs.unknown(tokens, heads), blank)
 
     # inspection
 
     def explain(self, reading: TreeReading, word: int, head: int | None) -> list[tuple[str, float]]:
         """Return the features for and against an arc: (template with its values, weight), the largest first."""
-        words, n = reading.source.words, int(reading.source.lengths[0])
-        if not 1 <= word <= n:
-            raise ValueError(f"there is no word {word} in a sentence of {n} words")
+        check_arcs(reading.source, word, head)
         if head is None:
             head = int(self.heads_of(reading, np.zeros(1, dtype=np.int64), self.best(reading))[word - 1])
-        if not 0 <= head <= n or word == head:
-            raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
-        return self.arcs.explain(words, word, head, self.weights)
+        return self.arcs.explain(reading.source, word, head, self.weights)
 
     def explain_head(self, reading: TreeReading, word: int, head: int | None, against: int | None) -> Explanation:
         """Compare the best tree (with this head of the word, if given) with the best one with another head.
 
         Trees are heads of words 1, 2, ...; contributions are features of the arcs in which they differ.
         """
-        n = int(reading.source.lengths[0])
-        if isinstance(word, bool) or not 1 <= word <= n:
-            raise ValueError(f"there is no word {word} in a sentence of {n} words")
-        for given in (head, against):
-            if given is not None and (isinstance(given, bool) or not 0 <= given <= n or given == word):
-                raise ValueError(f"there is no arc from {given} to {word} in a sentence of {n} words")
+        n = check_arcs(reading.source, word, head, against)
         structure, scores = reading.structure(Tree), reading.batch.features.scores(0, self.weights)
 
         def best(heads: list[int] | None) -> tuple[float, list[int]]:
@@ -445,7 +396,7 @@ class TreeModel(Model[TreeSource]):
         found = []
         for m, (mine, theirs) in enumerate(zip(one, two, strict=True), 1):
             for of, sign in ((mine, 1.0), (theirs, -1.0)) if mine != theirs else ():
-                rows = self.arcs.explain(reading.source.words, m, of, self.weights)
+                rows = self.arcs.explain(reading.source, m, of, self.weights)
                 found += [Contribution("arc", name, m, mine, theirs, sign * weight) for name, weight in rows]
         return explanation(one, two, (score, other), found, word)
 
@@ -518,3 +469,14 @@ class TreeModel(Model[TreeSource]):
         if state.get("label_result") is not None:
             state["label_result"] = replace(state["label_result"], dual_point=None)
         return state
+
+
+def check_arcs(words: Words, word: int, *heads: int | None) -> int:
+    """Return the length of the only sentence, which must have this word and these heads of it."""
+    n = int(words.lengths.sum())
+    if isinstance(word, bool) or not 1 <= word <= n:
+        raise ValueError(f"there is no word {word} in a sentence of {n} words")
+    for head in heads:
+        if head is not None and (isinstance(head, bool) or not 0 <= head <= n or head == word):
+            raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
+    return n

@@ -46,7 +46,7 @@ from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences,
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Graph, padded_width
-from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_choice, check_positive, check_sample_weight
 from partwise.support.memory import check_weights
 
@@ -284,13 +284,8 @@ class GraphModel(Model[GraphSource]):
         return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, source)
 
     def decode(self, reading: GraphReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
-        lengths, width = reading.source.rows.nodes.lengths[which], padded_width(self.n_labels)
-        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
-        rows = labellings.slots < (lengths * width)[owner]  # those of nodes, which come first
-        node, label = np.divmod(labellings.slots[rows], width)
-        labels = np.empty(int(lengths.sum()), dtype=np.int64)
-        labels[pointers(lengths)[owner[rows]] + node] = label
-        plain = label_lists(labels, self.classes, lengths)
+        lengths = reading.source.rows.nodes.lengths[which]
+        plain = label_lists(labellings.choices(lengths, padded_width(self.n_labels)), self.classes, lengths)
         return [self._by_name(reading, i, own) for i, own in zip(reading.numbers[which].tolist(), plain, strict=True)]
 
     def _by_name(self, reading: GraphReading, i: int, values: list[Any]) -> Any:

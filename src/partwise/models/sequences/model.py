@@ -41,7 +41,7 @@ from partwise.models.sequences.template_reader import TemplateReader, TextSequen
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Chain, HistoryChain, Multiclass, SecondOrderChain, Structure
-from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_choice, check_count, check_sample_weight
 from partwise.support.memory import LITTLE, available, check_weights
 
@@ -332,13 +332,7 @@ class SequenceModel(Model[SequenceSource]):
         """Return the labels of all positions of these labellings: slots begin with a row of labels per position."""
         if reading.once_each(which):
             return self._structure(reading).decode(*labellings)
-        width, lengths = self._structure(reading).width, reading.source.rows.lengths[which]
-        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
-        nodes = labellings.slots < (lengths * width)[owner]
-        position, label = np.divmod(labellings.slots[nodes], width)
-        labels = np.empty(int(lengths.sum()), dtype=np.int64)
-        labels[pointers(lengths)[owner[nodes]] + position] = label
-        return labels
+        return labellings.choices(reading.source.rows.lengths[which], self._structure(reading).width)
 
     def label_numbers(self, reading: SequenceReading, labellings: Labellings) -> Ints | None:
         return self.labels_of(reading, np.arange(reading.batch.n_examples), labellings)
