@@ -26,7 +26,7 @@ LAYERS = (
     ("callbacks", "models"),
     ("estimators",),
     ("model_files", "methods", "bounds", "datasets", "report", "structures.testing"),
-    ("out_of_core", "conllu", "tables"),
+    ("out_of_core", "tables"),
     ("", "integrations", "compat"),
     ("cli", "__main__"),
 )

@@ -56,7 +56,6 @@ _NAMES = {
 _PACKAGES = (
     "bounds",
     "callbacks",
-    "conllu",
     "datasets",
     "estimators",
     "features",
@@ -76,7 +75,6 @@ _PACKAGES = (
 if TYPE_CHECKING:
     from partwise import bounds as bounds
     from partwise import callbacks as callbacks
-    from partwise import conllu as conllu
     from partwise import datasets as datasets
     from partwise import estimators as estimators
     from partwise import features as features

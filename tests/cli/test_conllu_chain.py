@@ -8,11 +8,11 @@ import pytest
 import partwise
 from helpers.conllu_words import rich_sentences, text_of
 from partwise import SequenceTagger
-from partwise.conllu import ConlluColumns, ConlluPipeline, jackknife
 from partwise.features import Template
 from partwise.io import read_conllu
 from partwise.metrics import attachment_scores
 from partwise.model_files import ModelFormatError
+from partwise.tables.conllu import ConlluColumns, ConlluPipeline, jackknife
 
 QUICK = ("-q", "--tol", "0.1")
 

@@ -6,9 +6,9 @@ import pytest
 import partwise
 from helpers.conllu_words import rich_sentences, text_of
 from partwise import DependencyParser, SequenceTagger
-from partwise.conllu import ConlluColumns, jackknife
 from partwise.io import read_conllu
 from partwise.metrics import attachment_scores
+from partwise.tables.conllu import ConlluColumns, jackknife
 
 QUICK = ("-q", "--tol", "0.1")
 

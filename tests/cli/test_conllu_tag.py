@@ -9,10 +9,10 @@ from helpers.conllu_words import rich_sentences, text_of
 from partwise import SequenceTagger
 from partwise.cli.tasks.tag import TagTask
 from partwise.cli.tasks.tagged_files import conllu_data
-from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import make_sentence, read_conllu
 from partwise.metrics import feats_scores
+from partwise.tables.conllu import ConlluColumns
 
 QUICK = ("-q", "--tol", "0.1")
 

@@ -11,10 +11,10 @@ import partwise
 from partwise import SegmentTagger, SequenceTagger
 from partwise.cli.tasks.tag_features import choose_features
 from partwise.cli.tasks.tagged_files import read_tagged
-from partwise.conllu import ConlluColumns
 from partwise.features import Template
 from partwise.io import parse_conllu
 from partwise.tables import frames
+from partwise.tables.conllu import ConlluColumns
 
 X = [[(f"w{7 * i + k}", "NP" if k % 3 else "VB", f"l{i}-{k}") for k in range(5)] for i in range(40)]
 Y = [["B-X" if tag == "NP" else "O" for _, tag, _ in x] for x in X]

@@ -23,8 +23,8 @@ from helpers.model_cases import (
 )
 from helpers.model_cases import fitted_tagger as of_tagger
 from partwise import ConstituencyParser, DependencyParser, GraphLabeler, MaxentClassifier, SegmentTagger, SequenceTagger
-from partwise.conllu import ConlluColumns, ConlluPipeline
 from partwise.features import Template
+from partwise.tables.conllu import ConlluColumns, ConlluPipeline
 
 WORDS = [["a", "b", "c"], ["c", "d"], ["the", "d", "a", "b"]]
 CHUNKS = [["B-x", "I-x", "O"], ["O", "B-y"], ["O", "O", "B-x", "B-y"]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from partwise import DependencyParser, MaxentClassifier, ModelFormatError, SequenceTagger
-from partwise.conllu import ConlluColumns, ConlluPipeline
 from partwise.datasets import make_treebank
 from partwise.io import parse_conllu
+from partwise.tables.conllu import ConlluColumns, ConlluPipeline
 
 mlflow = pytest.importorskip("mlflow")
 pandas = pytest.importorskip("pandas")

@@ -9,9 +9,9 @@ import pytest
 
 from helpers.conllu_words import rich_sentences
 from partwise import DependencyParser, ModelFormatError, SegmentTagger, SequenceTagger
-from partwise.conllu import ConlluColumns
 from partwise.datasets import make_treebank
 from partwise.integrations import model_from_bytes, model_to_bytes
+from partwise.tables.conllu import ConlluColumns
 
 spacy, srsly = pytest.importorskip("spacy"), pytest.importorskip("srsly")
 from spacy.tokens import Doc, Span  # noqa: E402

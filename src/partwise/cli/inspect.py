@@ -21,7 +21,7 @@ from partwise.cli.summary import (
     size_text,
 )
 from partwise.cli.tasks import task_of
-from partwise.conllu import ConlluPipeline
+from partwise.tables.conllu import ConlluPipeline
 
 
 def inspect(flags: Flags) -> None:

@@ -18,7 +18,7 @@ from partwise.io.files import atomic_write
 from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
-    from partwise.conllu import ConlluPipeline
+    from partwise.tables.conllu import ConlluPipeline
 
 
 class Loaded(NamedTuple):
@@ -43,7 +43,7 @@ def refuse_model(path: str) -> None:
 def load_models(paths: Sequence[str], threads: int, max_length: int | None) -> list[Loaded]:
     """Load models in their order, those of a pipeline one by one; of several, `max_length` is for parsers."""
     from partwise import load
-    from partwise.conllu import ConlluPipeline
+    from partwise.tables.conllu import ConlluPipeline
 
     found: list[tuple[str, Estimator]] = []
     for path in paths:
@@ -66,7 +66,7 @@ def load_model(path: str, threads: int, max_length: int | None) -> tuple[Estimat
 def load_one(path: str, what: str) -> Estimator:
     """Load a model that is not a pipeline; `what` begins the UserError for a pipeline."""
     from partwise import load
-    from partwise.conllu import ConlluPipeline
+    from partwise.tables.conllu import ConlluPipeline
 
     found: Estimator | ConlluPipeline = load(path)
     if isinstance(found, ConlluPipeline):
@@ -89,7 +89,7 @@ def _ready(fitted: Estimator, threads: int, max_length: int | None) -> tuple[Est
 
 def _pipeline_of(loaded: Sequence[Loaded]) -> ConlluPipeline:
     """Return the models as a pipeline; raise UserError if they do not fit."""
-    from partwise.conllu import ConlluPipeline
+    from partwise.tables.conllu import ConlluPipeline
 
     try:
         return ConlluPipeline([(each.path, each.model) for each in loaded])

@@ -44,8 +44,8 @@ except ImportError as error:
     raise ImportError("partwise.integrations.mlflow needs MLflow: pip install 'partwise[mlflow]'") from error
 
 from partwise import __version__, load
-from partwise.conllu import ConlluPipeline
 from partwise.model_files import ModelFormatError, kind_of
+from partwise.tables.conllu import ConlluPipeline
 
 __all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
 

@@ -1,4 +1,4 @@
-"""Predictions for tables: data frames of tokens, and Parquet and Arrow files.
+"""Predictions for tables: data frames of tokens, CoNLL-U (`conllu`), and Parquet and Arrow files.
 
 Data frames with a token per row: pandas, polars, pyarrow (through narwhals; extra ``frames``).
 
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from partwise.support.lazy import exports
 
 if TYPE_CHECKING:
+    from partwise.tables import conllu as conllu
     from partwise.tables.files import predict_file as predict_file
     from partwise.tables.frames import fit as fit
     from partwise.tables.frames import partial_fit as partial_fit
@@ -82,5 +83,5 @@ _NAMES = {
     "token_table": ["TokenTable"],
     "workers": ["load_cached", "predict_dask"],
 }
-__getattr__, __dir__, _names = exports(__name__, _NAMES)
+__getattr__, __dir__, _names = exports(__name__, _NAMES, ("conllu",))
 __all__ = [*_names, "TableError", "is_table"]

@@ -17,12 +17,12 @@ from partwise.cli.tasks.inputs import looks_like_conllx, sentence_blocks
 from partwise.cli.tasks.predicted_tags import INPUTS, ParserData, tagger_paths, tags_note, with_predicted_tags
 from partwise.cli.tasks.scores import relation_scores
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
-from partwise.conllu import ConlluPipeline
 from partwise.features.arcs import ArcTemplate
 from partwise.io.conllu import MISC, ConlluReader, ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 from partwise.metrics import Calibration, attachment_scores, calibration
+from partwise.tables.conllu import ConlluPipeline
 
 if TYPE_CHECKING:
     from partwise.estimators import DependencyParser, SequenceTagger

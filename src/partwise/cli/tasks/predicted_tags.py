@@ -18,9 +18,9 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags, Parameters
 from partwise.cli.tasks import Data
-from partwise.conllu import ConlluColumns, jackknife
-from partwise.conllu.columns import LEMMA_RULE
 from partwise.io.conllu import ConlluSentence, parse_columns_list
+from partwise.tables.conllu import ConlluColumns, jackknife
+from partwise.tables.conllu.columns import LEMMA_RULE
 
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger

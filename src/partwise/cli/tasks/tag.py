@@ -26,12 +26,12 @@ from partwise.cli.tasks.scores import evaluate_feats, evaluate_lemmas, evaluate_
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, spread, unseen_labels
 from partwise.cli.tasks.tag_features import choose_features, feature_fields
 from partwise.cli.tasks.tagged_files import FORMATS, SEPARATORS, TaggedData, conllu_data, read_tagged, tagged_blocks
-from partwise.conllu import ConlluPipeline
-from partwise.conllu.columns import LEMMA_RULE
 from partwise.features.presets import PRESETS
 from partwise.io.coded import CodedSequences
 from partwise.io.conllu import ConlluSentence
 from partwise.metrics import Calibration, calibration, chunk_f1
+from partwise.tables.conllu import ConlluPipeline
+from partwise.tables.conllu.columns import LEMMA_RULE
 
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger

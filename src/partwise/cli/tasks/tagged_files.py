@@ -14,7 +14,6 @@ from partwise.cli.flags import Flags
 from partwise.cli.tasks import Data, NoExamples
 from partwise.cli.tasks.inputs import TextGuess, blocks_or_text, text_sentences
 from partwise.cli.tasks.labels import are_chunks
-from partwise.conllu import ConlluColumns
 from partwise.features.presets import FEW_TAGS
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
 from partwise.io.coded import CodedSequences, Sentences
@@ -23,6 +22,7 @@ from partwise.io.conllu import MISC, ConlluSentence, make_sentence, parse_conllu
 from partwise.io.errors import FormatError
 from partwise.io.items import Item, parse_items, read_items
 from partwise.models.labels import FEW_LABELS
+from partwise.tables.conllu import ConlluColumns
 
 if TYPE_CHECKING:
     from partwise.cli.tasks.tag_features import Choice

@@ -18,13 +18,13 @@ from spacy.training import Example
 from spacy.util import minibatch, raise_error
 
 from partwise import load
-from partwise.conllu import ConlluColumns
-from partwise.conllu.lemma_rules import apply_lemma_rule
 from partwise.integrations import model_from_bytes, model_to_bytes
 from partwise.integrations.spacy.docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
 from partwise.io import atomic_write
 from partwise.metrics.chunks import chunk_spans
 from partwise.support.arrays import Ints
+from partwise.tables.conllu import ConlluColumns
+from partwise.tables.conllu.lemma_rules import apply_lemma_rule
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
 UPOS = frozenset(
@@ -35,7 +35,6 @@ UPOS = frozenset(
 ANY_RELATION = "dep"
 #: What taggers of CoNLL-U set, by the names of their targets.
 TARGETS = {"upos": "pos", "xpos": "tag", "lemma-rule": "lemma", "feats": "morph"}
-
 
 #: A fitted estimator of partwise: which methods it must have is up to the component.
 Estimator = Any
@@ -123,8 +122,7 @@ class _Component(Pipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Return the model file and the options."""
-        packed: bytes = srsly.msgpack_dumps({"settings": self._settings(), "model": model_to_bytes(self.estimator)})
-        return packed
+        return bytes(srsly.msgpack_dumps({"settings": self._settings(), "model": model_to_bytes(self.estimator)}))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> _Component:
         """Take what was saved; nothing in it is executed."""
@@ -191,7 +189,8 @@ class _Labels(_Component):
         return self.conllu.names
 
     def _check(self) -> None:
-        for column in (self.names if self.features is None else self.columns) or ():
+        names = self.names if self.features is None else self.columns
+        for column in names or ():
             try:
                 reader_of(column)
             except ValueError as error:
@@ -205,13 +204,10 @@ class _Labels(_Component):
                 "list of tokens to the attributes of each"
             )
         needed = max(template.columns, default=0) + 1
-        if self.names is None and needed > 1:
-            raise ValueError(
-                f"{self.name}: the model reads {needed} columns; name them, as in columns=['form', 'tag'] "
-                f"(there are {', '.join(COLUMNS)})"
-            )
-        if self.names is not None and len(self.names) < needed:
-            raise ValueError(f"{self.name}: the model reads {needed} columns, got {', '.join(self.names)}")
+        if needed > (1 if names is None else len(names)):
+            hint = f"name them, as in columns=['form', 'tag'] (there are {', '.join(COLUMNS)})"
+            got = f"; {hint}" if names is None else f", got {', '.join(names)}"
+            raise ValueError(f"{self.name}: the model reads {needed} columns{got}")
 
     def read(self, words: list[list[Token]]) -> object:
         """Return sentences as the model's input."""
@@ -246,21 +242,18 @@ class PartwiseTagger(_Labels):
     def target(self) -> str:
         """Which of "tag", "pos", "lemma" and "morph" it sets."""
         own = None if self.conllu is None else TARGETS.get(self.conllu.target.name)
-        if own in ("lemma", "morph"):
+        if own in ("lemma", "morph") or (own == "tag" and self.attribute == "auto"):
             return own
         if self.attribute != "auto":
             return self.attribute
-        if own == "tag":
-            return own
         return "pos" if UPOS.issuperset(self.estimator.classes_.tolist()) else "tag"
 
     def _check(self) -> None:
         super()._check()
         filled = "upos" if self.conllu is None else self.conllu.target.name
         if filled not in TARGETS:
-            raise ValueError(
-                f"{self.name}: the model fills {filled}, tokens take UPOS, XPOS, FEATS and LEMMA-rule alone"
-            )
+            what = "tokens take UPOS, XPOS, FEATS and LEMMA-rule alone"
+            raise ValueError(f"{self.name}: the model fills {filled}, {what}")
         if self.attribute not in ("auto", self.target):
             raise ValueError(f"{self.name}: the model fills {filled}, which is no token.{self.attribute}_")
         strange = sorted(set(map(str, self.estimator.classes_.tolist())) - UPOS) if self.target == "pos" else []
@@ -283,8 +276,7 @@ class PartwiseTagger(_Labels):
     def score(self, examples: Iterable[Example], **options: object) -> Scores:
         """Return the accuracy, for `nlp.evaluate`."""
         getter = _morph_key if self.target == "morph" else getattr
-        found: Scores = Scorer.score_token_attr(examples, self.target, getter=getter)
-        return found
+        return dict(Scorer.score_token_attr(examples, self.target, getter=getter))
 
 
 def _morph_key(token: Token, attribute: str) -> object:
@@ -320,8 +312,7 @@ class PartwiseNER(_Labels):
 
     def score(self, examples: Iterable[Example], **options: object) -> Scores:
         """Return precision, recall and F1 of entities, for `nlp.evaluate`."""
-        found: Scores = get_ner_prf(examples)
-        return found
+        return dict(get_ner_prf(examples))
 
 
 class PartwiseParser(_Component):
@@ -357,8 +348,7 @@ class PartwiseParser(_Component):
 
     def score(self, examples: Iterable[Example], **options: object) -> Scores:
         """Return attachment scores, for `nlp.evaluate`."""
-        found: Scores = Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
-        return found
+        return dict(Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct")))
 
 
 def _set_arcs(doc: Doc, heads: Ints, relations: list[str]) -> None:

@@ -28,14 +28,13 @@ _RULE = re.compile(r"(lower|keep|title|upper)/-(\d{1,6})\+([^/]*)/-(\d{1,6})\+([
 def lemma_rule(form: str, lemma: str) -> str:
     """Return the rule that makes this lemma of this form: `apply_lemma_rule` gives the lemma again, whatever it is."""
     begin, at, length = _common(form, lemma)
-    if length:
+    for case in _CASES if length else ():
         before, after = lemma[:at], lemma[at + length :]
-        for case in _CASES:
-            small = str.lower if case != "keep" else str
-            cut = (str(begin), _quoted(small(before)), str(len(form) - begin - length), _quoted(small(after)))
-            rule = f"{case}/-{cut[0]}+{cut[1]}/-{cut[2]}+{cut[3]}"
-            if apply_lemma_rule(rule, form) == lemma:
-                return rule
+        if case != "keep":
+            before, after = before.lower(), after.lower()
+        rule = f"{case}/-{begin}+{_quoted(before)}/-{len(form) - begin - length}+{_quoted(after)}"
+        if apply_lemma_rule(rule, form) == lemma:
+            return rule
     return f"={lemma}"
 
 

@@ -5,24 +5,24 @@ A target is what a tagger learns, and what its labels become in the file:
 upos, xpos              the column's values
 feats                   the whole list of features as one label, features in the format's order
 feats.KEY, misc.KEY     the value of one key, `_` where there is none
-lemma-rule              the rule that makes the lemma of the form (`partwise.conllu.lemma_rules`)
+lemma-rule              the rule that makes the lemma of the form (`partwise.tables.conllu.lemma_rules`)
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.conllu.lemma_rules import apply_lemma_rule, lemma_rule
 from partwise.io.coded import CodedSequences, Sentences
 from partwise.io.conllu import (
     FEATS,
     FORM,
     LEMMA,
-    MISC,
     UPOS,
     XPOS,
     Column,
@@ -35,6 +35,7 @@ from partwise.io.conllu import (
     parse_columns_list,
 )
 from partwise.io.errors import FormatError
+from partwise.tables.conllu.lemma_rules import apply_lemma_rule, lemma_rule
 
 if TYPE_CHECKING:
     from partwise.estimators import SegmentTagger, SequenceTagger
@@ -48,10 +49,7 @@ LEMMA_RULE = "lemma-rule"
 class Target:
     """A target whose labels are the values of a column, or of a key of FEATS or MISC.
 
-    Attributes
-    ----------
-    name : the target's name, in lower case except for keys
-    column : the column that predictions fill
+    name: the target's name, in lower case except for keys. column: the column that predictions fill.
     """
 
     def __init__(self, name: str, column: Column) -> None:
@@ -67,16 +65,13 @@ class Target:
         return list(labels)
 
     def put(self, sentence: ConlluSentence, labels: Sequence[str]) -> ConlluSentence:
-        """Return the sentence with these labels in their column."""
+        """Return the sentence with the values of these labels in their column."""
         return self.column.put(sentence, self.values(sentence, labels))
 
     def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:
         """Raise FormatError if the column is blank in every word."""
-        if has_value(sentences, self.column):
-            return
-        if self.column.key is None:
-            raise FormatError(f"column {self.column.base.upper()}, the target, is blank (_) in every word", path)
-        raise FormatError(f"no word has {self.column.key} in {self.column.base.upper()}, the target", path)
+        if not has_value(sentences, self.column):
+            raise _blank_error(self.column, "the target", path)
 
     def training_labels(self, sentences: Sequence[ConlluSentence]) -> list[list[str]]:
         """Return the labels to learn."""
@@ -101,15 +96,20 @@ class LemmaTarget(Target):
         return list(map(apply_lemma_rule, labels, sentence.forms))
 
     def training_labels(self, sentences: Sequence[ConlluSentence]) -> list[list[str]]:
-        labels = [self.labels(sentence) for sentence in sentences]
-        seen = Counter(label for each in labels for label in each)
+        rules = super().training_labels(sentences)
+        seen = Counter(chain.from_iterable(rules))
         return [
-            [
-                rule if seen[rule] >= RARE else lemma_rule(form, form)
-                for rule, form in zip(each, sentence.forms, strict=True)
-            ]
-            for each, sentence in zip(labels, sentences, strict=True)
+            [rule if seen[rule] >= RARE else lemma_rule(form, form) for rule, form in zip(own, each.forms, strict=True)]
+            for own, each in zip(rules, sentences, strict=True)
         ]
+
+
+def _blank_error(column: Column, role: str, path: str) -> FormatError:
+    """Return the error for a target or an input that no word has."""
+    base = column.base.upper()
+    if column.key is None:
+        return FormatError(f"column {base}, {role}, is blank (_) in every word", path)
+    return FormatError(f"no word has {column.key} in {base}, {role}", path)
 
 
 def get_target(text: str) -> Target:
@@ -119,16 +119,13 @@ def get_target(text: str) -> Target:
         return LemmaTarget(LEMMA_RULE, Column(LEMMA))
     if name.lower() == "lemma":
         raise ValueError("target 'lemma': lemmas are learnt as rules, which is target 'lemma-rule'")
-    try:
+    with suppress(ValueError):
         column = Column.named(name)
-    except ValueError:
-        column = None
-    if column is None or (column.key is None and column.number not in (UPOS, XPOS, FEATS)):
-        raise ValueError(f"there is no target {text!r}: take UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY")
-    if column.number == FEATS and column.key is None:
-        return FeatsTarget(column.name, column)
-    assert column.number in (UPOS, XPOS, FEATS, MISC)
-    return Target(column.name, column)
+        if column == Column(FEATS):
+            return FeatsTarget(column.name, column)
+        if column.key is not None or column.number in (UPOS, XPOS):
+            return Target(column.name, column)
+    raise ValueError(f"there is no target {text!r}: take UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY")
 
 
 class ConlluColumns:
@@ -188,8 +185,8 @@ class ConlluColumns:
         FormatError, with the line, where FEATS is an input and not a list of keys and values.
         """
         rows = column_values(sentences, self.inputs)
-        known: set[str] = set()
-        for at in [k for k, column in enumerate(self.inputs) if column == Column(FEATS)]:
+        if Column(FEATS) in self.inputs:
+            at, known = self.inputs.index(Column(FEATS)), set[str]()
             for sentence, row in zip(sentences, rows, strict=True):
                 for word, cells in enumerate(row, 1):
                     if cells[at] not in known:
@@ -204,10 +201,9 @@ class ConlluColumns:
         """
         self.target.check(sentences, path)
         for column in self.inputs:
-            if is_blank(sentences, column):
-                raise FormatError(f"column {column.base.upper()}, an input, is blank (_) in every word", path)
-            if learn and column.key is not None and not has_value(sentences, column):
-                raise FormatError(f"no word has {column.key} in {column.base.upper()}, an input", path)
+            lacking = learn and column.key is not None and not has_value(sentences, column)
+            if lacking or is_blank(sentences, column):
+                raise _blank_error(column, "an input", path)
 
     def labels(self, sentences: Sequence[ConlluSentence]) -> CodedSequences:
         """Return the labels that the sentences have."""
@@ -231,7 +227,7 @@ class ConlluColumns:
     ) -> list[ConlluSentence]:
         """Return the sentences with predictions in the target's column."""
         found = tagger.predict(self.table(sentences)) if sentences else []
-        return [self.target.put(sentence, labels) for sentence, labels in zip(sentences, found, strict=True)]
+        return list(map(self.target.put, sentences, found))
 
     def looks_at(self, tagger: SequenceTagger | SegmentTagger) -> list[Column]:
         """Return the inputs that a tagger's template reads."""
@@ -267,8 +263,7 @@ def jackknife(
     order = np.random.default_rng(seed).permutation(n)
     found: dict[int, ConlluSentence] = {}
     for part in np.array_split(order, folds):
-        rest = np.setdiff1d(order, part).tolist()
-        tagger = columns.fit(make(), [sentences[i] for i in rest])
         chosen = np.sort(part).tolist()
+        tagger = columns.fit(make(), [sentences[i] for i in np.setdiff1d(order, part).tolist()])
         found |= zip(chosen, columns.annotate(tagger, [sentences[i] for i in chosen]), strict=True)
     return [found[i] for i in range(n)]

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from partwise.conllu.columns import ConlluColumns
 from partwise.io.conllu import (
     COLUMNS,
     DEPREL,
@@ -23,6 +23,7 @@ from partwise.io.conllu import (
 from partwise.io.errors import FormatError
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.tables.conllu.columns import ConlluColumns
 
 if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator
@@ -47,16 +48,15 @@ def step_of(model: object, name: str) -> Step:
         reads = tuple(map(Column.named, model.columns_))
         fills = (Column(HEAD), Column(DEPREL)) if hasattr(model, "classes_") else (Column(HEAD),)
         return Step(name, model, reads, fills, model.parse)
-    if isinstance(model, SequenceTagger | SegmentTagger):
-        try:
-            columns = ConlluColumns.of(model)
-        except ValueError:
-            raise ValueError(
-                f"{name}: this tagger was not trained on CoNLL-U, and has no columns to read and fill"
-            ) from None
-        reads, fills = tuple(columns.looks_at(model)), (columns.target.column,)
-        return Step(name, model, reads, fills, partial(columns.annotate, model))
-    raise ValueError(f"{name}: a {type(model).__name__} reads and fills no columns of CoNLL-U")
+    if not isinstance(model, SequenceTagger | SegmentTagger):
+        raise ValueError(f"{name}: a {type(model).__name__} reads and fills no columns of CoNLL-U")
+    try:
+        columns = ConlluColumns.of(model)
+    except ValueError:
+        message = "this tagger was not trained on CoNLL-U, and has no columns to read and fill"
+        raise ValueError(f"{name}: {message}") from None
+    fills = (columns.target.column,)
+    return Step(name, model, tuple(columns.looks_at(model)), fills, partial(columns.annotate, model))
 
 
 class ConlluPipeline:
@@ -88,14 +88,14 @@ class ConlluPipeline:
     def __init__(self, models: Iterable[object]) -> None:
         if not isinstance(models, Iterable):
             raise ValueError(f"models must be a list of models, got {type(models).__name__}")
-        named = []
+        self.steps: list[Step] = []
         for k, each in enumerate(models, 1):
             if isinstance(each, tuple) and len(each) != 2:
                 raise ValueError(f"model {k} must be a model or a pair (name, model), got a tuple of {len(each)}")
-            named.append(each if isinstance(each, tuple) else (f"model {k} ({type(each).__name__})", each))
-        if not named:
+            name, model = each if isinstance(each, tuple) else (f"model {k} ({type(each).__name__})", each)
+            self.steps.append(step_of(model, str(name)))
+        if not self.steps:
             raise ValueError("there are no models")
-        self.steps = [step_of(model, str(name)) for name, model in named]
         self._check_order()
 
     @property
@@ -104,14 +104,12 @@ class ConlluPipeline:
 
     def _check_order(self) -> None:
         for k, step in enumerate(self.steps):
-            for other in self.steps[:k]:
-                twice = [column.name for column in step.fills if any(_overlap(column, had) for had in other.fills)]
-                if twice:
-                    raise ValueError(f"{other.name} and {step.name} both fill column {twice[0]}")
-                late = [column.name for column in step.fills if any(_overlap(column, need) for need in other.reads)]
-                if late:
+            for other, column in product(self.steps[:k], step.fills):
+                if any(_overlap(column, had) for had in other.fills):
+                    raise ValueError(f"{other.name} and {step.name} both fill column {column.name}")
+                if any(_overlap(column, need) for need in other.reads):
                     raise ValueError(
-                        f"{other.name} reads column {late[0]}, which {step.name} after it fills: change their order"
+                        f"{other.name} reads column {column.name}, which {step.name} after it fills: change their order"
                     )
 
     def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
@@ -144,15 +142,12 @@ class ConlluPipeline:
 
     def check_filled(self, sentences: Sequence[ConlluSentence]) -> None:
         """Raise FormatError if a model reads a column that is blank in all words and that every word should have."""
-        for step, columns in self.missing(()):
+        for step, columns in self.missing(()) if sentences else ():
             for column in columns:
-                if sentences and is_blank(sentences, column):
-                    raise FormatError(
-                        f"column {column.base.upper()} is blank (_), but {step.name} reads it, and no model before it "
-                        "fills it",
-                        sentences[0].path,
-                        sentences[0].line,
-                    )
+                if is_blank(sentences, column):
+                    why = f"but {step.name} reads it, and no model before it fills it"
+                    first = sentences[0]
+                    raise FormatError(f"column {column.base.upper()} is blank (_), {why}", first.path, first.line)
 
     def annotate(self, X: Iterable[ConlluSentence | Sequence[str | Sequence[str]]]) -> list[ConlluSentence]:
         """Return sentences with the columns that the models fill.
@@ -161,14 +156,7 @@ class ConlluPipeline:
         """
         if isinstance(X, str | ConlluSentence) or not isinstance(X, Iterable):
             raise ValueError(f"X must be a list of sentences, got {type(X).__name__}")
-        sentences = []
-        for i, each in enumerate(X):
-            if isinstance(each, str) or not isinstance(each, ConlluSentence | Sequence) or not len(each):
-                raise ValueError(f"sentence {i} must be a ConlluSentence or a list of words, got {each!r:.60}")
-            if not isinstance(each, ConlluSentence):
-                for j, word in enumerate(each):
-                    _check_word(word, f"sentence {i}, word {j}")
-            sentences.append(each if isinstance(each, ConlluSentence) else make_sentence(each))
+        sentences = [_sentence_of(each, i) for i, each in enumerate(X)]
         self.check_filled(sentences)
         return self.run(sentences)
 
@@ -219,19 +207,26 @@ class ConlluPipeline:
         return f"ConlluPipeline([{', '.join(type(model).__name__ for model in self.models)}])"
 
 
-def _check_word(word: object, where: str) -> None:
-    """Raise ValueError unless a word is a form, or a tuple of the form and the columns after it."""
-    fields = [word] if isinstance(word, str) else word
-    if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise ValueError(f"{where}: expected a string or a tuple of strings, got {word!r:.60}")
-    if not 1 <= len(fields) <= FEATS:
-        raise ValueError(f"{where}: expected (form, lemma, upos, xpos, feats) or less, got {len(fields)} columns")
-    if not fields[0]:
-        raise ValueError(f"{where}: the form is empty")
-    try:
-        check_fields(fields)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+def _sentence_of(given: ConlluSentence | Sequence[str | Sequence[str]], number: int) -> ConlluSentence:
+    """Return a sentence of words; ValueError unless each is a form, or a tuple of the form and the columns after it."""
+    if isinstance(given, str) or not isinstance(given, ConlluSentence | Sequence) or not len(given):
+        raise ValueError(f"sentence {number} must be a ConlluSentence or a list of words, got {given!r:.60}")
+    if isinstance(given, ConlluSentence):
+        return given
+    for j, word in enumerate(given):
+        where = f"sentence {number}, word {j}"
+        fields = [word] if isinstance(word, str) else word
+        if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
+            raise ValueError(f"{where}: expected a string or a tuple of strings, got {word!r:.60}")
+        if not 1 <= len(fields) <= FEATS:
+            raise ValueError(f"{where}: expected (form, lemma, upos, xpos, feats) or less, got {len(fields)} columns")
+        if not fields[0]:
+            raise ValueError(f"{where}: the form is empty")
+        try:
+            check_fields(fields)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+    return make_sentence(given)
 
 
 def _overlap(one: Column, other: Column) -> bool:
