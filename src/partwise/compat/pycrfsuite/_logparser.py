@@ -64,82 +64,63 @@ class TrainLogParser:
     def feed(self, line: str) -> str | None:
         """Take a message; the event that it completes, if any."""
         self.log.append(line)
-        event: str | None = getattr(self, f"_{self.state}")(line)
+        event = self._event(line)
         if event is not None:
             begin = self.events[-1][2] if self.events else 0
             # The line that shows that something is over belongs to what comes next.
             self.events.append((event, begin, len(self.log) - (event in ("prepared", "optimization_end"))))
         return event
 
-    def _new(self, line: str) -> str:
-        self._starting(line)
-        self.state = self.state if self.state != "new" else "starting"
-        return "start"
-
-    def _starting(self, line: str) -> None:
-        if line.startswith("Feature generation"):
-            self.state = "features"
-
-    def _features(self, line: str) -> str | None:
-        if line in (".", "10") or (len(line) == 1 and line.isdigit()):
-            self.featgen_percent += 2
-            return "featgen_progress"
-        if found := re.match(r"Number of features: (\d+)", line):
-            self.featgen_num_features = int(found[1])
-        elif found := _SECONDS.match(line):
-            self.featgen_seconds = float(found[1])
-            self.state = "preparing"
-            return "featgen_end"
+    def _event(self, line: str) -> str | None:
+        seconds, head = _SECONDS.match(line), _HEAD.match(line)
+        match self.state:
+            case "new" | "starting" as before:
+                self.state = "features" if line.startswith("Feature generation") else "starting"
+                return "start" if before == "new" else None
+            case "features":
+                if line in (".", "10") or (len(line) == 1 and line.isdigit()):
+                    self.featgen_percent += 2
+                    return "featgen_progress"
+                if found := re.match(r"Number of features: (\d+)", line):
+                    self.featgen_num_features = int(found[1])
+                elif seconds:
+                    self.featgen_seconds, self.state = float(seconds[1]), "preparing"
+                    return "featgen_end"
+            case "preparing" | "between" as before if head:
+                self.last_iteration = {"num": int(head[1]), "scores": {}}
+                self.iterations.append(self.last_iteration)
+                self.state = "iteration"
+                return "prepared" if before == "preparing" else None
+            case "preparing" if "terminated with error" in line:
+                self.state = "between"
+                return "prepare_error"
+            case "iteration" if line == "\n":
+                self.state = "between"
+                return "iteration"
+            case "iteration":
+                assert self.last_iteration is not None
+                _add_report(self.last_iteration, line)
+            case "between" if line.startswith("Storing the model"):
+                self.state = "storing"
+                return "optimization_end"
+            case "between" if found := re.match(rf"Total seconds required for training: {_NUMBER}", line):
+                self.training_seconds = float(found[1])
+            case "storing":
+                self.storing_seconds = float(seconds[1]) if seconds else self.storing_seconds
+                return "end" if line == "\n" else None
         return None
 
-    def _preparing(self, line: str) -> str | None:
-        if _HEAD.match(line):
-            self._begin(line)
-            return "prepared"
-        if "terminated with error" in line:
-            self.state = "between"
-            return "prepare_error"
-        return None
 
-    def _begin(self, line: str) -> None:
-        found = _HEAD.match(line)
-        assert found is not None
-        self.last_iteration = {"num": int(found[1]), "scores": {}}
-        self.iterations.append(self.last_iteration)
-        self.state = "iteration"
-
-    def _iteration(self, line: str) -> str | None:
-        assert self.last_iteration is not None
-        if line == "\n":
-            self.state = "between"
-            return "iteration"
-        for begin, key, kind in _FIELDS:
-            if found := re.match(rf"{begin}: ([\d.]+)", line):
-                self.last_iteration[key] = kind(found[1])
-        if found := _AVERAGES.match(line):
-            averages = zip(("avg_precision", "avg_recall", "avg_f1"), map(float, found.groups()), strict=True)
-            self.last_iteration |= dict(averages)
-        if found := _ACCURACY.match(line):
-            share = Fraction(int(found[2]), int(found[3]))
-            key = f"{found[1].lower()}_accuracy"
-            self.last_iteration |= {key: share, f"{key}_float": float(share)}
-        if found := _LABEL.match(line):
-            shares = [None if "*" in text else float(text) for text in found.groups()[4:]]
-            counts = [int(text) for text in found.groups()[1:4]]
-            self.last_iteration["scores"][found[1]] = LabelScore(*counts, *shares)
-        return None
-
-    def _between(self, line: str) -> str | None:
-        if _HEAD.match(line):
-            self._begin(line)
-        elif found := re.match(rf"Total seconds required for training: {_NUMBER}", line):
-            self.training_seconds = float(found[1])
-        elif line.startswith("Storing the model"):
-            self.state = "storing"
-            return "optimization_end"
-        return None
-
-    def _storing(self, line: str) -> str | None:
-        if found := _SECONDS.match(line):
-            self.storing_seconds = float(found[1])
-        return "end" if line == "\n" else None
+def _add_report(report: dict[str, Any], line: str) -> None:
+    """Add what a line says about an iteration."""
+    for begin, key, kind in _FIELDS:
+        if found := re.match(rf"{begin}: ([\d.]+)", line):
+            report[key] = kind(found[1])
+    if found := _AVERAGES.match(line):
+        report |= zip(("avg_precision", "avg_recall", "avg_f1"), map(float, found.groups()), strict=True)
+    if found := _ACCURACY.match(line):
+        share, key = Fraction(int(found[2]), int(found[3])), f"{found[1].lower()}_accuracy"
+        report |= {key: share, f"{key}_float": float(share)}
+    if found := _LABEL.match(line):
+        shares = [None if "*" in text else float(text) for text in found.groups()[4:]]
+        report["scores"][found[1]] = LabelScore(*map(int, found.groups()[1:4]), *shares)

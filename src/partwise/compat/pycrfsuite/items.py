@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsFloat, Union
+from typing import Any, Union
 
 from partwise.models.readers import TOO_DEEP
 from partwise.problem.inference import PackedItems
@@ -23,28 +23,21 @@ def text_of(value: object) -> str:
 
 def _add(given: Any, prefix: str, names: list[str], values: list[float]) -> None:
     if not isinstance(given, dict):
-        for name in given:
-            names.append(prefix + text_of(name))
-            values.append(1.0)
+        names += [prefix + text_of(name) for name in given]
+        values += [1.0] * (len(names) - len(values))
         return
     for key, value in given.items():
         name = prefix + text_of(key)
         if isinstance(value, (dict, list, set)):
             _add(value, name + ":", names, values)
-        elif isinstance(value, (str, bytes)):
-            names.append(f"{name}:{text_of(value)}")
-            values.append(1.0)
-        else:
-            names.append(name)
-            values.append(_number(name, value))
-
-
-def _number(name: str, value: SupportsFloat) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        kinds = "numbers, bools, strings, dicts, lists and sets"
-        raise TypeError(f"attribute {name!r} has the value {value!r}: values are {kinds}") from None
+            continue
+        text = isinstance(value, (str, bytes))
+        try:
+            values.append(1.0 if text else float(value))
+        except (TypeError, ValueError):
+            kinds = "numbers, bools, strings, dicts, lists and sets"
+            raise TypeError(f"attribute {name!r} has the value {value!r}: values are {kinds}") from None
+        names.append(f"{name}:{text_of(value)}" if text else name)
 
 
 def _item_of(given: object, number: int) -> Item:
@@ -93,9 +86,8 @@ def token_of(item: Item, strings: dict[str, str]) -> list[str] | dict[str, float
     if all(value in (0.0, 1.0) for value in values):
         return kept[:]  # without room to grow
     total: dict[str, float] = {}
-    for name, value in zip(names, values, strict=True):
-        if value:
-            total[strings[name]] = total.get(name, 0.0) + value
+    for name, value in zip(kept, filter(None, values), strict=True):
+        total[name] = total.get(name, 0.0) + value
     return total
 
 

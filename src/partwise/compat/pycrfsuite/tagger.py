@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +44,12 @@ class ParsedDump:
         }  # fmt: skip
         self.labels = {label: str(k) for k, label in enumerate(labels)}
         self.attributes = {name: str(k) for k, name in enumerate(names)}
-        self.transitions = {
-            (labels[a], labels[b]): w
-            for a, b, w in zip(*chain.transitions.tolist(), chain.transition_weights.tolist(), strict=True)
-        }
-        self.state_features = {
-            (names[a], labels[b]): w
-            for a, b, w in zip(*chain.states.tolist(), chain.state_weights.tolist(), strict=True)
-        }
+        self.transitions = _by_names(labels, labels, chain.transitions, chain.transition_weights)
+        self.state_features = _by_names(names, labels, chain.states, chain.state_weights)
+
+
+def _by_names(firsts: list[str], seconds: list[str], pairs: Ints, weights: Floats) -> dict[tuple[str, str], float]:
+    return {(firsts[a], seconds[b]): w for a, b, w in zip(*pairs.tolist(), weights.tolist(), strict=True)}
 
 
 @dataclass(slots=True)
@@ -97,28 +95,21 @@ class Tagger:
         """Open a model file; OSError if it cannot be read, ValueError if it is not one."""
         try:
             with opened(name) as source:
-                data = foreign.read(source, crfsuite.TOOL)
+                return self.open_inmemory(foreign.read(source, crfsuite.TOOL))
         except ContainerError as error:
             raise ModelFormatError(error.message, name) from None
-        return self._use(data, name)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open a model from the bytes of its file."""
-        return self._use(value, None)
-
-    def _use(self, data: bytes, name: str | os.PathLike[str] | None) -> contextlib.closing[Tagger]:
-        try:
-            chain = crfsuite.parse(data)
-            # With fewer than two labels there is nothing to choose.
-            self._labels = {label: number for number, label in enumerate(sorted(chain.labels))}
-            self._calls = _OneLabel(chain.labels)
-            if len(chain.labels) > 1:
-                model = chain.to_tagger(len(data), crfsuite.TOOL)._fitted()
-                assert isinstance(model, ChainModel)
-                self._calls = model.named_chain()
-        except ModelFormatError as error:
-            raise ModelFormatError(error.message, name) from None
-        self._chain, self._size = chain, len(data)
+        chain = crfsuite.parse(value)
+        # With fewer than two labels there is nothing to choose.
+        self._labels = {label: number for number, label in enumerate(sorted(chain.labels))}
+        self._calls = _OneLabel(chain.labels)
+        if len(chain.labels) > 1:
+            model = chain.to_tagger(len(value), crfsuite.TOOL)._fitted()
+            assert isinstance(model, ChainModel)
+            self._calls = model.named_chain()
+        self._chain, self._size = chain, len(value)
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -133,26 +124,24 @@ class Tagger:
 
     def set(self, xseq: Items) -> None:
         """Give the sequence that `tag`, `probability` and `marginal` are about."""
-        self._set = _Set(self._read([xseq], self._opened()))
+        self._set = _Set(self._read([xseq]))
 
     def tag(self, xseq: Items | None = None) -> list[str]:
         """Return the best labels of a sequence, by default of the one that was set."""
         calls = self._opened()
-        current = self._current() if xseq is None else _Set(self._read([xseq], calls))
+        current = self._current() if xseq is None else _Set(self._read([xseq]))
         self._set = current  # threads that share a tagger: each has the labels of what it gave
         answer: list[str] = calls.best(current.rows)[0]
         return answer
 
     def tag_many(self, X: Sequence[Items]) -> list[list[str]]:
         """Return the best labels of many sequences, at once; the one that was set stays."""
-        calls = self._opened()
-        answers: list[list[str]] = calls.best(self._read(X, calls))
+        answers: list[list[str]] = self._opened().best(self._read(X))
         return answers
 
     def marginals_of_many(self, X: Sequence[Items]) -> list[list[dict[str, float]]]:
         """Return the probabilities of labels at all items of many sequences, at once."""
-        calls = self._opened()
-        return label_dicts(calls.sums(self._read(X, calls))[0], list(self._labels))
+        return label_dicts(self._opened().sums(self._read(X))[0], list(self._labels))
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Return the probability of these labels of the sequence that was set."""
@@ -178,10 +167,10 @@ class Tagger:
             raise ValueError(f"the model has no label {y!r}")
         raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
 
-    def _read(self, X: Sequence[Items], calls: Any) -> Any:
+    def _read(self, X: Sequence[Items]) -> Any:
         """Return sequences as the core reads them; other forms (bytes, nested sets, ...) are converted first."""
-        sequences = [xseq.packed if isinstance(xseq, ItemSequence) else xseq for xseq in X]
-        rows = calls.read(sequences)
+        calls = self._opened()
+        rows = calls.read([xseq.packed if isinstance(xseq, ItemSequence) else xseq for xseq in X])
         if rows is None:
             rows = calls.read([packed_of(xseq) for xseq in X])
         if rows is None:
@@ -204,20 +193,14 @@ class Tagger:
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text to a file, by default to standard output."""
         info = self.info()
-        with contextlib.nullcontext(sys.stdout) if filename is None else atomic_write(filename, "w") as file:
-            self._write(info, file)
-
-    def _write(self, info: ParsedDump, file: IO[str]) -> None:
-        numbers = {"FILEHEADER": info.header, "LABELS": info.labels, "ATTRIBUTES": info.attributes}
-        for title, entries in numbers.items():
-            lines = (
-                f"  {name}: {value}" if title == "FILEHEADER" else f"{int(value):>7}: {name}"
-                for name, value in entries.items()
-            )
-            file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
+        parts = {"FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()]}
+        for title, numbers in (("LABELS", info.labels), ("ATTRIBUTES", info.attributes)):
+            parts[title] = [f"{int(number):>7}: {name}" for name, number in numbers.items()]
         for title, kind, weights in (("TRANSITIONS", 1, info.transitions), ("STATE_FEATURES", 0, info.state_features)):
-            lines = (f"  ({kind}) {a} --> {b}: {w:f}" for (a, b), w in weights.items())
-            file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
+            parts[title] = [f"  ({kind}) {a} --> {b}: {w:f}" for (a, b), w in weights.items()]
+        with contextlib.nullcontext(sys.stdout) if filename is None else atomic_write(filename, "w") as file:
+            for title, lines in parts.items():
+                file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
 
     def _opened(self) -> Any:
         if self._calls is None:

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ from partwise.support.arrays import Floats
 
 #: The largest number of iterations there is.
 MOST = 2**31 - 1
-
-
 Value = bool | int | float | str
+#: A position as estimators take it, and a sequence of them with its labels.
+Token = list[str] | dict[str, float]
+Labelled = tuple[list[Token], list[str]]
 
 
 @dataclass(frozen=True)
@@ -45,23 +47,22 @@ class Parameter:
         return int(float(value)) if kind is int else kind(value)
 
 
-_FREQUENCY = "Leave out features that occur less often (CRFsuite: whose values add up to less)."
 _FEATURES = {
-    "feature.minfreq": Parameter(0.0, _FREQUENCY),
+    "feature.minfreq": Parameter(
+        0.0, "Leave out features that occur less often (CRFsuite: whose values add up to less)."
+    ),
     "feature.possible_states": Parameter(False, "A weight for every pair of attribute and label, seen or not."),
     "feature.possible_transitions": Parameter(False, "A weight for every pair of labels, seen or not."),
 }
-
-
 _PASSES = "Passes over the training data, at most."
 _STOPS = {"max_iterations": Parameter(100, _PASSES), "epsilon": Parameter(0.0)}
-
+_C2 = Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2.")
 #: Parameters by algorithm.
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": _FEATURES
     | {
         "c1": Parameter(0.0, "Strength of the L1 penalty, c1 |w|_1."),
-        "c2": Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2."),
+        "c2": _C2,
         "max_iterations": Parameter(MOST, _PASSES),
         "num_memories": Parameter(6),
         "epsilon": Parameter(1e-5),
@@ -72,7 +73,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "l2sgd": _FEATURES
     | {
-        "c2": Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2."),
+        "c2": _C2,
         "max_iterations": Parameter(1000, _PASSES),
         "period": Parameter(10),
         "delta": Parameter(1e-6),
@@ -110,30 +111,21 @@ def _estimator_parameters(algorithm: str, chosen: dict[str, Any]) -> dict[str, A
     found: dict[str, Any] = {
         "features": "all" if chosen["feature.possible_states"] else "observed",
         "transitions": "all" if chosen["feature.possible_transitions"] else "observed",
-        "min_count": max(1, -int(-chosen["feature.minfreq"] // 1)),
+        "min_count": max(1, math.ceil(chosen["feature.minfreq"])),
         "legal": False,
     }
     if chosen["max_iterations"] < MOST:
         found["max_passes"] = max(1, chosen["max_iterations"])
-    if algorithm in ("averaged-perceptron", "passive-aggressive"):
-        averaged = chosen.get("averaging", True)
-        solver = "perceptron" if algorithm == "averaged-perceptron" else "mira"
-        return found | {"loss": "hinge", "solver": solver, "solver_options": {"averaged": averaged}}
+    if solver := {"averaged-perceptron": "perceptron", "passive-aggressive": "mira"}.get(algorithm):
+        options = {"averaged": chosen.get("averaging", True)}
+        return found | {"loss": "hinge", "solver": solver, "solver_options": options}
     for name in ("c1", "c2"):
         if not 0.0 <= chosen.get(name, 0.0) < math.inf:
             raise ValueError(f"{name} must be a finite number >= 0, got {chosen[name]:g}")
     l1, l2 = chosen.get("c1", 0.0), 2.0 * chosen["c2"]
-    if algorithm == "l2sgd":
-        found |= {"solver": "sgd", "tol": 1e-2}
-    else:
-        found["tol"] = 10.0 * chosen["delta"]
+    found |= {"solver": "sgd", "tol": 1e-2} if algorithm == "l2sgd" else {"tol": 10.0 * chosen["delta"]}
     # Without any penalty there is no optimum to certify: one that does not show takes its place.
     return found | penalty_parameters(l1, l2 if l1 or l2 else 1e-8)
-
-
-#: A position as estimators take it, and a sequence of them with its labels.
-Token = list[str] | dict[str, float]
-Labelled = tuple[list[Token], list[str]]
 
 
 class CRFSuiteError(Exception):
@@ -250,14 +242,14 @@ class BaseTrainer:
         self._say("Feature generation", "type: CRF1d", *self._shown_parameters(features=True))
         labels = sorted({label for _, y in trained for label in y})
         # With one label, or none, there is nothing to learn.
-        chain = self._run(trained, held, begin) if len(labels) > 1 else LinearChain(labels, *names_of([]))
+        found = self._run(trained, held, begin) if len(labels) > 1 else LinearChain(labels, *names_of([]))
         self._say("Storing the model")
         begin = time.perf_counter()
-        n_features = len(chain.state_weights) + len(chain.transition_weights)
-        numbers = {"features": n_features, "attributes": chain.n_attributes, "labels": len(chain.labels)}
+        n_features = len(found.state_weights) + len(found.transition_weights)
+        numbers = {"features": n_features, "attributes": found.n_attributes, "labels": len(found.labels)}
         self._say(*(f"Number of active {what}: {number} ({number})" for what, number in numbers.items()))
         if model:
-            crfsuite.write(chain, os.fspath(model))
+            crfsuite.write(found, os.fspath(model))
         self._say(f"Seconds required: {time.perf_counter() - begin:.3f}", "")
 
     def _run(self, trained: list[Labelled], held: list[Labelled], begin: float) -> LinearChain:
@@ -276,11 +268,8 @@ class BaseTrainer:
     def _shown_parameters(self, features: bool) -> list[str]:
         """Return the parameters about features, or the others, as CRFsuite prints them."""
         chosen = {name: value for name, value in self._chosen.items() if name.startswith("feature.") == features}
-        whole = {name: int(value) for name, value in chosen.items() if isinstance(value, bool)}
-        return [
-            f"{name}: {value:.6f}" if isinstance(value, float) else f"{name}: {value}"
-            for name, value in (chosen | whole).items()
-        ]
+        formats: dict[type, str] = {bool: "d", float: ".6f"}
+        return [f"{name}: {format(value, formats.get(type(value), ''))}" for name, value in chosen.items()]
 
     def _before_train(self) -> None:
         """Prepare for training; called before it begins."""
@@ -297,10 +286,9 @@ class Trainer(BaseTrainer):
     def message(self, message: str) -> None:
         log = self.logparser
         event = log.feed(message) if log is not None else None
-        if log is None or event is None or not self.verbose:
-            return
-        more = {"featgen_progress": (log.featgen_percent,), "iteration": (log.last_iteration,)}
-        getattr(self, f"on_{event}")(log.last_log, *more.get(event, ()))
+        if log is not None and event is not None and self.verbose:
+            more = {"featgen_progress": (log.featgen_percent,), "iteration": (log.last_iteration,)}
+            getattr(self, f"on_{event}")(log.last_log, *more.get(event, ()))
 
     def _print(self, log: str, info: Any = None) -> None:
         print(log, end="")  # noqa: T201
@@ -321,9 +309,8 @@ class _Log(TrainingCallback):
 
     def begin(self, session: Session) -> None:
         self.session = session
-        for percent in range(11):
-            for message in (str(percent), *("." * (4 if percent < 10 else 0))):
-                self.trainer.message(message)
+        for message in (*"....".join("0123456789"), *"....", "10"):
+            self.trainer.message(message)
         self.trainer._say(
             "",
             f"Number of features: {session.problem.n_weights}",
@@ -358,7 +345,7 @@ class _Log(TrainingCallback):
         """Give the lines about predictions for the sequences that were held out."""
         X, gold = zip(*self.held, strict=True)
         answers = self.session.preview(weights).predict(list(X))
-        pairs = [pair for y, guess in zip(gold, answers, strict=True) for pair in zip(y, guess, strict=True)]
+        pairs = list(zip(chain.from_iterable(gold), chain.from_iterable(answers), strict=True))
         right, model, ref = (
             Counter(a for a, b in pairs if a == b),
             Counter(b for _, b in pairs),

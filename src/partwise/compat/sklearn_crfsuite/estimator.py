@@ -118,7 +118,11 @@ class CRF(BaseEstimator):
         """Train; with `X_dev` and `y_dev` the log has scores on these after each iteration."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both of X_dev and y_dev, or neither")
-        trainer = self._trainer()
+        trainer = (self.trainer_cls or LinePerIterationTrainer)(algorithm=self.algorithm, verbose=self.verbose)
+        known = set(trainer.params())
+        for name, value in self.get_params(deep=False).items():
+            if name not in _OTHERS and value is not None and _NAMES.get(name, name) in known:
+                trainer.set(_NAMES.get(name, name), value)
         sets = [(X, y)] if X_dev is None or y_dev is None else [(X, y), (X_dev, y_dev)]
         for group, (sequences, labels) in enumerate(sets):
             if len(sequences) != len(labels):
@@ -129,14 +133,6 @@ class CRF(BaseEstimator):
         trainer.train(self.modelfile.refresh(), holdout=-1 if X_dev is None else 1)
         self.training_log_ = trainer.logparser
         return self
-
-    def _trainer(self) -> pycrfsuite.Trainer:
-        trainer = (self.trainer_cls or LinePerIterationTrainer)(algorithm=self.algorithm, verbose=self.verbose)
-        known = set(trainer.params())
-        for name, value in self.get_params(deep=False).items():
-            if name not in _OTHERS and value is not None and _NAMES.get(name, name) in known:
-                trainer.set(_NAMES.get(name, name), value)
-        return trainer
 
     def predict(self, X: Data) -> NDArray[np.object_]:
         """Return the best labels of each sequence: an array of lists."""
