@@ -127,7 +127,7 @@ def _partition() -> tuple[dict[str, bytes], Any, Any]:
 
 def _parts(data: bytes, format: str) -> tuple[dict[str, str], dict[str, Any]]:
     kind = container.Kind(format, 1, "file", PartitionError)
-    metadata, arrays = container.parse(container.of_bytes(data), kind)
+    metadata, arrays = container.parse(container.Source(io.BytesIO(data), len(data)), kind)
     return {k: v for k, v in metadata.items() if k != "sha256"}, {k: v.copy() for k, v in arrays.items()}
 
 

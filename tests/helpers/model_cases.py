@@ -114,7 +114,7 @@ def fitted_labeler() -> Fitted:
 
 def remade(data: bytes, change) -> bytes:
     """A file with a right digest whose metadata, settings or arrays were changed."""
-    metadata, arrays = container.parse(container.of_bytes(data))
+    metadata, arrays = container.parse(container.Source(io.BytesIO(data), len(data)))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     settings = json.loads(metadata["settings"])
     arrays = {name: array.copy() for name, array in arrays.items()}

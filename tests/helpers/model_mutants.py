@@ -47,7 +47,7 @@ ODD_KINDS = ["", "x", "faulty_module", "faulty_module.call", "tagger", "maxent",
 
 
 def parsed(data: bytes):
-    metadata, arrays = container.parse(container.of_bytes(data))
+    metadata, arrays = container.parse(container.Source(io.BytesIO(data), len(data)))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     return metadata, json.loads(metadata["settings"]), {name: array.copy() for name, array in arrays.items()}
 

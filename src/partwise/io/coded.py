@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from partwise._core import CodedColumn
 from partwise._core import Sentences as Sentences
-from partwise.support.arrays import Ints, pointers
+from partwise.support.arrays import Ints, pointers, runs
 
 
 class CodedSequences(Sequence[list[str]]):
@@ -97,6 +97,4 @@ class CodedSequences(Sequence[list[str]]):
     def take(self, indices: Ints) -> CodedSequences:
         """Return some of the sequences, in this order."""
         lengths = self.lengths[indices]
-        # position t of the k-th chosen sequence is t positions after that sequence's first
-        first = np.repeat(self._offsets[:-1][indices] - pointers(lengths)[:-1], lengths)
-        return CodedSequences(self.names, self.codes[first + np.arange(len(first))], lengths)
+        return CodedSequences(self.names, self.codes[runs(self._offsets[:-1][indices], lengths)], lengths)

@@ -14,7 +14,6 @@ that writes to the file meanwhile does no harm beyond wrong weights.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import mmap
@@ -28,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.io.files import standard_input
+from partwise.io.files import atomic_write, standard_input
 from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.support.memory import check_room
 
@@ -37,7 +36,6 @@ Array = NDArray[Any]
 Json = Any
 Dtype = np.dtype[Any]
 
-FORMAT = "partwise model"
 #: 2: weights of hashed features where most are zero.
 FORMAT_VERSION = 2
 
@@ -53,7 +51,7 @@ class Kind(NamedTuple):
 
 
 MODEL = Kind(
-    FORMAT,
+    "partwise model",
     FORMAT_VERSION,
     "model file",
     ModelFormatError,
@@ -77,41 +75,31 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 class Source:
-    """An open model file.
-
-    Attributes
-    ----------
-    length : the bytes of a regular file; None for a pipe or a device, which may be endless
-    """
+    """An open model file; `length` is that of a regular file, None for a pipe or a device, which may be endless."""
 
     def __init__(self, file: BinaryIO, length: int | None) -> None:
         self.length = length
         self._file = file
-        self._read: list[bytes] = []
+        self._read = b""
 
     def first(self, size: int) -> bytes:
         """Return the first bytes; fewer if there are no more. Memory is taken as the bytes come."""
-        missing = size - sum(map(len, self._read))
+        parts, missing = [self._read], size - len(self._read)
         while missing > 0 and (part := self._file.read(min(missing, _PIPE_CHUNK))):
-            self._read.append(part)
+            parts.append(part)
             missing -= len(part)
-        self._read = [b"".join(self._read)]
-        return self._read[0][:size]
+        self._read = b"".join(parts)
+        return self._read[:size]
 
     def whole(self, limit: int) -> NDArray[np.uint8]:
-        """Return all bytes, of which there may be `limit`.
+        """Return all bytes; ContainerError if there are more than `limit`, TooLarge if there is less memory.
 
-        Raises
-        ------
-        ContainerError
-            If there are more: known before they are read, but for a pipe, which is read up to the limit.
-        TooLarge
-            If there are fewer than `limit`, and less memory than for them.
+        A pipe is read up to the limit.
         """
         length = limit if self.length is None else self.length
         if length > limit:
             raise ContainerError(f"is damaged: {length} bytes long, its header allows {limit}")
-        if length > _LARGE and self.length is not None and not isinstance(self._file, io.BytesIO):
+        if length > _LARGE and self.length is not None:
             # The page cache is read in place: a copy would take as long as the digest, most of it for new pages.
             return np.frombuffer(mmap.mmap(self._file.fileno(), length, access=mmap.ACCESS_READ), dtype=np.uint8)
         check_room(length, READING)
@@ -139,9 +127,13 @@ def opened(path: str | os.PathLike[str], noun: str = "model file") -> Iterator[S
         yield Source(file, status.st_size if stat.S_ISREG(status.st_mode) else None)
 
 
-def of_bytes(data: bytes) -> Source:
-    """Return the bytes of a file as a source."""
-    return Source(io.BytesIO(data), len(data))
+def save(
+    path: str | os.PathLike[str], kind: Kind, metadata: dict[str, str], arrays: dict[str, Array], version: int = 0
+) -> None:
+    """Write a file of this kind in one step; version: that of its format, by default the newest."""
+    known = {"format": kind.format, "format_version": str(version or kind.version)}
+    with atomic_write(path) as file:
+        write(file, known | metadata, arrays)
 
 
 def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) -> None:
@@ -155,40 +147,30 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
         end = begin + array.nbytes
         entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
         begin = end
-    text = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
+    text = json_text(entries).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER:
         raise ValueError(f"labels and settings take {len(text)} bytes, a file has room for {MAX_HEADER}")
     head = bytearray(struct.pack("<Q", len(text)) + text)
     assert head[8 : _DIGEST.start] == _PREFIX
     digest = hashlib.sha256(head)
-    for array in plain:
-        for chunk in _chunks(array):
-            digest.update(chunk)
+    for chunk in _chunks(plain):
+        digest.update(chunk)
     head[_DIGEST] = digest.hexdigest().encode()
     file.write(head)
-    for array in plain:
-        for chunk in _chunks(array):
-            file.write(chunk)
+    file.writelines(_chunks(plain))
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """Return the digest that a file says it has; for files that `write` has just written."""
+    """Return the digest that a file says it has; for files that `save` has just written."""
     with open(path, "rb") as file:
         return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
 
 
 def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
-    """Return (metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
+    """Return (metadata, arrays) of a file of this kind; raise the kind's error if it is not a whole, undamaged one.
 
-    Raises
-    ------
-    ContainerError
-        (the kind's own) if the file is not a whole and undamaged one of a known version.
-    TooLarge
-        If a pipe's header says that more follows than there is memory for.
-    OSError
-        If it cannot be read.
+    Arrays are read-only views of one block of memory. TooLarge if a pipe's header tells of more than there is memory.
     """
     try:
         with opened(path, kind.noun) as source:
@@ -204,10 +186,11 @@ def _little(array: Array) -> Dtype:
     return dtype
 
 
-def _chunks(array: Array) -> Iterator[memoryview]:
-    flat = array.reshape(-1).view(np.uint8).data
-    for start in range(0, len(flat), _CHUNK):
-        yield flat[start : start + _CHUNK]
+def _chunks(arrays: list[Array]) -> Iterator[memoryview]:
+    for array in arrays:
+        flat = array.reshape(-1).view(np.uint8).data
+        for start in range(0, len(flat), _CHUNK):
+            yield flat[start : start + _CHUNK]
 
 
 def parse(source: Source, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
@@ -235,7 +218,7 @@ def parse(source: Source, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str,
 
 
 class _Entry(NamedTuple):
-    """Where an array is in the data, and what it is."""
+    """An array: where it is in the data, and what it is."""
 
     begin: int
     end: int
@@ -299,6 +282,11 @@ def _array(data: Array, entry: _Entry) -> Array:
         return flat.view(entry.dtype).reshape(entry.shape)
     except ValueError as error:  # shapes like (0, 2^61)
         raise ContainerError(f"has an array {entry.name!r} whose shape is invalid ({error})") from None
+
+
+def json_text(value: Json) -> str:
+    """Return a value as JSON without spaces, NaN and Infinity."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def parse_json(text: str) -> Json:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from partwise.features.presets import read_gazetteers
 from partwise.features.template import Template
-from partwise.io.files import atomic_write
 from partwise.model_files import container, foreign
 from partwise.model_files.container import Json
 from partwise.model_files.errors import ContainerError, ModelFormatError
@@ -28,7 +27,7 @@ FORMATS = ("partwise", "crfsuite")
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
-    "conllu": ("partwise.conllu.pipeline", "ConlluPipeline"),
+    "conllu": ("partwise.tables.conllu.pipeline", "ConlluPipeline"),
     "cfg": ("partwise.estimators.constituency", "ConstituencyParser"),
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "graph": ("partwise.estimators.graph_labeler", "GraphLabeler"),
@@ -98,36 +97,25 @@ def save(estimator: Estimator, path: str | os.PathLike[str], dtype: str = "float
             raise ValueError("files of CRFsuite hold one tagger, not several models")
         crfsuite.write(crfsuite.of_tagger(estimator), path)
         return
+    from partwise import __version__
+
     parts = estimator.to_parts() if several else to_parts(estimator, kind_of(estimator))
     for name, array in parts.arrays.items():
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name!r} of a model file must be a NumPy array, got {type(array).__name__}")
     arrays = {
-        name: _rounded(array, dtype) if name.endswith("weights") else array for name, array in parts.arrays.items()
+        name: _rounded(array) if dtype == "float32" and name.endswith("weights") else array
+        for name, array in parts.arrays.items()
     }
-    from partwise import __version__
-
-    metadata = {
-        "format": container.FORMAT,
-        "format_version": str(parts.version),
-        "partwise_version": __version__,
-        "kind": parts.kind,
-        "settings": _settings(parts.settings),
-    }
-    with atomic_write(path) as file:
-        container.write(file, metadata, arrays)
-
-
-def _settings(settings: dict[str, Json]) -> str:
     try:
-        return json.dumps(settings, separators=(",", ":"), allow_nan=False)
+        settings = container.json_text(parts.settings)
     except TypeError as error:
         raise TypeError(f"settings of a model file must be JSON values: {error}") from None
+    metadata = {"partwise_version": __version__, "kind": parts.kind, "settings": settings}
+    container.save(path, container.MODEL, metadata, arrays, parts.version)
 
 
-def _rounded(array: Array, dtype: str) -> Array:
-    if dtype == "float64":
-        return array
+def _rounded(array: Array) -> Array:
     with np.errstate(over="ignore"):
         rounded = array.astype(np.float32)
     if not np.isfinite(rounded).all():
@@ -163,16 +151,13 @@ def load(path: str | os.PathLike[str]) -> Estimator:
 
 def _load(source: container.Source) -> Estimator:
     metadata, arrays = container.parse(source)
-    kind = metadata.get("kind", "")
+    kind, settings = metadata.get("kind", ""), None
     cls = class_of(kind)
-    try:
+    with suppress(ValueError, RecursionError):
         settings = container.parse_json(metadata.get("settings", ""))
-    except (ValueError, RecursionError):
-        raise ModelFormatError("has settings that cannot be read") from None
     if not isinstance(settings, dict):
         raise ModelFormatError("has settings that cannot be read")
-    version = int(metadata["format_version"])  # the container knows it
-    parts = ModelParts(kind, settings, arrays, version)
+    parts = ModelParts(kind, settings, arrays, int(metadata["format_version"]))  # a version that the container knows
     return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
 
 
@@ -241,13 +226,12 @@ def _decode_solver(found: Json) -> dict[str, object]:
     A solver that is missing here, or has other options by now, stays a name with its options: it matters when the
     estimator is trained again.
     """
-    named = isinstance(found, dict) and list(found) == ["solver"]
     try:
         return {"solver": decode(found)}
     except ModelFormatError:
         raise
     except (TypeError, ValueError):
-        if not named:
+        if not isinstance(found, dict) or list(found) != ["solver"]:
             raise
         name, options = found["solver"]
         return {"solver": name, "solver_options": decode(options)}

@@ -74,14 +74,18 @@ class ModelParts:
         """Return a whole number between `low` and `high`."""
         value = self.settings.get(name)
         if type(value) is not int or not low <= value <= high:
-            raise ModelFormatError(f"has {name} = {_short(value)}, expected a number from {low} to {high}")
+            raise self._wrong(name, f"expected a number from {low} to {high}")
         return value
+
+    def _wrong(self, name: str, why: str) -> ModelFormatError:
+        text = repr(self.settings.get(name))
+        return ModelFormatError(f"has {name} = {text if len(text) <= 40 else text[:40] + '...'}, {why}")
 
     def flag(self, name: str) -> bool:
         """Return True or False."""
         value = self.settings.get(name)
         if type(value) is not bool:
-            raise ModelFormatError(f"has {name} = {_short(value)}, expected true or false")
+            raise self._wrong(name, "expected true or false")
         return value
 
     def number(self, name: str) -> float:
@@ -89,18 +93,17 @@ class ModelParts:
         value = self.settings.get(name)
         if isinstance(value, dict) and value.get("float") in ("inf", "-inf", "nan"):
             return float(value["float"])
-        if type(value) not in (int, float):
-            raise ModelFormatError(f"has {name} = {_short(value)}, expected a number")
-        assert isinstance(value, int | float)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(name, "expected a number")
         if abs(value) > sys.float_info.max:
-            raise ModelFormatError(f"has {name} = {_short(value)}, a number beyond double precision")
+            raise self._wrong(name, "a number beyond double precision")
         return float(value)
 
     def text(self, name: str) -> str:
         """Return a string."""
         value = self.settings.get(name)
         if type(value) is not str:
-            raise ModelFormatError(f"has {name} = {_short(value)}, expected text")
+            raise self._wrong(name, "expected text")
         return value
 
     def floats(self, name: str, *shape: int | None) -> Floats:
@@ -177,14 +180,11 @@ class ModelParts:
         if found is None:
             raise ModelFormatError(f"lacks its array {name!r}")
         right = found.dtype == np.uint8 if kinds == "u1" else found.dtype.kind in kinds
-        fits = len(shape) == found.ndim and all(
-            want is None or want == have for want, have in zip(shape, found.shape, strict=True)
-        )
+        wanted = tuple("any" if each is None else each for each in shape)
+        fits = len(shape) == found.ndim and all(map(lambda want, have: want in ("any", have), wanted, found.shape))
         if not right or not fits:
-            wanted = tuple("any" if each is None else each for each in shape)
-            raise ModelFormatError(
-                f"has {name!r} of type {found.dtype} and shape {found.shape}, expected shape {wanted}"
-            )
+            got = f"{name!r} of type {found.dtype} and shape {found.shape}"
+            raise ModelFormatError(f"has {got}, expected shape {wanted}")
         return found
 
 
@@ -197,8 +197,3 @@ def encode_names(names: Sequence[str]) -> dict[str, Array]:
         raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is not text") from None
     offsets = pointers(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)))
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:40] + "..."

@@ -20,3 +20,8 @@ def pointers(lengths: ArrayLike) -> Ints:
     out = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=out[1:])
     return out
+
+
+def runs(starts: Ints, lengths: Ints) -> Ints:
+    """Return the numbers of runs, concatenated: of each run its start and the numbers that follow, `length` in all."""
+    return np.arange(int(lengths.sum())) + np.repeat(starts - pointers(lengths)[:-1], lengths)

@@ -10,7 +10,6 @@ All are containers of `model_files.container`. The manifest, `partition.pwp`, is
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.io.files import atomic_write
 from partwise.model_files import container
 from partwise.model_files.errors import ModelFormatError, PartitionError
 from partwise.model_files.parts import Array, ModelParts
@@ -64,9 +62,7 @@ def batch_name(number: int) -> str:
 
 def write_batch(path: str, arrays: dict[str, Array]) -> str:
     """Write a batch's arrays and return the file's digest."""
-    metadata = {"format": _BATCH.format, "format_version": str(_BATCH.version)}
-    with atomic_write(path) as file:
-        container.write(file, metadata, arrays)
+    container.save(path, _BATCH, {}, arrays)
     return container.digest_of(path)
 
 
@@ -99,14 +95,8 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
     arrays["sizes"] = np.array(manifest.sizes, dtype=np.int64).reshape(-1, len(BatchSize._fields))
     arrays["digests"] = np.frombuffer(bytes.fromhex("".join(manifest.digests)), dtype=np.uint8).reshape(-1, 32)
     settings = {**manifest.settings, "model": model.settings, "weights": weights}
-    metadata = {
-        "format": _MANIFEST.format,
-        "format_version": str(_MANIFEST.version),
-        "kind": manifest.kind,
-        "settings": json.dumps(settings, separators=(",", ":"), allow_nan=False),
-    }
-    with atomic_write(os.path.join(folder, MANIFEST)) as file:
-        container.write(file, metadata, arrays)
+    metadata = {"kind": manifest.kind, "settings": container.json_text(settings)}
+    container.save(os.path.join(folder, MANIFEST), _MANIFEST, metadata, arrays)
 
 
 def read_manifest(folder: str) -> Manifest:

@@ -19,7 +19,6 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.io.files import atomic_write
 from partwise.model_files import container
 from partwise.model_files.errors import CheckpointError
 from partwise.problem import Problem
@@ -87,15 +86,10 @@ class Saved:
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
     """Write, flush to the disk, then rename: a reader sees the old file or the new one, never half of one."""
     names = ("solver", "options", "problem", "seconds", "status", "history", "scalars")
-    metadata = {
-        "format": KIND.format,
-        "format_version": str(KIND.version),
-        "values": json.dumps({name: getattr(saved, name) for name in names}),
-    }
+    values = json.dumps({name: getattr(saved, name) for name in names})
     arrays = {f"data.{name}": array for name, array in saved.data.items()}
     arrays |= {f"state.{name}": array for name, array in saved.arrays.items()}
-    with atomic_write(path) as file:
-        container.write(file, metadata, arrays)
+    container.save(path, KIND, {"values": values}, arrays)
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
