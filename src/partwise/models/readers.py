@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,7 @@ from partwise.features.rows import own_sparse
 from partwise.features.template import Template
 from partwise.io import Sentences
 from partwise.io.coded import CodedSequences
+from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes, numbered
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
@@ -268,6 +269,9 @@ class VocabularyReader(Reader):
         """Return the same reader with other attributes."""
 
 
+ReaderT = TypeVar("ReaderT", bound=Reader)
+
+
 class NameReader(VocabularyReader):
     """Reads sequences of attribute names: items are lists of strings or dicts {name: value}.
 
@@ -487,6 +491,14 @@ class ColumnReader(Reader):
     @classmethod
     def from_parts(cls, parts: ModelParts) -> Self:
         return cls(parts.integer("n_features", 1))
+
+
+def read_reader(parts: ModelParts, *known: type[ReaderT]) -> ReaderT:
+    """Return the reader that a model file holds; ModelFormatError unless it is of one of these classes."""
+    for kind in known:
+        if parts.kind == kind.kind:
+            return kind.from_parts(parts)
+    raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")
 
 
 def _sparse_block(item: Any, name: str, row_name: str) -> Any:

@@ -35,7 +35,7 @@ from partwise.models.classes.features import (
     n_rows,
     take_rows,
 )
-from partwise.models.constraints import ConstraintError, check_entries
+from partwise.models.constraints import ConstraintError, check_entries, label_mask
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
 from partwise.models.features import Rows, csr_attributes
@@ -50,7 +50,7 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.labels import LabelArray, all_labels, warn_of_gone, with_class_weight
-from partwise.models.readers import NameReader, check_known
+from partwise.models.readers import NameReader, check_known, read_reader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
@@ -410,19 +410,13 @@ class ClassesModel(Model[ClassRows]):
         """Put masks of the labels that each row may have on the structure: `allowed` of `MaxentClassifier`."""
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         structure = reading.structure(Multiclass)
+        mask = np.zeros(structure.width, dtype=np.uint8)
         for i, labels in enumerate(check_entries(allowed, reading.n_examples, "rows")):
-            if labels is None:
-                continue
-            if isinstance(labels, str) or not isinstance(labels, Iterable):
-                raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
-            mask = np.zeros(structure.width, dtype=np.uint8)
-            for label in labels:
-                if label not in index:
-                    raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
-                mask[index[label]] = 1
-            if not mask.any():
-                raise ConstraintError(f"allowed: row {i} has no label left", i)
-            structure.set_mask(i, mask)
+            if labels is not None:
+                mask[: len(index)] = label_mask([labels], index, "allowed", "row", [i])
+                if not mask.any():
+                    raise ConstraintError(f"allowed: row {i} has no label left", i)
+                structure.set_mask(i, mask)
 
     def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
         """Return probabilities of labels: shape (n, n_classes)."""
@@ -434,7 +428,7 @@ class ClassesModel(Model[ClassRows]):
         """Return the name of a column, or its number if it has none."""
         if self.reader is not None:
             return self.reader.name(column)
-        names = self.names if self.given_names is None else self.given_names
+        names = self.column_names()
         return int(column) if names is None else names[column]
 
     def column_names(self) -> list[str] | None:
@@ -521,9 +515,7 @@ class ClassesModel(Model[ClassRows]):
                     raise ModelFormatError(f"names {len(names)} features and has weights for {self.coef.shape[1]}")
                 setattr(self, name, names)
         if parts.has("reader"):
-            if parts.part("reader").kind != NameReader.kind:
-                raise ModelFormatError(f"reads its input in an unknown way ({parts.part('reader').kind[:40]!r})")
-            self.reader = NameReader.from_parts(parts.part("reader"))
+            self.reader = read_reader(parts.part("reader"), NameReader)
             if self.reader.n_attributes != self.coef.shape[1]:
                 raise ModelFormatError(f"knows {self.reader.n_attributes} attributes and weighs {self.coef.shape[1]}")
         return self

@@ -42,10 +42,8 @@ class ClassesPartitioner(Partitioner):
         if self._seen is not None:
             if (seen.dtype.kind in "UO") != (self._seen.dtype.kind in "UO"):
                 raise ValueError("labels must be of one kind in all blocks, strings or numbers")
-            seen, places = np.unique(np.concatenate([self._seen, seen]), return_inverse=True)
-            sums = np.bincount(places, weights=np.concatenate([self._sums, sums]), minlength=len(seen)).astype(
-                np.float64
-            )
+            seen, labels = np.unique(np.concatenate([self._seen, seen]), return_inverse=True)
+            sums = np.bincount(labels, weights=np.concatenate([self._sums, sums])).astype(np.float64)
         self._seen, self._sums = seen, sums
         if self._items not in (None, isinstance(X, list)):
             raise ValueError("blocks must be of one form: dicts or lists of strings, or numbers, in all of them")

@@ -13,7 +13,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.dependencies.features import ArcFeatures
 from partwise.models.dependencies.inputs import Words
-from partwise.models.features import PairLayout, is_sparse
+from partwise.models.features import PairCounts, PairLayout, is_sparse
 from partwise.models.files import layout_parts, read_layout
 from partwise.models.labels import encode_flat, label_array, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch, Problem
@@ -41,7 +41,9 @@ class ArcLabeller:
         labels = encode_flat(relations, classes)
         warn_of_many_labels(np.bincount(labels), what="names of arcs")
         rows = features.attributes(tokens, heads)
-        layout = PairLayout.observed(rows, labels, len(classes), padded_width(len(classes)), 1)
+        counts = PairCounts(rows.num_attributes, len(classes), padded_width(len(classes)))
+        counts.add(rows, labels)
+        layout = counts.layout(min_count=1)
         return cls(features, layout, classes, np.zeros(layout.core.num_weights))
 
     def trained(self, problem: Problem, **options: Any) -> tuple[ArcLabeller, Result]:

@@ -1,4 +1,7 @@
-"""Graphs as users give them: plain arrays, or networkx graphs. Errors are ValueErrors that name graph, node, edge."""
+"""Graphs and constraints as users give them. Errors are ValueErrors that name graph, node, edge.
+
+Graphs are plain arrays, or networkx graphs.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from partwise.models.constraints import check_choices, check_entries, label_mask
 from partwise.models.labels import Targets, sorted_labels
 from partwise.models.readers import Sequences, as_list, length_of
-from partwise.support.arrays import Floats, Ints
+from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_sample_weight
 
 
@@ -218,3 +222,31 @@ def _pairs(edges: object, n_nodes: int, i: int) -> Ints:
             k = int(np.argmax(bad))
             raise ValueError(f"X: graph {i}, edge {k} {tuple(pairs[k].tolist())} {what}")
     return pairs
+
+
+def node_masks(allowed: object, fixed: object, graphs: Graphs, classes: list[object]) -> list[Booleans | None]:
+    """Return a mask of shape (nodes, labels) for each graph, or None for no constraint."""
+    index = {label: k for k, label in enumerate(classes)}
+    masks: list[Booleans | None] = [None] * len(graphs.edges)
+    for name, given in (("allowed", allowed), ("fixed", fixed)):
+        for i, value in enumerate(() if given is None else check_entries(given, len(masks), "graphs", name)):
+            if value is None:
+                continue
+            where, names = f"{name}: graph {graphs.numbers[i]}", graphs.node_names(i)
+            if name == "fixed" and not isinstance(value, dict):
+                raise ValueError(f"{where} must have None or a dict {{node: label}}, got {type(value).__name__}")
+            if isinstance(value, dict):
+                by_node = dict(graphs.by_node(value, i, where))
+                value = [by_node.get(node) for node in range(len(names))]
+                if name == "fixed":
+                    value = [[by_node[node]] if node in by_node else None for node in range(len(names))]
+            mask = label_mask(value, index, where, "node", names, "an array, a list or a dict")
+            before = masks[i]
+            masks[i] = mask if before is None else before & mask
+    return masks
+
+
+def check_nodes(mask: Booleans, graphs: Graphs, i: int) -> None:
+    """ConstraintError for a node that has no label left."""
+    number = graphs.numbers[i]
+    check_choices(mask, number, f"allowed: graph {number}", "node", graphs.node_names(i))

@@ -18,10 +18,8 @@ from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedTables, Kind, Whole, row_kinds, rows_of
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
-from partwise.models.graph.constraints import check_nodes, node_masks
-from partwise.models.graph.features import GraphRows, check_widths, mask_nodes
-from partwise.models.graph.inputs import Graphs, Keys, distinct_types
-from partwise.models.graph.labels import KindLabels
+from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
+from partwise.models.graph.inputs import Graphs, Keys, check_nodes, distinct_types, node_masks
 from partwise.models.graph.partition import GraphPartitioner, graph_entries
 from partwise.models.inspection import (
     Contribution,
@@ -42,7 +40,7 @@ from partwise.models.labels import (
     split,
     warn_of_many_labels,
 )
-from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form, read_reader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Graph, padded_width
@@ -491,8 +489,9 @@ class GraphModel(Model[GraphSource]):
 
     def from_parts(self, parts: ModelParts) -> Self:
         self.classes = decode_labels(parts.settings.get("labels"))
-        self.reader = _read_reader(parts.part("reader"))
-        self.edge_reader = _read_reader(parts.part("edge_reader")) if parts.has("edge_reader") else None
+        kinds: tuple[type[Reader], ...] = ColumnReader, NameReader
+        self.reader = read_reader(parts.part("reader"), *kinds)
+        self.edge_reader = read_reader(parts.part("edge_reader"), *kinds) if parts.has("edge_reader") else None
         self.types = _read_types(parts.settings["types"]) if parts.has("types") else None
         self.kinds = None
         if parts.has("kinds"):
@@ -504,14 +503,6 @@ class GraphModel(Model[GraphSource]):
         table = edges.reshape(-1, self.n_labels, self.n_labels)
         self._weights = np.concatenate([padded(nodes), padded(table)])
         return self
-
-
-def _read_reader(parts: ModelParts) -> Reader:
-    """Return the reader of nodes or edges that a model file holds."""
-    for kind in (ColumnReader, NameReader):
-        if parts.kind == kind.kind:
-            return kind.from_parts(parts)
-    raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")
 
 
 def _read_types(found: object) -> list[Hashable]:

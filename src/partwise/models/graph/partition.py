@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from partwise.models.encoded import Column, EncodedTables, row_columns
 from partwise.models.features import Rows
-from partwise.models.graph.features import check_widths
+from partwise.models.graph.features import KindLabels, check_widths
 from partwise.models.graph.inputs import distinct_types
-from partwise.models.graph.labels import KindLabels
 from partwise.models.labels import check_distinct, sorted_labels
 from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.support.arrays import Ints

@@ -34,7 +34,7 @@ from partwise.models.labels import (
     warn_of_gone,
     warn_of_many_labels,
 )
-from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form
+from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form, read_reader
 from partwise.models.sequences import constraints as rules
 from partwise.models.sequences import template_reader as templates
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences
@@ -48,7 +48,7 @@ from partwise.support.memory import LITTLE, available, check_weights
 if TYPE_CHECKING:
     from partwise.models.partition import Partitioner
 
-READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
+READERS: tuple[type[Reader], ...] = ColumnReader, NameReader, TemplateReader
 #: A model of more attributes is read by two threads.
 MANY_NAMES = 10_000
 
@@ -536,8 +536,6 @@ class SequenceModel(Model[SequenceSource]):
         self.classes = decode_labels(parts.settings.get("labels"))
         self.label_scheme = self._read_scheme(parts)
         reader, model = parts.part("reader"), parts.part("model")
-        if reader.kind not in READERS:
-            raise ModelFormatError(f"reads its input in an unknown way ({reader.kind[:40]!r})")
         if self.template is not None and reader.kind != TemplateReader.kind:
             raise ModelFormatError("has a template and reads its input without it")
         known = reader.integer("n_features", 1) if reader.kind == ColumnReader.kind else reader.length("offsets") - 1
@@ -547,11 +545,11 @@ class SequenceModel(Model[SequenceSource]):
         # Small ones are not worth a thread; one that memory fails as it begins would be waited for without end.
         if known > MANY_NAMES and available() > LITTLE:
             with ThreadPoolExecutor(1) as helper:
-                names = helper.submit(READERS[reader.kind].from_parts, reader)
+                names = helper.submit(read_reader, reader, *READERS)
                 self._from_parts(model, known)
             self.reader = names.result()
         else:
-            self.reader = READERS[reader.kind].from_parts(reader)
+            self.reader = read_reader(reader, *READERS)
             self._from_parts(model, known)
         if isinstance(self.reader, TemplateReader):
             self.template = self.reader.template
