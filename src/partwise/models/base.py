@@ -25,16 +25,17 @@ from numpy.typing import ArrayLike
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import CostTable, LabelCost
 from partwise.models.features import DENSE, is_sparse
+from partwise.models.labels import label_dicts
 from partwise.problem import Batch, BatchReference, Executor, LabelledBatch, Problem
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
-from partwise.problem.inference import best_labellings
+from partwise.problem.inference import ItemRows, NamedChain, best_labellings
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet, Free, Penalty
 from partwise.solvers import Solver
 from partwise.structures import Structure
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
-from partwise.support.checks import check_sample_weight
+from partwise.support.checks import check_sample_weight, check_sums
 from partwise.support.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ class Learnt:
 
     @property
     def batches(self) -> Sequence[BatchReference]:
-        """The examples as batches."""
         return [self.examples] if isinstance(self.examples, LabelledBatch) else self.examples
 
 
@@ -296,23 +296,27 @@ class InputReport:
     blank: Sequence[str] = ()
 
 
-class Shortcut(ABC):
-    """Examples of a usual form, read for answers alone: no `Reading`, no constraints, the same answers to the bit.
+class Shortcut:
+    """Sequences of items of the usual forms, answered in one call of the core: no `Reading`, no constraints.
 
-    One example's way through batches and arrays takes longer than the work on it; callers that predict one example at
-    a time would pay that time for each.
+    The answers are the same to the bit. One example's way through batches and arrays takes longer than the work on it;
+    callers that predict one example at a time would pay that time for each.
     """
 
-    #: (unknown features, all features) of the examples.
-    unknown: tuple[int, int]
+    def __init__(self, chain: NamedChain, labels: list[Hashable], rows: ItemRows) -> None:
+        self._chain, self._labels, self._rows = chain, labels, rows
+        #: (unknown features, all features) of the examples.
+        self.unknown = rows.unknown
 
-    @abstractmethod
     def best(self, n_jobs: int = 1) -> list[list[Hashable]]:
         """Return what `Model.decode` gives for the best labellings."""
+        return self._chain.best(self._rows, n_jobs)
 
-    @abstractmethod
-    def marginals(self, temperature: float, n_jobs: int = 1, *args: Any, **options: Any) -> list[Any]:
+    def marginals(self, temperature: float, n_jobs: int = 1, output: str = "dict") -> list[Any]:
         """Return what `Model.marginals` gives for the expected counts at this temperature."""
+        marginals, values = self._chain.sums(self._rows, temperature, n_jobs)
+        check_sums(values)
+        return label_dicts(marginals, self._labels, output)
 
 
 class Model(ABC, Generic[SourceT]):

@@ -53,7 +53,7 @@ class Text(NamedTuple):
 Kind: TypeAlias = Whole | Real | Text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EncodedTables:
     """Examples of lengths[table][i] rows of each table; columns are called "table/column".
 
@@ -88,7 +88,6 @@ class EncodedTables:
         return any(name.endswith(("/table", "/values")) for name in self.columns)
 
     def cut(self, start: int, stop: int) -> Self:
-        """Return some of the examples."""
         columns = {}
         for name, column in self.columns.items():
             ends = self.starts(name.partition("/")[0])
@@ -178,15 +177,11 @@ _FILE_NAMES = {
 class EncodedRows(EncodedTables):
     """Examples of `rows.lengths` rows of attributes each, with a label per row; weight: None where all are 1."""
 
-    rows: Rows
-    labels: Ints
-
     def __init__(self, rows: Rows, labels: Ints, weight: Floats | None = None) -> None:
         lengths, columns = row_columns("rows", rows)
         entries = lengths.get("rows-entries", rows.lengths * rows.n_attributes)
         super().__init__(lengths, {"rows/labels": labels, **columns}, entries, weight)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "labels", labels)
+        self.rows, self.labels = rows, labels
 
     def _with(
         self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None

@@ -32,7 +32,6 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """Number of positions."""
         return int(self.lengths.sum())
 
     def attributes(self) -> Attributes:
@@ -89,7 +88,6 @@ class Density:
         self.sparse = False
 
     def add(self, rows: Rows) -> None:
-        """Count a block."""
         if isinstance(rows.table, Attributes):
             self.sparse = True
         else:
@@ -129,14 +127,12 @@ class PairLayout:
 
     @classmethod
     def every(cls, n_attributes: int, n_columns: int, width: int) -> PairLayout:
-        """Return the layout of every (attribute, column) pair."""
         return cls(RowLayout.dense(n_attributes, n_columns, width), all_pairs=True)
 
     @classmethod
     def some(
         cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: Ints | NDArray[np.uint16]
     ) -> PairLayout:
-        """Return the layout of these pairs alone."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 
     def __reduce__(self) -> tuple[object, ...]:

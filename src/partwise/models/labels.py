@@ -56,7 +56,6 @@ class Targets(Sequences):
 
     @cached_property
     def flat(self) -> list[Any]:
-        """All labels, the sequences concatenated."""
         return list(chain.from_iterable(self.items))
 
     def check_count(self) -> None:
@@ -87,7 +86,6 @@ class CodedTargets(Targets):
 
     @property
     def coded(self) -> CodedSequences:
-        """The labels with their numbers."""
         return cast(CodedSequences, self.items)
 
     def check_count(self) -> None:

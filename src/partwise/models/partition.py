@@ -87,7 +87,6 @@ class AttributeCounts:
 
     @property
     def reader(self) -> Reader | None:
-        """The reader; None if no block had any attributes."""
         return self._reader
 
     def in_form(self, rows: Rows) -> Rows:

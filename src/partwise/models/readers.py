@@ -222,7 +222,6 @@ class VocabularyReader(Reader):
 
     @property
     def known(self) -> Vocabulary:
-        """The vocabulary, after the first reading."""
         assert self.vocabulary is not None
         return self.vocabulary
 

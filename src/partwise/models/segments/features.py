@@ -45,7 +45,6 @@ class SegmentCounts:
         self.transitions: Ints = np.zeros(choice.n_labels * choice.width, dtype=np.int64)
 
     def add(self, rows: Rows, gold: Segments) -> None:
-        """Count a block of sequences with their segments."""
         for name, counts in self._tables.items():
             if name == "inside":
                 counts.add(rows, gold.types)
@@ -118,7 +117,6 @@ class WholeFeatures:
                 counted[key] = (before[0] + count, *before[1:])
 
     def choose(self, min_count: int) -> None:
-        """Choose the texts and shapes that were counted at least `min_count` times."""
         for family, counted in self._counted.items():
             kept = sorted(item for item in counted.items() if item[1][0] >= min_count)
             keys = np.array([key for key, _ in kept], dtype=np.uint64)
@@ -128,12 +126,10 @@ class WholeFeatures:
 
     @property
     def needs_words(self) -> bool:
-        """Whether any segment may have a feature."""
         return bool(self.families or self.lists)
 
     @property
     def names(self) -> list[str]:
-        """The names of the attributes, in the order of their numbers."""
         found = [f"{family}={name}" for family in self.families for name in self.known[family].names]
         return [*found, *(f"list={name}" for name in self.lists)]
 

@@ -35,17 +35,14 @@ class Segments:
 
     @property
     def firsts(self) -> Ints:
-        """The first position of each segment, all sequences end to end."""
         return np.flatnonzero(self.begins)
 
     @property
     def sizes(self) -> Ints:
-        """The number of positions of each segment."""
         return np.diff(np.append(self.firsts, len(self.types)))
 
     @property
     def lasts(self) -> Ints:
-        """The last position of each segment."""
         return self.firsts + self.sizes - 1
 
 
@@ -70,11 +67,9 @@ class Types:
 
     @property
     def outside(self) -> Booleans:
-        """Which types are O."""
         return np.array([name is None for name in self.names])
 
     def name(self, k: int) -> str:
-        """What a type is called."""
         name = self.names[k]
         return "O" if name is None else name
 

@@ -17,7 +17,7 @@ import copy
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,20 +29,19 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models import encoded as tables
 from partwise.models import inspection
-from partwise.models.base import Labellings, Learnt, Reading, Training
+from partwise.models.base import Labellings, Learnt, Training
 from partwise.models.constraints import as_booleans
 from partwise.models.costs import row_costs
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
-from partwise.models.inspection import Contribution, Explanation, TopFeatures
+from partwise.models.inspection import Contribution, TopFeatures
 from partwise.models.labels import (
     LabelArray,
     LabelSequence,
     Targets,
     encode_flat,
     label_array,
-    label_dicts,
     split,
     warn_of_long_segments,
 )
@@ -52,7 +51,7 @@ from partwise.models.segments.labels import Segments, Span, Types
 from partwise.models.segments.partition import SegmentPartitioner, segment_entries
 from partwise.models.sequences.constraints import label_masks, no_labelling
 from partwise.models.sequences.features import FeatureChoice
-from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
+from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold, structure_costs
@@ -130,16 +129,13 @@ class SegmentModel(SequenceModel):
 
     @property
     def n_types(self) -> int:
-        """Number of labels of segments, O among them."""
         return len(self.types)
 
     @property
     def width(self) -> int:
-        """Padded number of types."""
         return padded_width(self.n_types)
 
     def max_lengths(self) -> Ints:
-        """Return the largest length of the segments of each type."""
         return np.where(self.types.outside, 1, self.longest).astype(np.int64)
 
     # training
@@ -176,10 +172,7 @@ class SegmentModel(SequenceModel):
         counts.add(rows, gold)
         self.use_features(counts)
         examples = self._gold_examples(rows, found, gold, weight)
-        reading = None
-        if not rows.unknown[0]:
-            light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
-            reading = Reading(examples.batch, len(rows.lengths), source=SequenceSource(rows.lengths, light))
+        reading = self._training_reading(examples.batch, rows)
         return Learnt(examples, (self.n_types, self.longest, rows.lengths), reading=reading)
 
     def use_labels(self, classes: LabelArray) -> None:
@@ -253,7 +246,6 @@ class SegmentModel(SequenceModel):
         return EncodedTables(found.lengths, found.columns, segment_entries(found.lengths, found.columns), found.weight)
 
     def encoded_rows(self, encoded: EncodedTables) -> tuple[WordRows, Segments]:
-        """Return encoded sequences as rows, and their segments."""
         rows = tables.rows_of("rows", encoded, self.reader.n_attributes)
         words = None
         if self.whole.needs_words:
@@ -301,7 +293,6 @@ class SegmentModel(SequenceModel):
         return self.whole.find(rows.words, rows.lengths, self.longest)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
-        """Return the segmentations of sequences as a structure."""
         return SegmentChain(
             rows.lengths, self.n_types, self.longest, self.max_lengths(), found.listed, self.segment_cost
         )
@@ -403,20 +394,19 @@ class SegmentModel(SequenceModel):
         structure = reading.structure(SegmentChain)
         return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
 
-    def marginals(self, reading: SequenceReading, counts: Floats, output: str = "dict") -> list[Any]:
-        """Return probabilities of labels in IOB2: a dict per position, or arrays of shape (length, n_labels)."""
+    def rows_of_labels(self, reading: SequenceReading, values: Floats) -> list[Floats]:
+        """Return probabilities of labels in IOB2, (length, n_labels) per sequence, from those of slots."""
         numbers, arrays = self.types.numbers(self.classes), []
         offsets, lengths = reading.batch.structure.slot_offsets().tolist(), reading.source.rows.lengths.tolist()
         later = numbers[:, 1] >= 0
         for start, n in zip(offsets, lengths, strict=False):
-            rows = counts[start : start + 2 * n * self.width].reshape(2, n, self.width)
+            rows = values[start : start + 2 * n * self.width].reshape(2, n, self.width)
             inside, first = rows[:, :, : self.n_types]
             array = np.zeros((n, len(self.classes)))
             array[:, numbers[later, 1]] = np.maximum(inside - first, 0.0)[:, later]
             array[:, numbers[:, 0]] = first
             arrays.append(array)
-        spread = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
-        return label_dicts(spread, self.classes.tolist(), output)
+        return reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
 
     def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
         """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one.
@@ -480,7 +470,6 @@ class SegmentModel(SequenceModel):
     # weights
 
     def split(self, weights: Floats) -> dict[str, Floats]:
-        """Split weights into those of each of the `RUNS`."""
         sizes = {name: layout.core.num_weights for name, layout in self.layouts.items()}
         sizes |= {"lengths": self.longest * self.width, "transitions": self.n_types * self.width}
         parts = np.split(weights, np.cumsum([sizes[name] for name in RUNS])[:-1])
@@ -495,7 +484,6 @@ class SegmentModel(SequenceModel):
         return self.table("inside")
 
     def attribute_name(self, table: str, attribute: int) -> Hashable:
-        """Return the name of an attribute of a table."""
         return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
 
     def _cells(self, name: str, mask: Bytes, n_rows: int) -> list[tuple[int, int, float]]:
@@ -509,12 +497,10 @@ class SegmentModel(SequenceModel):
         return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in cells}
 
     def length_features(self) -> dict[tuple[int, str], float]:
-        """Return the weights by (length, type)."""
         cells = self._cells("lengths", self.length_mask, self.longest)
         return {(d + 1, self.types.name(b)): weight for d, b, weight in cells}
 
     def carried(self, old: SegmentModel) -> Floats | None:
-        """Return the old weights where attributes and types agree, else 0; None if nothing can agree."""
         numbers = self.reader.numbers_in(old.reader)
         if numbers is None:
             return None
@@ -537,7 +523,6 @@ class SegmentModel(SequenceModel):
         return np.concatenate([runs[name] for name in RUNS])
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
-        """Return the model without small weights, and without attributes that have no weight left."""
         runs, pruned = self.split(self.weights), copy.copy(self)
         cells = {"lengths": np.flatnonzero(self.length_mask), "transitions": np.flatnonzero(self.transition_mask)}
         values = [runs[name][cells[name]] if name in cells else self.table(name)[2] for name in RUNS]
@@ -580,21 +565,15 @@ class SegmentModel(SequenceModel):
             found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
         return TopFeatures(found, inspection.by_size(self.top_transitions(n)))
 
-    def explain(self, reading: SequenceReading, position: int | None = None, *labels: Hashable) -> Explanation:
-        """Return what each feature adds to the best segmentation, less what it adds to the other of `contrast`."""
-        found_two = self.contrast(reading, position, *labels)
-        one, two = (self.classes[row].tolist() for row in self.label_rows(reading, found_two))
-        counts = np.zeros((2, reading.batch.structure.num_slots(0)))
-        for row, (_, slots, uses) in zip(counts, found_two, strict=True):
-            row[slots] = uses
-        found = self._contributions(reading, counts.reshape(2, -1, self.width), one, two)
-        return inspection.explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
-
-    def _contributions(
-        self, reading: SequenceReading, counts: Floats, one: list[str], two: list[str]
-    ) -> list[Contribution]:
-        """Return what slots contribute in which the two segmentations differ; counts: how often each uses a slot."""
-        rows, source = counts[0] - counts[1], reading.source.rows
+    def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
+        """Return what slots contribute that the two segmentations use in different numbers."""
+        counts = np.zeros((2, reading.batch.structure.num_slots(0)))  # how often each uses a slot
+        names = [self.classes[labels].tolist() for labels in (one, two)]
+        for row, labels in zip(counts, names, strict=True):
+            uses = self.encode(reading, [labels])[0]
+            row[uses.slots] = uses.counts
+        tables = counts.reshape(2, -1, self.width)
+        rows, source = tables[0] - tables[1], reading.source.rows
         length, n, table = len(one), self.n_types, source.attributes()
         found: list[Contribution] = []
 
@@ -607,7 +586,7 @@ class SegmentModel(SequenceModel):
             amounts = rows[place, types] * values[some] * look_up(self.table(name), ids, types)
             for j, t, amount in zip(ids.tolist(), positions[place].tolist(), amounts.tolist(), strict=True):
                 kind, attribute = TABLES[name][1], self.attribute_name(name, j)
-                found.append(Contribution(kind, attribute, t, one[t], two[t], amount))
+                found.append(Contribution(kind, attribute, t, names[0][t], names[1][t], amount))
 
         for k, name in enumerate(("inside", "first", "last")):
             if self.layouts[name].core.num_attributes:
@@ -617,7 +596,7 @@ class SegmentModel(SequenceModel):
             own, weights = rows[start : start + size, :n], runs[name].reshape(size, self.width)[:, :n]
             for a, b in np.argwhere(own).tolist():
                 title = f"{a + 1 if kind == 'length' else self.types.name(a)} {self.types.name(b)}"
-                first, second = (int(each[start + a, b]) for each in counts)
+                first, second = (int(each[start + a, b]) for each in tables)
                 found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
             start += size
         if self.layouts["whole"].core.num_attributes:

@@ -15,7 +15,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -24,20 +24,20 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models import files, inspection
-from partwise.models.base import Ability, Learnt, NotAvailable, Reading, Shortcut, Training
+from partwise.models.base import Ability, Learnt, NotAvailable, Shortcut, Training
 from partwise.models.encoded import EncodedRows
 from partwise.models.features import PairLayout, Rows, layout_of, look_up, numbered
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Named
-from partwise.models.labels import encode_flat, label_dicts
+from partwise.models.labels import encode_flat
 from partwise.models.readers import NameReader, VocabularyReader
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, edge_attributes
-from partwise.models.sequences.model import SequenceModel, SequenceReading, SequenceSource
+from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch
-from partwise.problem.inference import ItemRows, NamedChain
+from partwise.problem.inference import NamedChain
 from partwise.structures import Chain, SecondOrderChain, Structure, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
-from partwise.support.checks import check_choice, check_sums
+from partwise.support.checks import check_choice
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -65,12 +65,10 @@ class ChainBase(SequenceModel):
 
     @property
     def observed_transitions(self) -> bool:
-        """Whether weights are for transitions that occur."""
         return (self.features if self.transitions == "auto" else self.transitions) == "observed"
 
     @property
     def width(self) -> int:
-        """Padded number of labels."""
         return padded_width(self.n_labels)
 
     @property
@@ -79,7 +77,6 @@ class ChainBase(SequenceModel):
 
     @property
     def tied(self) -> bool:
-        """Whether all edges share their transitions."""
         return self.transition_mask is not None
 
     @property
@@ -89,7 +86,6 @@ class ChainBase(SequenceModel):
         return np.flatnonzero(self.transition_mask)
 
     def structure(self, lengths: Ints) -> Chain | SecondOrderChain:
-        """Return the labellings of sequences of these lengths (none of them 0)."""
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -114,7 +110,6 @@ class ChainBase(SequenceModel):
         return [()]
 
     def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the runs of node, transition and end weights."""
         n_nodes, n_edges = self.run_lengths
         nodes, edges, ends = np.split(weights, [n_nodes, n_nodes + n_edges])
         return nodes, edges, ends
@@ -164,7 +159,6 @@ class ChainModel(ChainBase):
 
     @property
     def n_attributes(self) -> int:
-        """Number of attributes of positions."""
         return self.nodes.core.num_attributes
 
     @property
@@ -204,16 +198,7 @@ class ChainModel(ChainBase):
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         learnt = super()._learn_features(rows, labels, weight, training)
-        if rows.unknown[0]:  # `report` would have to count those of each sequence
-            return learnt
-        # without the attributes, which the batch has in a form of its own
-        light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
-        batch, rule = learnt.labelled.batch, self.kept_rule()
-        if rule is not None:  # for answers, not for training
-            batch = Batch(self.structure(rows.lengths), batch.features)
-            rule.put_on(batch.structure)
-        source = SequenceSource(rows.lengths, light, rule)
-        return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
+        return replace(learnt, reading=self._training_reading(learnt.labelled.batch, rows))
 
     def feature_parameters(self) -> dict[str, object]:
         return {
@@ -272,10 +257,10 @@ class ChainModel(ChainBase):
             self.ends, None if rule is None else rule.as_bytes, weights,
         )  # fmt: skip
 
-    def shortcut(self, X: object) -> ChainShortcut | None:
+    def shortcut(self, X: object) -> Shortcut | None:
         chain = None if X is None else self.named_chain()
         rows = None if chain is None else chain.read(X)
-        return None if chain is None or rows is None else ChainShortcut(chain, self.classes.tolist(), rows)
+        return None if chain is None or rows is None else Shortcut(chain, self.classes.tolist(), rows)
 
     def __copy__(self) -> Self:
         other = super().__copy__()
@@ -475,22 +460,6 @@ class ChainModel(ChainBase):
         self._weights = np.concatenate([run, others, *tail])
 
 
-class ChainShortcut(Shortcut):
-    """Sequences of items: labels in one call of the core."""
-
-    def __init__(self, chain: NamedChain, labels: list[Hashable], rows: ItemRows) -> None:
-        self._chain, self._labels, self._rows = chain, labels, rows
-        self.unknown = rows.unknown
-
-    def best(self, n_jobs: int = 1) -> list[list[Hashable]]:
-        return self._chain.best(self._rows, n_jobs)
-
-    def marginals(self, temperature: float, n_jobs: int = 1, output: str = "dict") -> list[Any]:
-        marginals, values = self._chain.sums(self._rows, temperature, n_jobs)
-        check_sums(values)
-        return label_dicts(marginals, self._labels, output)
-
-
 class SecondOrderModel(ChainModel):
     """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
 
@@ -534,7 +503,6 @@ class SecondOrderModel(ChainModel):
         return {(classes[k // width // n], classes[k // width % n], classes[k % width]): k for k in cells}
 
     def triples(self) -> dict[tuple[Hashable, ...], float]:
-        """Return weights of triples of labels."""
         run = self.split(self.weights)[2]
         return {labels: float(run[cell]) for labels, cell in self.triple_cells().items()}
 

@@ -60,7 +60,6 @@ class LabelRule:
 
     @classmethod
     def of_scheme(cls, scheme: str, labels: Sequence[str]) -> LabelRule:
-        """Return the rule of a scheme, for labels in this order."""
         return cls(
             np.array([[may_follow(scheme, before, label) for label in labels] for before in labels]),
             np.array([may_follow(scheme, "O", label, at_start=True) for label in labels]),
@@ -93,7 +92,6 @@ class LabelRule:
         return np.logical_and.reduceat(good, ends[:-1]) if len(lengths) else np.ones(0, dtype=bool)
 
     def put_on(self, structure: Any) -> None:
-        """Make it the rule of a structure of sequences."""
         structure.set_follow(*self.as_bytes)
 
     @cached_property
@@ -155,12 +153,6 @@ def no_labelling(number: int, error: ValueError, legal: bool = False) -> Constra
     """Return a structure's complaint about a mask with the sequence's number; legal: whether a scheme is kept."""
     also = "; predictions keep to the scheme of the labels unless legal=False" if legal else ""
     return ConstraintError(f"sequence {number}: no labelling is allowed ({error}{also})", number)
-
-
-def check_legal(legal: object) -> None:
-    """Raise ValueError unless `legal` is "auto", True or False."""
-    if legal != "auto" and not isinstance(legal, bool):
-        raise ValueError(f"legal must be 'auto', True or False, got {legal!r}")
 
 
 @lru_cache(maxsize=32)

@@ -39,7 +39,6 @@ class FeatureChoice:
 
     @property
     def width(self) -> int:
-        """Padded number of labels."""
         return padded_width(self.n_labels)
 
     def cells(self, counts: Ints, order: int = 1) -> Bytes:
@@ -116,7 +115,6 @@ class FeatureCounts:
         return PairLayout.some(*shape, choice.width, pointers(kept.sum(axis=1)), columns)
 
     def edges(self) -> PairLayout:
-        """Return the features of transitions that depend on attributes."""
         choice = self.choice
         n, size = choice.n_edge_attributes, choice.n_labels * choice.width
         if choice.observed_transitions:

@@ -119,7 +119,6 @@ class KernelChainModel(ChainBase):
         raise NotAvailable(self.lacks[Ability.TOP_FEATURES])
 
     def edge_features(self) -> tuple[Ints, Ints, Floats]:
-        """Return (zeros, label * width + next label, weights) of tied transitions."""
         if self.transition_mask is None:
             raise NotAvailable("with a kernel on edges there are no weights of transitions")
         cells = self.tied_cells

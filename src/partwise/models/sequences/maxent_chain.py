@@ -183,7 +183,6 @@ class MaxentChainModel(SequenceModel):
         return attributes[kept], labels[kept], values[kept]
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
-        """Return weights of (tag before, label) and of (tag two before, tag before, label)."""
         classes = self.classes.tolist()
         tags = [*classes, None]
         attributes, labels, values = self._weights_of_pairs()

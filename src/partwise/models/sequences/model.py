@@ -113,16 +113,15 @@ class SequenceModel(Model[SequenceSource]):
     def check(self) -> None:
         check_choice("features", self.features, ("observed", "all"))
         check_count("min_count", self.min_count)
-        rules.check_legal(self.legal)
+        if self.legal != "auto" and not isinstance(self.legal, bool):
+            raise ValueError(f"legal must be 'auto', True or False, got {self.legal!r}")
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
         return len(self.classes)
 
     @property
     def label_names(self) -> tuple[Any, ...]:
-        """The labels, in their order."""
         return tuple(self.classes.tolist())
 
     @property
@@ -151,7 +150,6 @@ class SequenceModel(Model[SequenceSource]):
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
 
     def cost_labels(self) -> LabelSequence:
-        """Return the labels that costs are given for."""
         return list(self.label_names)
 
     def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
@@ -241,7 +239,6 @@ class SequenceModel(Model[SequenceSource]):
         raise NotImplementedError
 
     def count(self, counts: Any, rows: Rows, labels: Ints) -> None:
-        """Count the features of a block."""
         counts.add(rows, labels)
 
     def use_features(self, counts: Any) -> None:
@@ -304,6 +301,21 @@ class SequenceModel(Model[SequenceSource]):
         if rule is not None:
             rule.put_on(batch.structure)
         return Reading(batch, len(lengths), kept, SequenceSource(lengths, some, rule))
+
+    def _training_reading(self, batch: Batch, rows: Rows) -> SequenceReading | None:
+        """Return what `read` would of the training rows, which `batch` has; None if answers need more than that."""
+        if rows.unknown[0]:  # `report` would have to count those of each sequence
+            return None
+        # without the attributes, which the batch has in a form of its own
+        light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
+        rule = self.kept_rule()
+        if rule is not None:  # for answers, not for training
+            batch = Batch(self.structure(rows.lengths), batch.features)
+            rule.put_on(batch.structure)
+        return Reading(batch, len(rows.lengths), source=SequenceSource(rows.lengths, light, rule))
+
+    def structure(self, lengths: Ints) -> Structure:
+        raise NotImplementedError
 
     def _read_rows(self, sequences: Sequences, n_jobs: int) -> Rows:
         return self.reader.read(sequences, n_jobs=n_jobs)
@@ -400,7 +412,6 @@ class SequenceModel(Model[SequenceSource]):
         return float(np.average(right, weights=each))
 
     def _right(self, truth: Targets, found: Targets, lengths: Ints) -> Booleans:
-        """Return whether each position has the right answer."""
         right: Booleans = truth.encode(self.classes) == found.encode(self.classes)
         return right
 
@@ -462,7 +473,6 @@ class SequenceModel(Model[SequenceSource]):
         return self.labels_of(reading, np.zeros(len(found), dtype=np.int64), labellings).reshape(len(found), -1)
 
     def explain(self, reading: SequenceReading, position: int | None = None, *asked: Hashable) -> Explanation:
-        """Return the features that make the best labelling of a sequence better than the second-best one."""
         found = self.contrast(reading, position, *asked)
         one, two = self.label_rows(reading, found)
         best, second = (self.classes[labels].tolist() for labels in (one, two))
@@ -484,7 +494,6 @@ class SequenceModel(Model[SequenceSource]):
         ]
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        """Return the largest weights of every label, and of every transition."""
         attributes, labels, values = self.node_features()
         found = {
             label: inspection.largest(self.reader.name, attributes[labels == b], values[labels == b], n)
@@ -497,7 +506,6 @@ class SequenceModel(Model[SequenceSource]):
         return {key: [(None, weight)] for key, weight in self.transition_weights().items() if weight}
 
     def state_features(self) -> dict[tuple[Hashable, Hashable], float]:
-        """Return weights of (attribute, label) pairs."""
         names, classes = self.reader.names() or range(self.reader.n_attributes), self.classes.tolist()
         parts = (part.tolist() for part in self.node_features())
         return {(names[a], classes[b]): w for a, b, w in zip(*parts, strict=True)}

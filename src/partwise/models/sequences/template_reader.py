@@ -36,7 +36,6 @@ class TextSequences(Sequences):
 
     @property
     def table(self) -> Sentences:
-        """The strings."""
         return cast(Sentences, self.items)
 
 
@@ -108,7 +107,6 @@ class TemplateReader(VocabularyReader):
         return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size), (unknown, len(ids)))
 
     def edge_attributes(self) -> Booleans | None:
-        """Return which attributes are about pairs of labels, or None if the template has no such lines."""
         return self._starting_with(self.template.edge_prefixes)
 
     def edge_only(self) -> Booleans | None:
