@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 import copy
 import pydoc
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 _STUBS = Path(__file__).parents[1] / "src" / "partwise" / "_core"
 _CORE = "partwise._core"
+#: An attribute with a description behind it, and the property that it stands for.
+_ATTRIBUTE = re.compile(r"^    (\w+): .*  #: (.*)$", re.MULTILINE)
+_PROPERTY = r'''    @property
+    def \1(self):
+        """\2"""'''
 
 
 class Documented(NamedTuple):
@@ -21,7 +27,8 @@ class Documented(NamedTuple):
 
 def read_stubs() -> dict[str, Documented]:
     """Everything in the stubs, by "Class" and "Class.member"; members of private bases are those of the class."""
-    bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in sorted(_STUBS.glob("*.pyi"))]
+    texts = (path.read_text(encoding="utf-8") for path in sorted(_STUBS.glob("*.pyi")))
+    bodies = [ast.parse(_ATTRIBUTE.sub(_PROPERTY, text)).body for text in texts]
     classes = {node.name: node for body in bodies for node in body if isinstance(node, ast.ClassDef)}
     found = {}
     for cls in classes.values():

@@ -1,5 +1,7 @@
 """Derivations under a grammar."""
 
+from typing import Final
+
 from partwise.support.arrays import Floats, Ints
 
 from .structures import Structure
@@ -45,32 +47,17 @@ class Grammar(Structure):
         n_tuples: int = 0,
         max_bytes: float = 2e9,
     ) -> None: ...
-    @property
-    def lengths(self) -> Ints:
-        """The number of words of each sentence."""
-    @property
-    def n_symbols(self) -> int:
-        """The number of symbols."""
-    @property
-    def n_rules(self) -> int:
-        """The number of rules."""
-    @property
-    def n_tuples(self) -> int:
-        """The slots of hashed tuples, the last ones of each sentence."""
-    @property
-    def has_gold(self) -> bool:
-        """Whether there are slots for the anchored rules of gold derivations."""
-    @property
-    def cost_name(self) -> str:
-        """What the cost counts: "constituents" or "rules"."""
-    @property
-    def widths(self) -> tuple[int, int, int, int, int]:
-        """The slots per row of start, split, end, span and words."""
+    lengths: Final[Ints]  #: The number of words of each sentence.
+    n_symbols: Final[int]  #: The number of symbols.
+    n_rules: Final[int]  #: The number of rules.
+    n_tuples: Final[int]  #: The slots of hashed tuples, the last ones of each sentence.
+    has_gold: Final[bool]  #: Whether there are slots for the anchored rules of gold derivations.
+    cost_name: Final[str]  #: What the cost counts: "constituents" or "rules".
+    widths: Final[tuple[int, int, int, int, int]]  #: The slots per row of start, split, end, span and words.
     def table_offsets(self, i: int) -> tuple[int, int, int, int, int, int]:
         """Return the first slot of start, split, end, span, words and `other`."""
     def has_derivation(self, i: int) -> bool:
-        """Return whether the sentence has a derivation that its mask allows. Without one, maxima and sums raise
-        ValueError."""
+        """Return whether the mask allows the sentence a derivation; without one, maxima and sums raise ValueError."""
     def encode(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the labellings (indptr, slots, counts) of derivations, concatenated: rows (symbol, begin, end), 2 n -
         1 per sentence in pre-order. Raise ValueError naming the sentence and the missing rule or word."""

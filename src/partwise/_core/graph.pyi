@@ -1,5 +1,7 @@
 """Graphs over discrete variables."""
 
+from typing import Final
+
 from .structures import Structure
 from .support import Floats, Ints
 
@@ -33,27 +35,13 @@ class Graph(Structure):
         common_ptr: Ints | None = None,
         common_labels: Ints | None = None,
     ) -> None: ...
-    @property
-    def memory_limit(self) -> float:
-        """Bytes that the tables of an example's junction tree may take."""
-    @property
-    def vertex_ptr(self) -> Ints:
-        """Where the vertices of each example begin, and where the last ones end."""
-    @property
-    def n_labels(self) -> Ints:
-        """The number of labels of each vertex."""
-    @property
-    def clique_ptr(self) -> Ints:
-        """Where the cliques of each example begin, and where the last ones end."""
-    @property
-    def member_ptr(self) -> Ints:
-        """Where the members of each clique begin, and where the last ones end."""
-    @property
-    def members(self) -> Ints:
-        """The vertices of each clique, numbered within the example."""
-    @property
-    def tables(self) -> Ints:
-        """The table of each clique."""
+    memory_limit: Final[float]  #: Bytes that the tables of an example's junction tree may take.
+    vertex_ptr: Final[Ints]  #: Where the vertices of each example begin, and where the last ones end.
+    n_labels: Final[Ints]  #: The number of labels of each vertex.
+    clique_ptr: Final[Ints]  #: Where the cliques of each example begin, and where the last ones end.
+    member_ptr: Final[Ints]  #: Where the members of each clique begin, and where the last ones end.
+    members: Final[Ints]  #: The vertices of each clique, numbered within the example.
+    tables: Final[Ints]  #: The table of each clique.
     def table_offsets(self, i: int) -> Ints:
         """Return where the tables of example i begin in its slots, and the number of its slots."""
     def width(self, i: int) -> int:

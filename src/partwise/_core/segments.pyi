@@ -1,5 +1,7 @@
 """Segment chains (semi-Markov)."""
 
+from typing import Final
+
 from .structures import _Labels
 from .support import Bytes, Floats, Ints
 
@@ -25,21 +27,11 @@ class SegmentChain(_Labels):
         listed: tuple[Ints, Ints, Ints] | None = None,
         segment_cost: bool = False,
     ) -> None: ...
-    @property
-    def max_length(self) -> int:
-        """The largest length of a segment."""
-    @property
-    def max_lengths(self) -> Ints:
-        """The largest length of a segment of each label."""
-    @property
-    def segment_cost(self) -> bool:
-        """Whether wrong ends of segments cost something."""
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
-    @property
-    def listed(self) -> tuple[Ints, Ints, Ints]:
-        """The segments with slots of their own: (indptr, begins, ends)."""
+    max_length: Final[int]  #: The largest length of a segment.
+    max_lengths: Final[Ints]  #: The largest length of a segment of each label.
+    segment_cost: Final[bool]  #: Whether wrong ends of segments cost something.
+    lengths: Final[Ints]  #: The length of each example.
+    listed: Final[tuple[Ints, Ints, Ints]]  #: The segments with slots of their own: (indptr, begins, ends).
     def encode(self, labels: Ints, begins: Bytes) -> tuple[Ints, Ints, Floats]:
         """Return the labellings (indptr, slots, counts) from the label of every position and whether a segment begins
         there, all sequences concatenated; raise ValueError naming a sequence and a segment that is too long."""

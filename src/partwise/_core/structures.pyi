@@ -1,6 +1,7 @@
 """Structures: which labellings there are, the best of them, sums over all of them."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from .support import Bytes, Floats, Ints
 
@@ -40,9 +41,7 @@ class Structure:
     def log_partition_many(
         self, examples: Sequence[int], scores: Sequence[Floats], temperature: float = 1.0
     ) -> list[tuple[float, Floats, float]]:
-        """Return the same for several examples; scores[k] belong to examples[k]. A Python subclass that implements this
-        method is asked for many examples at a time wherever the weights stay the same; `log_partition` is then
-        optional."""
+        """Return the same for several examples, as `maximize_many` does; `log_partition` is then optional."""
     def cost(self, i: int, slots: Ints, counts: Floats) -> Floats:
         """Return the cost of using each slot, given the gold labelling: at least 0, and 0 on gold slots. By default the
         cost of a labelling is its number of wrong parts."""
@@ -53,22 +52,15 @@ class Structure:
         if no labelling is left."""
     def mask(self, i: int) -> Bytes | None:
         """Return the mask of example i, None where everything is allowed."""
-    # capability "k_best"
     def k_best(self, i: int, scores: Floats, k: int) -> list[tuple[float, Ints, Floats]]:
-        """Return the k best labellings as `maximize` does, best first; all of them if there are fewer (capability
-        "k_best")."""
-    # capability "sample"
+        """Return the k best labellings as `maximize` does, best first, or all if fewer (capability "k_best")."""
     def sample(self, i: int, scores: Floats, temperature: float, n: int, seed: int) -> list[tuple[Ints, Floats]]:
-        """Return n exact draws (slots, counts) from p ~ exp(value / temperature), which the seed determines (capability
-        "sample")."""
-    # capability "covariance"
+        """Return n exact draws (slots, counts) from p ~ exp(value / temperature), set by seed (capability "sample")."""
     def covariance_product(self, i: int, scores: Floats, temperature: float, direction: Floats) -> Floats:
-        """Return the covariance of the counts under p ~ exp(value / temperature) times a vector (capability
-        "covariance")."""
-    # capability "cliques"
+        """Return Cov(counts) direction under p ~ exp(value / temperature) (capability "covariance")."""
     def clique_offsets(self, i: int) -> Ints:
-        """Return where each clique's entries begin in a clique vector of example i, and where the last ones end
-        (capability "cliques", as the following methods)."""
+        """Return where each clique's entries begin in a clique vector of example i (capability "cliques", as the next
+        methods), and where the last ones end."""
     def clique_marginals(self, i: int, scores: Floats, temperature: float) -> Floats:
         """Return the probability of each clique entry under p ~ exp(value / temperature)."""
     def slots_from_cliques(self, i: int, marginals: Floats) -> Floats:
@@ -79,27 +71,19 @@ class Structure:
         """Return log potentials of the cliques whose Gibbs distribution has these marginals."""
     def slot_scores_from_cliques(self, i: int, marginals: Floats) -> Floats | None:
         """Return the same as scores of slots; None where clique entries share slots (tied slots)."""
-    # capability "clique support"
     def clique_entries(self, i: int, slots: Ints, counts: Floats) -> Ints:
         """Return the entry of each clique that a labelling uses (capability "clique support")."""
     def maximize_in_support(
         self, i: int, scores: Floats, marginals: Floats, least: float = 0.0
     ) -> tuple[float, Ints, Floats]:
-        """Return the best labelling among those whose clique entries all have marginals above `least` (capability
-        "clique support")."""
+        """Return the best labelling whose clique entries all have marginals above `least` ("clique support")."""
 
 class _Labels(Structure):
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-    @property
-    def width(self) -> int:
-        """The number of slots in a row of labels: `n_labels`, padded."""
+    n_labels: Final[int]  #: The number of labels.
+    width: Final[int]  #: The number of slots in a row of labels: `n_labels`, padded.
 
 class _Sequences(_Labels):
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
+    lengths: Final[Ints]  #: The length of each example.
     def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
         """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
         earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
@@ -125,12 +109,8 @@ class Chain(_Sequences):
     """
 
     def __init__(self, lengths: Ints, n_labels: int, tied: bool = True, ends: bool = False) -> None: ...
-    @property
-    def tied(self) -> bool:
-        """Whether all positions share the slots of transitions."""
-    @property
-    def ends(self) -> bool:
-        """Whether there are slots for the first and the last label."""
+    tied: Final[bool]  #: Whether all positions share the slots of transitions.
+    ends: Final[bool]  #: Whether there are slots for the first and the last label.
 
 class SecondOrderChain(_Sequences):
     """Second-order sequences. Slots: T rows of `width` (labels), n_labels rows: (a, b) counts how often b follows a,
@@ -150,31 +130,20 @@ class HistoryChain(_Sequences):
     def __init__(
         self, lengths: Ints, n_labels: int, history: int, first: Floats, pairs: Ints, second: Floats, beam_width: int
     ) -> None: ...
-    @property
-    def history(self) -> int:
-        """The number of earlier labels that a label depends on."""
-    @property
-    def n_states(self) -> int:
-        """The number of histories."""
+    history: Final[int]  #: The number of earlier labels that a label depends on.
+    n_states: Final[int]  #: The number of histories.
 
 class Tree(Structure):
     """Dependency trees over sentences of n words, tokens 1..n and the root 0: slot (m - 1) * (n + 1) + h is the arc
     from head h to modifier m; slots with h == m belong to no tree. Cost: the number of words with a wrong head.
 
     A sentence of more than max_length words is refused. single_root: exactly one word has the head 0. To require an
-    arc, mask the other heads of its modifier. Ties go to a tree with the smallest sum
-    of heads.
+    arc, mask the other heads of its modifier. Ties go to a tree with the smallest sum of heads.
     """
 
-    @property
-    def single_root(self) -> bool:
-        """Whether exactly one word has the head 0."""
-    @property
-    def max_length(self) -> int:
-        """The largest number of words of a sentence."""
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
+    single_root: Final[bool]  #: Whether exactly one word has the head 0.
+    max_length: Final[int]  #: The largest number of words of a sentence.
+    lengths: Final[Ints]  #: The length of each example.
     def encode(self, heads: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the labellings (indptr, slots, counts) of all sentences' heads, concatenated; raise ValueError naming
         a sentence that is not a tree of this kind."""
@@ -184,8 +153,7 @@ class Tree(Structure):
         """Raise ValueError unless these are the heads of a tree of this kind (masks aside)."""
 
 class ProjectiveTree(Tree):
-    """Dependency trees whose arcs do not cross, the root standing before the first word; members are those of
-    `Tree`."""
+    """Dependency trees whose arcs do not cross, the root before the first word; members are those of `Tree`."""
 
     def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...
 
