@@ -28,8 +28,6 @@ from partwise.support.lazy import cached_property
 
 P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R")
-S = TypeVar("S")
 Array = TypeVar("Array", bound=NDArray[np.generic])
 Given = TypeVar("Given", Floats, Floats | None)
 #: Makes one answer of what the batches give; the answer of a single batch needs none.
@@ -61,15 +59,13 @@ def _plus(total: T, part: T) -> T:
 
 
 def joined(parts: Iterable[Array]) -> Array:
-    """Return arrays end to end; a single one as it is."""
-    found = list(parts)
-    return found[0] if len(found) == 1 else np.concatenate(found)  # type: ignore[return-value]
+    """Return arrays end to end."""
+    return np.concatenate(list(parts))  # type: ignore[return-value]
 
 
 def joined_pointers(parts: Iterable[Ints]) -> Ints:
     """Return pointers into arrays end to end."""
-    found = list(parts)
-    return found[0] if len(found) == 1 else pointers(np.concatenate([np.diff(each) for each in found]))
+    return pointers(np.concatenate([np.diff(each) for each in parts]))
 
 
 def joined_or_none(parts: Iterable[Floats | None]) -> Floats | None:
@@ -99,18 +95,12 @@ def first_text(parts: Iterable[str]) -> str:
     return next(filter(None, list(parts)), "")
 
 
-@overload
-def by_place(first: Reduction[T], second: Reduction[R], /) -> Reduction[tuple[T, R]]: ...
-@overload
-def by_place(first: Reduction[T], second: Reduction[R], third: Reduction[S], /) -> Reduction[tuple[T, R, S]]: ...
-def by_place(*reductions: Callable[..., object]) -> Callable[..., object]:
+def by_place(*reductions: Callable[..., object]) -> Callable[..., Any]:
     """Return the reduction of tuples that reduces each place by its own reduction."""
     return lambda parts: tuple(
         reduce(iter(column)) for reduce, column in zip(reductions, zip(*parts, strict=True), strict=True)
     )
 
-
-joined_gold: Reduction[Gold] = by_place(joined_pointers, joined, joined)
 
 # blocks: each batch's part of an array of all slots, examples or clique marginals
 
@@ -238,7 +228,7 @@ class Sums:
 
     @cached_property
     def gold(self) -> Gold:
-        return joined_gold(self.each(tasks.gold))
+        return self.run(Sum(tasks.gold, by_place(joined_pointers, joined, joined)))
 
     @property
     def batch_sizes(self) -> list[int]:
@@ -261,12 +251,12 @@ class Sums:
     @cached_property
     def slot_offsets(self) -> Ints:
         """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
-        return joined_pointers(self.each(tasks.slot_offsets))
+        return self.run(Sum(tasks.slot_offsets, joined_pointers))
 
     @cached_property
     def clique_starts(self) -> Ints:
         """Clique marginals of example i are clique_starts[i]:clique_starts[i + 1] of arrays of all of them."""
-        return joined_pointers(self.each(tasks.clique_starts))
+        return self.run(Sum(tasks.clique_starts, joined_pointers))
 
     def clique_range(self, part: Part) -> slice:
         """Return where the clique marginals of a batch's examples are."""
@@ -289,16 +279,14 @@ class Sums:
 
     def psi2_bounds(self, examples: Ints) -> Floats:
         """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
-        return np.array(self._of_examples(tasks.psi2_bounds, examples), dtype=np.float64)
+        return np.array(self.of_examples(tasks.psi2_bounds, examples), dtype=np.float64)
 
-    def gold_sizes(self, examples: Ints) -> Floats:
-        return np.array(self._of_examples(tasks.gold_sizes, examples), dtype=np.float64)
-
-    def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
-        return self._of_examples(tasks.feature_sums, examples)
-
-    def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
-        return self._of_examples(tasks.example_sizes, examples)
+    def of_examples(self, task: Callable[..., Iterable[T]], examples: Ints) -> list[T]:
+        """Return a task's answers for these examples, one each, in their order."""
+        answers: dict[int, T] = {}
+        for places, found in self._run_on(examples, task):
+            answers.update(zip(places.tolist(), found, strict=True))
+        return [answers[place] for place in range(len(examples))]
 
     # primal
 
@@ -378,7 +366,7 @@ class Sums:
 
     @cached_property
     def scaling_constants(self) -> ColumnConstants:
-        return joined_columns(self.each(tasks.scaling_constants))
+        return self.run(Sum(tasks.scaling_constants, joined_columns))
 
     scaling_extremes = Sum(tasks.scaling_extremes, added)
     scaling_largest_sum = Sum(tasks.scaling_largest_sum, max)
@@ -459,13 +447,6 @@ class Sums:
         """Return what each walk finds on the batches of these numbers, in the order of the walks."""
         own = [[self.references[number] for number in numbers] for numbers in batches]
         return list(self.executor.walk(walks, own))
-
-    def _of_examples(self, task: Callable[..., Iterable[T]], examples: Ints) -> list[T]:
-        """Return a task's answers for these examples, one each, in their order."""
-        answers: dict[int, T] = {}
-        for places, found in self._run_on(examples, task):
-            answers.update(zip(places.tolist(), found, strict=True))
-        return [answers[place] for place in range(len(examples))]
 
     def _run_on(self, examples: Ints, task: Callable[..., T], *shared: object) -> Iterator[tuple[Ints, T]]:
         """Go over the batches of these examples: their places in the array, and what a task gives for them.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from types import FunctionType
-from typing import NamedTuple, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +27,13 @@ SAMPLE = 20
 #: How far below those of gold parts the scores of wrong parts lie where a search for scores begins.
 NEAR_GOLD = 11.0
 
+P = ParamSpec("P")
 Registered = TypeVar("Registered", bound=Callable[..., object])
 
 #: Where probability of labellings of one part is moved: the share of every label's probability that stays, and the
 #: proportions in which labels get the rest.
 Moved = tuple[Floats, Floats]
 Plane = tuple[Floats, float]
-
-
-class _Curved(NamedTuple):
-    """Second derivatives as last asked for."""
-
-    weights: Floats
-    every: int
-    with_marginals: bool
-    hessian: Hessian
 
 
 class BatchSums:
@@ -67,20 +59,19 @@ class BatchSums:
             labelled.sample_weight,
         )
         self.slack = loss.rescaling == "slack"
-        self._curved: _Curved | None = None
+        self._hessian: Hessian | None = None
+        self._hessian_at: tuple[Floats, int, bool] = np.empty(0), 0, False
 
     def hessian(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
         """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
-        known, with_marginals = self._curved, marginals is not None
-        if known and (known.every, known.with_marginals) == (every, with_marginals):
-            # The caller may have written to the marginals since: with them, only the very same weights array counts.
-            same = known.weights is weights or (not with_marginals and np.array_equal(known.weights, weights))
-            if same:
-                return known.hessian
-        self._curved = known = None  # the old one's memory first
-        hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
-        self._curved = _Curved(weights, every, with_marginals, hessian)
-        return hessian
+        (known, *rest), asked = self._hessian_at, [every, marginals is not None]
+        # The caller may have written to the marginals since: with them, only the very same weights array counts.
+        same = known is weights or (marginals is None and np.array_equal(known, weights))
+        if self._hessian is None or rest != asked or not same:
+            self._hessian = None  # its memory first
+            self._hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
+            self._hessian_at = weights, every, marginals is not None
+        return self._hessian
 
 
 class OutputArray:
@@ -117,12 +108,7 @@ class Facts:
 
 def facts(batch: BatchSums, n_jobs: int, sound: bool) -> Facts:
     """Return the facts of a batch; sound: whether its gold labellings are known to be valid."""
-    complaint = ""
-    try:
-        if not sound:
-            batch.objective.check_gold()
-    except ValueError as error:
-        complaint = str(error)
+    complaint = "" if sound else _complaint(batch.objective.check_gold)
     structure = structure_capabilities(batch.structure)
     found = structure | capabilities(batch.features.capabilities())
     # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
@@ -182,13 +168,12 @@ def feature_sums(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[In
 def example_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
     """Return (slots, numbers that inference works on) of these examples; infinitely many where it is Python code."""
     structure = batch.structure
+    slots = [structure.num_slots(i) for i in examples.tolist()]
     if not is_compiled(structure):
-        return [(structure.num_slots(i), inf) for i in examples.tolist()]
-    with_cliques = Capability.CLIQUES in structure.capabilities()
-    return [
-        (structure.num_slots(i), int(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i))
-        for i in examples.tolist()
-    ]
+        return [(each, inf) for each in slots]
+    if Capability.CLIQUES not in structure.capabilities():
+        return [(each, each) for each in slots]
+    return [(each, int(structure.clique_offsets(i)[-1])) for each, i in zip(slots, examples.tolist(), strict=True)]
 
 
 # primal
@@ -292,8 +277,13 @@ def check_clique_marginals(batch: BatchSums, n_jobs: int, marginals: Floats) -> 
 def labelling_complaint(batch: BatchSums, n_jobs: int, labellings: dict[str, NDArray[np.generic]]) -> str:
     """Return why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
     sets = WorkingSets.from_arrays(**labellings)  # type: ignore[arg-type]
+    return _complaint(sets.check, batch.objective, n_jobs)
+
+
+def _complaint(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> str:
+    """Return the message of the ValueError that a check raises; "" if it raises none."""
     try:
-        sets.check(batch.objective, n_jobs)
+        check(*args, **kwargs)
     except ValueError as error:
         return str(error)
     return ""
