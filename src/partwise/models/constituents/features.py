@@ -22,14 +22,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
-from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
+from partwise.features import AttributeSegment, LinearMap, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.treebank.grammar import WordClasses
-from partwise.models.features import PairLayout, layout_of, look_up, places_in
-from partwise.structures import padded_width
+from partwise.models.features import PairLayout, look_up, numbered, places_in
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
@@ -162,44 +161,27 @@ class WordCounts:
         return WordCodes({**values, MARKS: tuple(sorted(self._shapes))}, classes)
 
 
-#: Pairs (property, place); a template without any is always there.
-Place = int | str | None
-Template = tuple[tuple[str, Place], ...]
+#: Pairs of a property and a place ("" for properties of whole spans).
+Template = tuple[tuple[str, str], ...]
 
 
-def _each(names: Sequence[str], *places: Place) -> tuple[Template, ...]:
-    return tuple(((name, place),) for place in places for name in names)
-
-
-def _pair(one: Place, two: Place) -> Template:
-    return (("kind", one), ("kind", two))
-
-
-def _with_length(*places: str) -> tuple[Template, ...]:
-    return tuple((("kind", place), ("length", None)) for place in places)
+def _templates(text: str) -> tuple[Template, ...]:
+    """Read templates: properties at places, joined by `&`; `bias` is an attribute that is always there."""
+    rows = ([] if word == "bias" else word.split("&") for word in text.split())
+    return tuple(tuple((name, place) for name, _, place in (atom.partition(":") for atom in row)) for row in rows)
 
 
 TEMPLATES: dict[str, tuple[Template, ...]] = {
-    "start": (*_each(("word", "kind", "suf2", "shape"), 0, -1), _pair(0, 1), _pair(-1, 0)),
-    "split": (*_each(("word", "kind", "suf2"), 0, -1), _pair(-1, 0)),
-    "end": (*_each(("word", "kind", "suf2", "shape"), 0, 1), _pair(-1, 0), _pair(0, 1)),
-    "span": (
-        (),
-        (("length", None),),
-        ((MARKS, None),),
-        _pair("first", "last"),
-        _pair("before", "after"),
-        _pair("before", "first"),
-        _pair("last", "after"),
-        *_with_length("first", "last", "before", "after"),
+    "start": _templates("word:0 kind:0 suf2:0 shape:0 word:-1 kind:-1 suf2:-1 shape:-1 kind:0&kind:+1 kind:-1&kind:0"),
+    "split": _templates("word:0 kind:0 suf2:0 word:-1 kind:-1 suf2:-1 kind:-1&kind:0"),
+    "end": _templates("word:0 kind:0 suf2:0 shape:0 word:+1 kind:+1 suf2:+1 shape:+1 kind:-1&kind:0 kind:0&kind:+1"),
+    "span": _templates(
+        "bias length marks kind:first&kind:last kind:before&kind:after kind:before&kind:first kind:last&kind:after "
+        "kind:first&length kind:last&length kind:before&length kind:after&length"
     ),
-    "word": (
-        (),
-        *_each(PROPERTIES, 0),
-        *_each(("word", "suf2"), -1, 1),
-        _pair(-1, 0),
-        _pair(0, 1),
-        _pair(-1, 1),
+    "word": _templates(
+        "bias word:0 low:0 kind:0 class:0 pre1:0 pre2:0 suf1:0 suf2:0 suf3:0 shape:0 "
+        "word:-1 suf2:-1 word:+1 suf2:+1 kind:-1&kind:0 kind:0&kind:+1 kind:-1&kind:+1"
     ),
 }
 TABLES = tuple(TEMPLATES)
@@ -211,16 +193,6 @@ LENGTHS = np.array([1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31])
 def span_rows(lengths: Ints) -> Ints:
     """Return how many spans of at least two words each sentence has."""
     return lengths * (lengths - 1) // 2
-
-
-def _spans(lengths: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return (sentence, first word, end) of all spans of at least two words, in the order of slots."""
-    parts = [np.empty((3, 0), dtype=np.int64)]
-    for i, n in enumerate(lengths.tolist()):
-        s, t = np.triu_indices(n + 1, 2)
-        parts.append(np.stack([np.full(len(s), i), s, t]))
-    which, s, t = np.concatenate(parts, axis=1)
-    return which, s, t
 
 
 @dataclass(frozen=True)
@@ -244,26 +216,23 @@ class CodedSentences:
         """Return the attributes of all rows of a table, (rows, templates); -1 where a value is unknown."""
         lengths = self.lengths
         first = pointers(lengths + 2)[:-1] + 1  # of each sentence's words in `values`
-        places: dict[Place, Ints]
         whole: dict[str, Ints] = {}
         if table == "span":
-            which, s, t = _spans(lengths)
-            begin = first[which]
+            spans = [np.empty((2, 0), dtype=np.int64), *(np.stack(np.triu_indices(n + 1, 2)) for n in lengths.tolist())]
+            (s, t), begin = np.concatenate(spans, axis=1), np.repeat(first, span_rows(lengths))
             places = {"first": begin + s, "last": begin + t - 1, "before": begin + s - 1, "after": begin + t}
-            whole = {
-                "length": np.searchsorted(LENGTHS, t - s, side="right"),
-                MARKS: self.codes.shapes(self.sentences),
-            }
+            shapes = self.codes.shapes(self.sentences)
+            whole = {"length": np.searchsorted(LENGTHS, t - s, side="right"), MARKS: shapes}
         else:
             at = np.repeat(first - pointers(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
-            places = {place: at + place for place in (-1, 0, 1)}
+            places = {"-1": at - 1, "0": at, "+1": at + 1}
         n_rows = len(next(iter(places.values())))
         out = np.empty((n_rows, len(TEMPLATES[table])), dtype=np.int64)
         for k, template in enumerate(TEMPLATES[table]):
             key = np.full(n_rows, k, dtype=np.int64)
             known = np.ones(n_rows, dtype=bool)
             for name, place in template:
-                own = whole[name] if place is None else self.values[name][places[place]]
+                own = self.values[name][places[place]] if place else whole[name]
                 if name != "length":
                     known &= own != UNKNOWN
                 key = (key << _BITS) | own
@@ -280,7 +249,7 @@ def name_of(table: str, key: int, codes: WordCodes) -> str:
         if name == "length":
             parts.append(f"length>={LENGTHS[code - 1]}")
         else:
-            where = "" if place in (0, None) else f"[{place}]" if isinstance(place, str) else f"[{place:+d}]"
+            where = "" if place in ("0", "") else f"[{place}]"
             parts.append(f"{name}{where}={codes.name(name, code)}")
     return " ".join(parts) or "bias"
 
@@ -292,15 +261,6 @@ class Table:
     keys: Ints
     layout: PairLayout
 
-    @classmethod
-    def observed(cls, keys: Ints, columns: Ints, n_columns: int, min_count: int) -> Table:
-        """Make a table from the attributes of gold rows, (rows, templates), and their columns."""
-        known, width = np.unique(keys[keys >= 0]), padded_width(n_columns)
-        row_ptr = np.arange(len(keys) + 1, dtype=np.int64) * keys.shape[1]
-        ids = places_in(known, keys).ravel()
-        layout = RowLayout.observed(len(known), n_columns, width, row_ptr, ids, columns, min_count)
-        return cls(known, PairLayout(layout, all_pairs=False))
-
     def numbers(self, keys: Ints) -> Ints:
         """Return the number of each key; -1 for others."""
         return places_in(self.keys, keys)
@@ -311,17 +271,8 @@ class Table:
 
     def chosen(self, kept: Booleans) -> Table:
         """Return the table with some of its pairs."""
-        attributes, columns = self.pairs()
-        used, rows = np.unique(attributes[kept], return_inverse=True)
-        core = self.layout.core
-        return Table(self.keys[used], layout_of(len(used), core.n_columns, core.width, rows, columns[kept]))
-
-
-class TupleOptions(TypedDict, total=False):
-    """What `Grammar` needs for hashed tuples: a code per word, that of its kind."""
-
-    tuple_codes: Ints
-    n_tuples: int
+        used = np.bincount(self.pairs()[0][kept], minlength=len(self.keys)) > 0
+        return Table(self.keys[used], self.layout.chosen(kept, numbered(used)))
 
 
 @dataclass(frozen=True)
@@ -333,7 +284,7 @@ class Tables:
     tables: Mapping[str, Table]
     n_tuples: int = 0
 
-    def tuple_options(self, sentences: Sequence[Sequence[str]]) -> TupleOptions:
+    def tuple_options(self, sentences: Sequence[Sequence[str]]) -> dict[str, Any]:
         """What the structure of these sentences needs for hashed tuples."""
         if not self.n_tuples:
             return {}
@@ -408,10 +359,13 @@ class Tables:
             parts[name] = look_up(triples, wanted, own_columns)
         return self.joined(parts)
 
-    def pruned(self, weights: Floats, choose: Booleans) -> tuple[Tables, Floats]:
-        """Return tables and weights without the pairs that are not chosen; other rules and tuples get weight 0."""
+    def pruned(self, weights: Floats, choose: Sequence[Booleans]) -> tuple[Tables, Floats]:
+        """Return tables and weights without the pairs that are not chosen; other rules and tuples get weight 0.
+
+        choose: which weights of each of the parts of `split`.
+        """
         parts = self.split(weights)
-        kept = dict(zip(parts, np.split(choose, np.cumsum([len(part) for part in parts.values()])[:-1]), strict=True))
+        kept = dict(zip(parts, choose, strict=True))
         tables = {name: self.tables[name].chosen(kept[name]) for name in TABLES}
         fewer = Tables(self.n_rules, self.codes, tables, self.n_tuples)
         left = {name: parts[name][kept[name]] for name in TABLES}

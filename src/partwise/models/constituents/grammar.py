@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from partwise.models.constituents.inputs import chart_bytes
+from partwise.models.constituents.inputs import Span, chart_bytes
 from partwise.models.constituents.treebank.grammar import TreebankGrammar
 from partwise.models.constituents.treebank.relative_frequency import Lexicon, relative_frequencies
 from partwise.models.constituents.treebank.transform import read_symbol
 from partwise.structures import Grammar
-from partwise.support.arrays import Ints, pointers
+from partwise.support.arrays import Bytes, Ints, pointers
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_room
 
@@ -134,3 +134,44 @@ class ParsingGrammar:
             span_costs=np.array([float(len(column.labels)) for column in self.columns]),
             **options,
         )
+
+    def mask(self, structure: Grammar, i: int, required: list[Span], forbidden: list[Span]) -> Bytes:
+        """Return which slots are allowed, a byte per slot.
+
+        No span that crosses a required one is allowed: then it is a node of every binary tree. There it must have the
+        label, or be a constituent at all. Every word is a span: only labels can be required of it, or forbidden.
+        """
+        n = int(structure.lengths[i])
+        mask = np.ones(structure.num_slots(i), dtype=np.uint8)
+        *_, spans, words, other = structure.table_offsets(i)
+        *_, span_width, word_width = structure.widths
+        begins, ends = np.triu_indices(n + 1, 2)
+        rows = mask[spans:words].reshape(len(begins), span_width or 1)
+        lexical = mask[words:other].reshape(n, word_width)
+
+        def columns(label: str | None, word: bool) -> list[int]:
+            """Return the columns in which a span is a constituent with this label."""
+            if word:
+                return [k for k, labels in enumerate(self.word_labels) if label is None or label in labels]
+            return [k for k, c in enumerate(self.columns) if not c.made and (label is None or label in c.labels)]
+
+        def row(begin: int, end: int) -> Bytes:
+            own: Bytes = lexical[begin] if end == begin + 1 else rows[((begins == begin) & (ends == end)).argmax()]
+            return own
+
+        for label, begin, end in required:
+            left = (begins < begin) & (begin < ends) & (ends < end)
+            rows[left | ((begin < begins) & (begins < end) & (end < ends))] = 0
+            own = row(begin, end)
+            kept = np.zeros_like(own)
+            kept[columns(label, end == begin + 1)] = 1
+            own &= kept
+        for label, begin, end in forbidden:
+            if label is None and end > begin + 1:
+                own = row(begin, end)
+                kept = np.zeros_like(own)
+                kept[[k for k, c in enumerate(self.columns) if c.made]] = 1
+                own &= kept
+            else:
+                row(begin, end)[columns(label, end == begin + 1)] = 0
+        return mask

@@ -11,33 +11,27 @@ import numpy as np
 
 from partwise.io.trees import (
     Tree,
-    common_root,
     flat_tree,
     rows_of_tree,
     tree_of_rows,
-    words_of,
 )
 from partwise.metrics import parseval
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constituents.constraints import read_spans, span_mask
 from partwise.models.constituents.features import (
     TABLES,
     CodedSentences,
-    Table,
     Tables,
     WordCodes,
-    WordCounts,
     name_of,
     span_rows,
 )
 from partwise.models.constituents.files import add_grammar, add_tables, read_grammar, read_tables
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.inputs import as_trees, check_same_words, read_gold, read_sentences
+from partwise.models.constituents.inputs import check_same_words, read_gold, read_sentences, read_spans, trees_of
 from partwise.models.constituents.partition import ConstituencyPartitioner, tree_entries
-from partwise.models.constituents.treebank.grammar import WordClasses, read_off
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
@@ -47,8 +41,7 @@ from partwise.models.inspection import (
     Explanation,
     Named,
     TopFeatures,
-    choose_kept,
-    counts_of,
+    choose_among,
     explanation,
 )
 from partwise.models.labels import check_distinct, given_labels, node_labels, split, warn_of_many_labels
@@ -117,23 +110,12 @@ class ConstituencyModel(Model[Sentences]):
         warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
         if not trees:
             raise ValueError("there are no trees to learn from")
-        root = common_root(trees)
-        self.transform, normal = self.make_transform(root), self.binary(trees, root)
-        self.grammar = ParsingGrammar(read_off(normal, rare=int(self.rare)))
-        own, sentences, counts = self.grammar.treebank, [words_of(tree) for tree in normal], WordCounts()
-        counts.add(sentences)
-        nodes = np.concatenate([rows_of_tree(tree, own.symbol_numbers) for tree in normal])
-        codes = counts.codes(own.word_classes or WordClasses())
-        tables = {
-            name: Table.observed(keys, columns, self.grammar.n_columns(name), int(self.min_count))
-            for name, (keys, columns) in self.gold_attributes(sentences, nodes, codes).items()
-        }
-        self.tables = Tables(len(own.rules), codes, tables, self.n_tuples)
+        encoded = self.partitioner().learn(trees, weight)
+        sentences, nodes, own = self.encoded_sentences(encoded), encoded.columns["nodes/rows"], self.grammar.treebank
         # A slot per gold rule is needed for one cost alone, and not without costs.
         with_gold = self.cost == "rules" and training.loss.cost_scale > 0
         examples = self._gold_examples(sentences, nodes, weight, with_gold)
-        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
-        return Learnt(examples, (lengths, own.symbols, own.rules, with_gold, self.n_tuples))
+        return Learnt(examples, (encoded.lengths["words"], own.symbols, own.rules, with_gold, self.n_tuples))
 
     def given(self, X: object, y: object, sample_weight: object) -> tuple[list[Tree], Floats | None]:
         """Read cleaned trees of positive weight, and their weights."""
@@ -264,9 +246,7 @@ class ConstituencyModel(Model[Sentences]):
         return super().further(X, X if y is None else y, sample_weight, n_jobs)
 
     def encode(self, reading: Reading[Sentences], y: object) -> tuple[Labellings, Booleans]:
-        trees = as_trees(y, "y")
-        if len(trees) != reading.n_examples:
-            raise ValueError(f"X has {reading.n_examples} sentences, y has {len(trees)} trees")
+        trees = trees_of(y, reading.n_examples)
         structure = reading.structure(Grammar)
         bare = self.transform.without_cleaning
         found: list[tuple[Ints, Floats]] = []
@@ -293,21 +273,20 @@ class ConstituencyModel(Model[Sentences]):
         """Apply the constraints `required` and `forbidden` of `ConstituencyParser`."""
         structure = reading.structure(Grammar)
         given = {
-            name: None if value is None else check_entries(value, reading.n_examples, "sentences", name)
+            name: [None] * reading.n_examples
+            if value is None
+            else check_entries(value, reading.n_examples, "sentences", name)
             for name, value in (("required", required), ("forbidden", forbidden))
         }
         known, batch_numbers = self._labels(), {number: i for i, number in enumerate(reading.numbers.tolist())}
         for number, words in enumerate(reading.source):
             where, n = f"sentence {number}", len(words)
-            spans = {
-                name: read_spans(None if value is None else value[number], name, where, n, known)
-                for name, value in given.items()
-            }
+            spans = [read_spans(values[number], name, where, n, known) for name, values in given.items()]
             i = batch_numbers.get(number)
-            if i is None or not any(spans.values()):  # without a parse there is nothing to constrain
+            if i is None or not any(spans):  # without a parse there is nothing to constrain
                 continue
             try:
-                structure.set_mask(i, span_mask(structure, i, self.grammar, spans["required"], spans["forbidden"]))
+                structure.set_mask(i, self.grammar.mask(structure, i, *spans))
             except ValueError as error:
                 raise ConstraintError(f"sentence {number}: no tree is left ({error})", number) from None
 
@@ -419,12 +398,11 @@ class ConstituencyModel(Model[Sentences]):
         return self.tables.carried(old.weights, old.tables, rules, same)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ConstituencyModel, tuple[int, int, float]]:
-        every = np.concatenate(list(self.tables.split(self.weights).values()))
-        kept = choose_kept(every, threshold, keep)
+        kept, counts = choose_among(list(self.tables.split(self.weights).values()), threshold, keep)
         tables, weights = self.tables.pruned(self.weights, kept)
         pruned = self.with_weights(weights)
         pruned.tables = tables
-        return pruned, counts_of(every, kept)
+        return pruned, counts
 
     def _labels(self) -> set[str]:
         """Return all labels of phrases and tags."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwise.io.trees import common_root, rows_of_tree, words_of
+from partwise.io.trees import Tree, common_root, rows_of_tree, words_of
 from partwise.models.constituents.features import TABLES, TEMPLATES, Table, Tables, WordCodes, WordCounts, span_rows
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.treebank.grammar import GrammarCounts, WordClasses
@@ -19,7 +19,7 @@ from partwise.models.features import KeyCounts, layout_of
 from partwise.models.labels import check_distinct, given_labels
 from partwise.models.partition import ChangedData, Partitioner
 from partwise.structures import padded_width
-from partwise.support.arrays import Ints
+from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.constituents.model import ConstituencyModel
@@ -49,7 +49,19 @@ class ConstituencyPartitioner(Partitioner):
             self._root = None
         for each, counts in self._counts.items():
             counts.add(self.model.binary(trees, each))
-        self._words.add([words_of(tree) for tree in trees])
+        self._words.add(map(words_of, trees))
+
+    def learn(self, trees: list[Tree], weight: Floats | None) -> EncodedTables:
+        """Learn from one block alone, and return its examples."""
+        self._root = common_root(trees)
+        normal = self.model.binary(trees, self._root)
+        self._counts = {self._root: GrammarCounts()}
+        self._counts[self._root].add(normal)
+        self._words.add(map(words_of, normal))
+        self.choose_vocabulary()
+        encoded = self._encode(normal, weight)
+        self.choose_features()
+        return encoded
 
     def choose_vocabulary(self) -> None:
         model = self.model
@@ -61,17 +73,17 @@ class ConstituencyPartitioner(Partitioner):
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables | None:
         trees, weight = self.model.given(X, y, sample_weight)
-        if not trees:
-            return None
-        model, sentences = self.model, [words_of(tree) for tree in trees]
-        normal = self.model.binary(trees, self._root)
+        return self._encode(self.model.binary(trees, self._root), weight) if trees else None
+
+    def _encode(self, normal: list[Tree], weight: Floats | None) -> EncodedTables:
+        model, sentences = self.model, [words_of(tree) for tree in normal]
         try:
             nodes = np.concatenate([rows_of_tree(tree, model.grammar.treebank.symbol_numbers) for tree in normal])
         except (KeyError, ValueError):
             raise ChangedData from None
         for name, (keys, columns) in model.gold_attributes(sentences, nodes, self._codes).items():
-            rows = np.repeat(columns, keys.shape[1])
-            self._pairs[name].add(keys.ravel()[keys.ravel() >= 0], rows[keys.ravel() >= 0])
+            rows, known = np.repeat(columns, keys.shape[1]), keys.ravel() >= 0
+            self._pairs[name].add(keys.ravel()[known], rows[known])
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
         stored = {"words/form": [word for words in sentences for word in words], "nodes/rows": nodes}
         return EncodedTables({"words": lengths, "nodes": 2 * lengths - 1}, stored, tree_entries(lengths), weight)

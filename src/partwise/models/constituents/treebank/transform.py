@@ -36,7 +36,7 @@ NO_LABEL = ESCAPE + "_"
 
 _SPECIAL = re.compile(r"[+^|~\\]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_CHAIN = re.compile(r"(?:[^+^|\\]|\\.)*", re.DOTALL)
+_PART = re.compile(r"((?:[^+^|\\]|\\.)*)([+^|]?)", re.DOTALL)
 
 
 def escaped(label: str | None) -> str:
@@ -56,20 +56,13 @@ def made_symbol(label: str, above: Sequence[str], siblings: Sequence[str | None]
 
 def read_symbol(symbol: str) -> tuple[list[str | None], bool]:
     """Return the chain of labels of a symbol, and whether binarisation made the node."""
+    parts = _PART.findall(symbol)
     chain: list[str | None] = []
-    at = 0
-    while True:
-        match = _CHAIN.match(symbol, at)
-        assert match is not None
-        part = match[0]
-        chain.append(None if part == NO_LABEL else _ESCAPED.sub(r"\1", part))
-        at = match.end()
-        if at == len(symbol) or symbol[at] != CHAIN:
+    for text, mark in parts:
+        chain.append(None if text == NO_LABEL else _ESCAPED.sub(r"\1", text))
+        if mark != CHAIN:
             break
-        at += 1
-    while at < len(symbol) and symbol[at] != MADE:
-        at += 2 if symbol[at] == ESCAPE else 1
-    return chain, at < len(symbol)
+    return chain, any(mark == MADE for _, mark in parts)
 
 
 def tag_of(symbol: str) -> str:
