@@ -76,6 +76,8 @@ def save_model(
 ) -> None:
     """Save a fitted estimator to a folder as an MLflow model.
 
+    ValueError if it is no fitted estimator of partwise, or has no method `pyfunc_predict_fn`.
+
     Parameters
     ----------
     model : a fitted estimator of partwise, or a `ConlluPipeline` of some
@@ -85,11 +87,6 @@ def save_model(
         A pipeline's is `annotate`, and its answers are sentences in CoNLL-U's format.
     conda_env, code_paths, mlflow_model, signature, input_example, pip_requirements, extra_pip_requirements, metadata
         As for MLflow's own flavours.
-
-    Raises
-    ------
-    ValueError
-        If it is no fitted estimator of partwise, or has no such method.
     """
     if isinstance(model, ConlluPipeline) and pyfunc_predict_fn == "predict":
         pyfunc_predict_fn = "annotate"
@@ -141,12 +138,7 @@ def save_model(
 def log_model(
     model: Estimator, name: str = "model", *, registered_model_name: str | None = None, **options: object
 ) -> ModelInfo:
-    """Log a fitted estimator as an artifact of the current run; options are those of `save_model`.
-
-    Returns
-    -------
-    mlflow.models.model.ModelInfo
-    """
+    """Log a fitted estimator as an artifact of the current run; options are those of `save_model`."""
     return Model.log(
         artifact_path=None,
         name=name,

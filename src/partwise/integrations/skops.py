@@ -22,12 +22,7 @@ TRUSTED = ["partwise.integrations.skops.Packed"]
 
 
 class Packed:
-    """A fitted estimator that is stored as its model file; it has the estimator's attributes and methods.
-
-    Parameters
-    ----------
-    estimator : a fitted estimator of partwise
-    """
+    """A fitted estimator that is stored as its model file; it has the estimator's attributes and methods."""
 
     def __init__(self, estimator: Any) -> None:
         if not hasattr(estimator, "result_"):

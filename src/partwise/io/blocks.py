@@ -35,10 +35,7 @@ class Block:
 def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
     """Yield a file ("-": standard input), gzipped or plain, in blocks of about `size` bytes that end where `cut` says.
 
-    Raises
-    ------
-    FormatError
-        If a gzip file is damaged or cut short, or a block of it is out of proportion (see `unpack_limit`).
+    FormatError if a gzip file is damaged or cut short, or a block of it is out of proportion (see `unpack_limit`).
     """
     held, line = bytearray(), 1
     seen, fresh = 0, False  # where the last line began that `cut` has seen, whether there are lines after it

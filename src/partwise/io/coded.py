@@ -20,14 +20,9 @@ class CodedSequences(Sequence[list[str]]):
     `SequenceTagger.fit` takes a column of labels in this form as it is, and reads each distinct label once and not
     once per token.
 
-    Attributes
-    ----------
-    names : list of str
-        Distinct strings, in the order in which they are first seen.
-    codes : array of int32
-        The index in `names` of each position's string; the sequences are concatenated.
-    lengths : array of int
-        Number of positions of each sequence.
+    names : distinct strings, in the order in which they are first seen
+    codes : the index in `names` of each position's string; the sequences are concatenated
+    lengths : number of positions of each sequence
     """
 
     def __init__(self, names: list[str], codes: NDArray[np.int32], lengths: Ints) -> None:

@@ -1,9 +1,8 @@
 """Files of columns: one token per line, a blank line after each sentence.
 
 Only spaces and tabs separate columns and only a line feed, with or without a carriage return before it, ends a line:
-other white space (no-break spaces, U+2028, a carriage return elsewhere) belongs to the strings. The files are UTF-8;
-one byte order mark at the beginning is dropped, and `write_columns` writes one where the first string begins with that
-character itself.
+other white space (no-break spaces, U+2028, a carriage return elsewhere) belongs to the strings. One byte order mark at
+the beginning is dropped; `write_columns` writes one where the first string begins with that character itself.
 """
 
 from __future__ import annotations
@@ -18,16 +17,13 @@ from partwise.io.files import Path, atomic_write, read_bytes
 def read_columns(path: Path, separator: str | None = None) -> Sentences:
     """Read sentences from a file of columns, gzipped or plain.
 
+    FormatError if lines have different numbers of columns, a field is empty, or the text is not UTF-8.
+
     Parameters
     ----------
     path : the file; "-" is standard input
     separator : None: any run of spaces and tabs; or a tab or a space, each of which separates two fields that are not
         empty. Lines of spaces and tabs alone are blank lines in any case
-
-    Raises
-    ------
-    FormatError
-        If lines have different numbers of columns, a field is empty, or the text is not UTF-8.
     """
     return parse_columns(read_bytes(path), path, separator)
 
@@ -37,9 +33,6 @@ def parse_columns(
 ) -> Sentences:
     """Do what `read_columns` does with bytes in memory.
 
-    Parameters
-    ----------
-    data, separator : as for `read_columns`
     path : a name for messages
     line : the line of the file at which the data begin; a byte order mark is dropped in line 1 only
     n_columns : the number of columns that lines must have; 0: as many as the first line
@@ -53,17 +46,14 @@ def write_columns(
 ) -> None:
     """Write sentences as a file of columns.
 
+    ValueError if a string cannot be written so that it is read back: empty, with a line's end or the separator in it,
+    or with a carriage return at the end of a line; or if a line would be blank or a sentence has no tokens.
+
     Parameters
     ----------
     path : the file; "-" is standard output, ".gz" is compressed
     sentences : `Sentences`, or what `Sentences.from_lists` takes
     separator : a tab or a space
-
-    Raises
-    ------
-    ValueError
-        If a string cannot be written so that it is read back: empty, with a line's end or the separator in it, or with
-        a carriage return at the end of a line; or if a line would be blank or a sentence has no tokens.
     """
     if separator not in ("\t", " "):
         raise ValueError("separator must be a tab or a space")

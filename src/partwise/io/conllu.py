@@ -43,12 +43,9 @@ class ConlluSentence:
 
     Attributes
     ----------
-    lines : list of str
-        All lines as they stand in the file, with their ends.
-    heads : list of int
-        Head of each word, 0 for the root; empty where the file has no heads (column `_`).
-    path, line : str, int
-        The file, and the line where the sentence's words begin.
+    lines : all lines as they stand in the file, with their ends
+    heads : head of each word, 0 for the root; empty where the file has no heads (column `_`)
+    path, line : the file, and the line where the sentence's words begin
     """
 
     __slots__ = ("_rows", "dialect", "heads", "line", "lines", "path")
@@ -102,17 +99,15 @@ class ConlluSentence:
         tree and become `_`.
         """
         numbers = [int(head) for head in heads]
-        columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers)), DEPS: ["_"] * len(self)}
+        columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers))}
+        columns |= {at: ["_"] * len(self) for at in ((DEPS, MISC) if self.dialect == "conllx" else (DEPS,))}
         if deprels is not None:
             columns[DEPREL] = deprels
-        if self.dialect == "conllx":
-            columns[MISC] = ["_"] * len(self)
         changed = self.with_columns(columns)
         for word, head in enumerate(numbers, start=1):
             if not 0 <= head <= len(self):
                 raise ValueError(f"head {head} of word {word} is out of range: there are {len(self)} words")
-        word = find_cycle(numbers)
-        if word:
+        if word := find_cycle(numbers):
             raise ValueError(f"the heads make a cycle through word {word}")
         changed.heads = numbers
         return changed
@@ -199,21 +194,15 @@ class ConlluReader:
 
     Parameters
     ----------
-    path : path or "-"
-        A file, gzipped or not, or standard input.
-    strict : bool
-        Raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out.
-    dialect : {"conllu", "conllx"}
-        In CoNLL-X there are no multi-word tokens and no empty nodes.
+    path : a file, gzipped or not, or "-" for standard input
+    strict : raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out
+    dialect : "conllu" or "conllx", in which there are no multi-word tokens and no empty nodes
 
     Attributes
     ----------
-    skipped : int
-        Number of sentences left out so far.
-    errors : list of FormatError
-        Why sentences were left out: the first 20 errors.
-    tail : list of str
-        Blank lines of a file that has nothing else.
+    skipped : number of sentences left out so far
+    errors : why sentences were left out: the first 20 errors
+    tail : blank lines of a file that has nothing else
     """
 
     def __init__(self, path: Path, *, strict: bool = True, dialect: str = "conllu") -> None:
@@ -227,15 +216,16 @@ class ConlluReader:
         self.tail: list[str] = []
 
     def __iter__(self) -> Iterator[ConlluSentence]:
-        return self._sentences(whole=False)
+        return self._sentences(text_blocks(self.path, before_sentences, _BLOCK))
 
     def read(self) -> list[ConlluSentence]:
         """Return all sentences; raise FormatError if a gzip file is out of proportion (see `unpack_limit`)."""
-        return list(self._sentences(whole=True))
+        # The whole file is read at once, so that a gzip file out of proportion is refused before all else.
+        return list(self._sentences([Block(read_bytes(self.path))]))
 
-    def _sentences(self, whole: bool) -> Iterator[ConlluSentence]:
+    def _sentences(self, blocks: Iterable[Block]) -> Iterator[ConlluSentence]:
         self.skipped, self.errors, self.tail = 0, [], []
-        for first, lines, error in self._line_groups(whole):
+        for first, lines, error in (group for block in blocks for group in _groups(block, self.path)):
             if error is None:
                 if not any(map(is_content, lines)):
                     self.tail = lines
@@ -250,12 +240,6 @@ class ConlluReader:
             self.skipped += 1
             if len(self.errors) < KEPT_ERRORS:
                 self.errors.append(error)
-
-    def _line_groups(self, whole: bool) -> Iterator[tuple[int, list[str], FormatError | None]]:
-        # A whole file is read at once, so that a gzip file out of proportion is refused before all else.
-        blocks = [Block(read_bytes(self.path))] if whole else text_blocks(self.path, before_sentences, _BLOCK)
-        for block in blocks:
-            yield from _blocks(io.BytesIO(block.data), self.path, block.line)
 
 
 class ConlluSentences(list[ConlluSentence]):
@@ -277,14 +261,7 @@ def parse_conllu(
     data: bytes, path: Path = "<input>", *, dialect: str = "conllu", line: int = 1
 ) -> list[ConlluSentence]:
     """Return the sentences of bytes in memory, read strictly; `path` and the first line's number are for messages."""
-    name = os.fspath(path)
-    found = []
-    for first, lines, error in _blocks(io.BytesIO(data), name, line):
-        if error is not None:
-            raise error
-        if any(map(is_content, lines)):
-            found.append(_parse(lines, name, first, dialect))
-    return found
+    return list(ConlluReader(path, dialect=dialect)._sentences([Block(data, line)]))
 
 
 def read_conllx(path: Path, *, strict: bool = True) -> ConlluSentences:
@@ -320,22 +297,22 @@ def make_sentence(
     lines = [f"# {comment}\n" for comment in comments]
     for k, word in enumerate(words):
         columns = [word] if isinstance(word, str) else list(word)
-        check_fields([*columns, *([] if deprels is None else [deprels[k]])])
-        given = [*columns, *["_"] * (5 - len(columns))]
-        tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
-        lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
+        tree = ["_" if heads is None else str(heads[k]), "_" if deprels is None else deprels[k]]
+        fields = [*columns, *["_"] * (5 - len(columns)), *tree]
+        check_fields(fields)
+        lines.append("\t".join([str(k + 1), *fields, "_", "_"]) + "\n")
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
 
 
-def _blocks(source: Iterable[bytes], path: str, first: int = 1) -> Iterator[tuple[int, list[str], FormatError | None]]:
+def _groups(block: Block, path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
     """Yield (first line's number, lines, error) of each sentence with the blank lines that follow it.
 
     Blank lines before the first sentence belong to that sentence.
     """
-    lines: list[str] = []
+    first, lines = block.line, list[str]()
     error: FormatError | None = None
     content, ended = False, False
-    for number, raw in enumerate(source, first):
+    for number, raw in enumerate(io.BytesIO(block.data), block.line):
         fault = None
         try:
             line = raw.decode()
@@ -416,18 +393,15 @@ def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str,
         row = rows[word - 1]
         return FormatError(message, path, first + row, _column(lines[row].removeprefix("\ufeff").split("\t"), HEAD))
 
-    n = len(heads)
     if all(head == "_" for head in heads):
         return []
-    found = []
     for word, head in enumerate(heads, start=1):
         if not is_number(head):
             raise error(word, f"head {head!r} of word {word} is not a number")
-        if int(head) > n:
-            raise error(word, f"head {head} of word {word} is out of range: there are {n} words")
-        found.append(int(head))
-    word = find_cycle(found)
-    if word:
+        if int(head) > len(heads):
+            raise error(word, f"head {head} of word {word} is out of range: there are {len(heads)} words")
+    found = list(map(int, heads))
+    if word := find_cycle(found):
         raise error(word, f"the heads make a cycle through word {word}")
     return found
 
@@ -444,20 +418,19 @@ class Column:
         """Return the column of this name; raise ValueError if there is none that a model can read."""
         if not isinstance(text, str):
             raise ValueError(f"there is no column {text!r} to look at: columns have names")
-        name, dot, key = text.strip().partition(".")
+        text = text.strip()
+        name, dot, key = text.partition(".")
         name = name.lower()
         if name not in READABLE:
             close = difflib.get_close_matches(name, READABLE, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(READABLE)}, feats.KEY, misc.KEY"
-            raise ValueError(f"there is no column {text.strip()!r} to look at: {hint}")
+            raise ValueError(f"there is no column {text!r} to look at: {hint}")
         number = COLUMNS.index(name)
-        if not dot:
-            return cls(number)
-        if number not in (FEATS, MISC):
-            raise ValueError(f"column {text.strip()!r}: {name} is no list of keys and values, as feats and misc are")
-        if not KEY.fullmatch(key):
-            raise ValueError(f"column {text.strip()!r}: {key!r} is not a key")
-        return cls(number, key)
+        if dot and number not in (FEATS, MISC):
+            raise ValueError(f"column {text!r}: {name} is no list of keys and values, as feats and misc are")
+        if dot and not KEY.fullmatch(key):
+            raise ValueError(f"column {text!r}: {key!r} is not a key")
+        return cls(number, key if dot else None)
 
     @property
     def base(self) -> str:
@@ -508,30 +481,24 @@ def column_values(sentences: Iterable[ConlluSentence], columns: Sequence[Column]
     FormatError, with the word's line, where a key of FEATS is asked for and FEATS is not a list of keys and values.
     """
     known: dict[str, Mapping[str, str]] = {}
-    found = []
-    for sentence in sentences:
-        rows = []
-        for word, fields in enumerate(sentence.fields(), 1):
-            row = []
-            for column in columns:
-                cell = fields[column.number]
-                if column.key is not None:
-                    pairs = _pairs(cell, column.number, known, sentence, word)
-                    cell = pairs.get(column.key, BLANK)
-                row.append(cell)
-            rows.append(tuple(row))
-        found.append(rows)
-    return found
 
+    def value(cell: str, column: Column, sentence: ConlluSentence, word: int) -> str:
+        if column.key is None:
+            return cell
+        if column.number == MISC:  # anything goes there
+            pairs = dict(entry.split("=", 1) for entry in reversed(cell.split("|")) if "=" in entry)
+            return pairs.get(column.key, BLANK)
+        if cell not in known:
+            known[cell] = feats_at(cell, sentence, word)
+        return known[cell].get(column.key, BLANK)
 
-def _pairs(
-    cell: str, number: int, known: dict[str, Mapping[str, str]], sentence: ConlluSentence, word: int
-) -> Mapping[str, str]:
-    if number == MISC:  # anything goes there
-        return dict(entry.split("=", 1) for entry in reversed(cell.split("|")) if "=" in entry)
-    if cell not in known:
-        known[cell] = feats_at(cell, sentence, word)
-    return known[cell]
+    return [
+        [
+            tuple([value(fields[column.number], column, sentence, word) for column in columns])
+            for word, fields in enumerate(sentence.fields(), 1)
+        ]
+        for sentence in sentences
+    ]
 
 
 def feats_at(cell: str, sentence: ConlluSentence, word: int) -> dict[str, str]:

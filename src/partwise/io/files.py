@@ -124,10 +124,7 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedIOBase, Packed | None]]:
 def read_bytes(path: Path) -> bytes:
     """Return a file's bytes ("-": standard input), unpacked if they are gzip's, whatever the file's name.
 
-    Raises
-    ------
-    FormatError
-        If a gzip file is damaged or cut short, or unpacks to more than `unpack_limit` takes.
+    FormatError if a gzip file is damaged or cut short, or unpacks to more than `unpack_limit` takes.
     """
     if os.fspath(path) == "-":
         data = standard_input().read()
@@ -152,10 +149,7 @@ def _unpacked(data: bytes, path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """Return a file's text, which is UTF-8; one byte order mark at its beginning is dropped.
 
-    Raises
-    ------
-    FormatError
-        At the first byte that is not UTF-8, or for a damaged gzip file.
+    FormatError at the first byte that is not UTF-8, or for a damaged gzip file.
     """
     return decode_text(read_bytes(path), path)
 

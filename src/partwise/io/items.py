@@ -22,17 +22,12 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def read_items(path: Path) -> tuple[list[list[Item]], list[list[str]]]:
-    """Read sequences of items.
+    """Read sequences of items; FormatError with the place of what is not in the format.
 
     Returns
     -------
     X : for each sequence its items: a list of attribute names, or a dict of names and values where a value is not 1
     y : for each sequence its labels
-
-    Raises
-    ------
-    FormatError
-        With the place of what is not in the format.
     """
     return parse_items(read_bytes(path), path)
 
@@ -97,18 +92,15 @@ def write_items(
 ) -> None:
     """Write sequences of items.
 
+    ValueError if the format cannot hold a name (it is empty, or has a tab, a line end, or a carriage return at the end
+    of a line), or a sequence has no items.
+
     Parameters
     ----------
     path : the file; "-" is standard output, ".gz" is compressed
     X : for each sequence its items: lists of attribute names, or dicts of names and values (numbers, or strings,
         which are written ``name=value``)
     y : for each sequence its labels
-
-    Raises
-    ------
-    ValueError
-        If the format cannot hold a name (it is empty, or has a tab, a line end, or a carriage return at the end of a
-        line), or a sequence has no items.
     """
     parts = []
     for i, (items, labels) in enumerate(zip(X, y, strict=True)):

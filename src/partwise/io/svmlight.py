@@ -23,7 +23,9 @@ MAX_FEATURES, SPREAD = 1 << 19, 16
 def read_svmlight(
     path: Path, *, n_features: int | None = None, zero_based: bool = False, max_features: int | None = MAX_FEATURES
 ) -> tuple[Any, NDArray[Any]]:
-    """Read rows of numbers with their labels.
+    """Read rows of numbers with their labels: a CSR matrix of float64, and integers or (if not all are whole) floats.
+
+    FormatError if a line is not in the format or there are too many columns, ValueError for more than `n_features`.
 
     Parameters
     ----------
@@ -32,17 +34,6 @@ def read_svmlight(
     zero_based : whether indices are counted from 0
     max_features : refuse more columns than these and than 16 for each that occurs, unless `n_features` asks for them;
         None: any number. The matrix itself is small, but a model has weights for all columns
-
-    Returns
-    -------
-    X : CSR matrix of float64
-    y : labels: integers if all are whole numbers, else floats
-
-    Raises
-    ------
-    FormatError
-        If a line is not in the format, or there are too many columns; ValueError if the file has more than
-        `n_features` columns.
     """
     X, y = parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
     if n_features is None and max_features is not None and not in_proportion(X, max_features):

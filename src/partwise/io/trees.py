@@ -86,10 +86,7 @@ def parse_trees(text: str, path: Path = "<input>", *, line: int = 1) -> Iterator
 def write_trees(path: Path, trees: Iterable[Tree]) -> None:
     """Write trees, one per line.
 
-    Raises
-    ------
-    ValueError
-        If something is not a tree, or a label or word is empty or has brackets, spaces, tabs or line ends.
+    ValueError if something is not a tree, or a label or word is empty or has brackets, spaces, tabs or line ends.
     """
     lines = [format_tree(tree) + "\n" for tree in trees]
     with atomic_write(path) as file:
@@ -210,7 +207,7 @@ def bare_label(label: str) -> str:
 
 
 def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what: str = "the tree") -> Tree:
-    """Return a tree without empty elements and function tags.
+    """Return a tree without empty elements and function tags; ValueError if it is not a tree or nothing is left of it.
 
     Parameters
     ----------
@@ -218,11 +215,6 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what:
     traces : whether words tagged ``-NONE-`` are left out, and phrases that have no other words
     functions : whether labels are cut to what is before their function tags
     what : what messages call the tree
-
-    Raises
-    ------
-    ValueError
-        If something is not a tree, or nothing is left of it.
     """
     check_tree(tree, what)
     # Children that are ready, from left to right; None where nothing was left.

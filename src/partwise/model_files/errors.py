@@ -4,13 +4,7 @@ import os
 
 
 class ContainerError(ValueError):
-    """A file is not a whole, undamaged one of a kind and version that are known here.
-
-    Attributes
-    ----------
-    path : str or None
-    message : str
-    """
+    """A file is not a whole, undamaged one of a kind and version that are known here (`message`, `path`)."""
 
     def __init__(self, message: str, path: str | os.PathLike[str] | None = None) -> None:
         self.message = message

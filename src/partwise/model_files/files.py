@@ -76,12 +76,8 @@ def _place(cls: Class) -> tuple[str, str]:
 def save(estimator: Estimator, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
     """Write a fitted estimator to a file, which is replaced in one step or left as it was; "-" is standard output.
 
-    format="crfsuite": a first-order chain over named attributes, as CRFsuite reads it.
-
-    Raises
-    ------
-    ValueError
-        If labels or settings are of a kind that a file cannot hold.
+    format="crfsuite": a first-order chain over named attributes, as CRFsuite reads it. ValueError if labels or settings
+    are of a kind that a file cannot hold.
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")

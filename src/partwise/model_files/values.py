@@ -52,13 +52,7 @@ def object_array(values: list[Any]) -> NDArray[Any]:
 
 
 def encode(value: object, what: str) -> Json:
-    """Return a value as JSON.
-
-    Raises
-    ------
-    ValueError
-        If it is of a kind that a model file cannot hold.
-    """
+    """Return a value as JSON; ValueError if it is of a kind that a model file cannot hold."""
     from partwise.features.kernels import KernelLike
     from partwise.problem.losses import Loss
     from partwise.solvers import Solver

@@ -82,7 +82,7 @@ class ClusterPartitions(Partitions):
 def open(
     folder: str | os.PathLike[str], client: Client, memory: str | float | None = None, *, patience: float = 60.0
 ) -> ClusterPartitions:
-    """Open a partition to be trained on by the workers of a Dask client.
+    """Open a partition to be trained on by the workers of a Dask client; PartitionError unless it is undamaged.
 
     Parameters
     ----------
@@ -93,11 +93,6 @@ def open(
         Bytes of open batches that each worker keeps, about ("500M"); the others are read for each pass. By default all.
     patience : float
         Seconds to wait for a worker where there is none, before that is a `ClusterError`.
-
-    Raises
-    ------
-    PartitionError
-        If the folder is not a whole and undamaged partition.
     """
     limit = None if memory is None else parse_size(memory)
     return ClusterPartitions(open_folder(os.path.abspath(os.fspath(folder))), client, limit, patience)
@@ -112,19 +107,10 @@ class Task(NamedTuple):
 
 
 class DaskExecutor(Executor):
-    """Does work on the workers of a Dask client.
+    """Does work on the workers of a Dask client; batches are `FileBatch`.
 
-    Batches are `FileBatch`.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-    memory : int or None
-        Bytes of batches that a worker keeps open, at most (None: all that it was given).
-    patience : float
-        Seconds to wait for a worker where there is none.
-    folder : str, optional
-        Where workers may write files.
+    memory: bytes of batches that a worker keeps open, at most (None: all that it was given). patience: seconds to wait
+    for a worker where there is none. folder: where workers may write files.
     """
 
     overwrites = False  # a worker that was given up may still run
@@ -256,12 +242,8 @@ def results(
     The scheduler gives a task whose worker has gone to another worker. But if there is no other worker at that moment,
     the task waits for the one that has gone for ever, even if others come. So where all workers are new, not among
     those `known` when the tasks were submitted, `again` submits the tasks that are not done, by their numbers, for any
-    worker; the new futures take the place of the old ones in `futures`.
-
-    Raises
-    ------
-    ClusterError
-        If the scheduler is gone, or there has been no worker for `patience` seconds, or tasks were lost.
+    worker; the new futures take the place of the old ones in `futures`. ClusterError if the scheduler is gone, or there
+    has been no worker for `patience` seconds, or tasks were lost.
     """
     from dask.distributed import CancelledError, TimeoutError
     from distributed.scheduler import KilledWorker, NoWorkerError

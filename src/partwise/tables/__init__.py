@@ -46,8 +46,6 @@ def is_table(path: str) -> bool:
 class TableError(ValueError):
     """A table that a model cannot read.
 
-    Attributes
-    ----------
     message : what is wrong
     column : the name of a column, or None
     row : counted from 0 over the whole table, by position; or None

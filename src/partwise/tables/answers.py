@@ -50,14 +50,8 @@ class LabelNumbers(NamedTuple):
 class Answers(ABC):
     """The columns of one kind of model's answers.
 
-    Attributes
-    ----------
-    columns : list of Column
-        All but the column of probabilities.
-    by_word : bool
-        Whether values are lists, with an item per word.
-    written_labels : sequence
-        The labels of `classes_` as they are written, for `predict_numbers`.
+    columns: all but the column of probabilities. by_word: whether values are lists, with an item per word.
+    written_labels: the labels of `classes_` as they are written, for `predict_numbers`.
     """
 
     columns: Sequence[Column]

@@ -46,6 +46,9 @@ def predict_file(
 ) -> TablePredictor:
     """Label Parquet or Arrow (Feather) files: write files with the answers as more columns.
 
+    Return a `TablePredictor` with the number of features that the model does not know. TableError, with the file, the
+    row (counted from 0) and the column, if the model cannot read them.
+
     Parameters
     ----------
     model : path or fitted estimator
@@ -62,16 +65,6 @@ def predict_file(
         Threads, each with some rows of its own; by default as the estimator has it.
     **options
         `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `TablePredictor`.
-
-    Returns
-    -------
-    TablePredictor
-        With the number of features that the model does not know.
-
-    Raises
-    ------
-    TableError
-        With the file, the row (counted from 0) and the column, if the model cannot read them.
     """
     if keep is not None:
         for k, name in enumerate(keep):

@@ -19,13 +19,7 @@ Fields = list[str] | dict[str, str]
 
 
 class TokenModel(ABC):
-    """What a kind of estimator reads of a table of tokens.
-
-    Parameters
-    ----------
-    model : an estimator
-    fitted : whether to go by what it has learnt, or by its parameters
-    """
+    """What a kind of estimator reads of a table of tokens; fitted: by what it has learnt, not by its parameters."""
 
     #: The column that this kind learns from, and what `fit` may be given besides.
     target: str
@@ -212,7 +206,8 @@ def predict(
     """Return the frame with the predictions of a fitted tagger or dependency parser as more columns.
 
     A tagger's is `into`; a parser's are `into` for heads, `into` + "_relation" where arcs have names. Rows keep their
-    order, and pandas frames their index.
+    order, and pandas frames their index. TableError, with row and column, for a column that is missing, a value that is
+    missing or of the wrong type, and a known label that the model does not have.
 
     Parameters
     ----------
@@ -224,12 +219,6 @@ def predict(
         One more column, `into` + "_probability": of each row the probability of the label, or head, that was chosen.
     known : str, optional
         A column of labels, or heads, that are known, missing where they are not: predictions agree with them.
-
-    Raises
-    ------
-    TableError
-        For a column that is missing, a value that is missing or of the wrong type, a known label that the model does
-        not have: with row and column.
     """
     from sklearn.utils.validation import check_is_fitted
 

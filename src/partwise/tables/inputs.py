@@ -20,13 +20,7 @@ Test = Callable[[pa.DataType], bool]
 
 
 class Input(ABC):
-    """The columns that a model reads.
-
-    Parameters
-    ----------
-    columns : their names, in the model's order; None: those that fit, where that leaves no choice
-    wanted : what the columns may be, for messages
-    """
+    """The columns that a model reads: those given, or those that fit; `wanted` says what they may be."""
 
     def __init__(self, columns: Sequence[str] | None, wanted: str) -> None:
         self.given = None if columns is None else list(columns)
@@ -42,8 +36,8 @@ class Input(ABC):
             count = schema.names.count(name)
             if count != 1:
                 raise TableError("two columns of this name" if count else missing_column(schema.names), name)
-        kinds = [schema.field(name).type for name in names]
-        if pa.null() not in kinds:  # a column of nulls, or of an empty frame
+        kinds = {name: schema.field(name).type for name in names}
+        if pa.null() not in kinds.values():  # a column of nulls, or of an empty frame
             self._check(names, kinds)
         return names
 
@@ -52,21 +46,23 @@ class Input(ABC):
         """Return the columns, where types or names leave no choice."""
 
     @abstractmethod
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
+    def _check(self, names: list[str], kinds: dict[str, pa.DataType]) -> None:
         """Raise TableError for columns that cannot be read."""
 
     @abstractmethod
     def read(self, names: list[str], columns: list[pa.Array]) -> object:
         """Return X of `predict`, from arrays without null rows."""
 
-    def _check_types(self, names: list[str], kinds: list[pa.DataType], *tests: Test) -> None:
-        for name, kind in zip(names, kinds, strict=True):
+    def _check_types(self, kinds: dict[str, pa.DataType], *tests: Test) -> None:
+        for name, kind in kinds.items():
             if not any(test(kind) for test in tests):
                 raise TableError(f"is of type {kind}, expected {self.wanted}", name)
 
 
 class ColumnInput(Input):
     """One column whose type passes one of the tests; by default the only column that passes the first of them."""
+
+    count = 1
 
     def __init__(
         self,
@@ -79,36 +75,33 @@ class ColumnInput(Input):
         self.tests, self.read_column = tests, read
 
     def _guess(self, schema: pa.Schema) -> list[str] | None:
-        return next(filter(None, (_only(schema, test, 1) for test in self.tests)), None)
+        return next(filter(None, (_only(schema, test, self.count) for test in self.tests)), None)
 
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
+    def _check(self, names: list[str], kinds: dict[str, pa.DataType]) -> None:
         if len(names) != 1:
             raise TableError(f"the model reads one column ({self.wanted}), got {len(names)}: {', '.join(names)}")
-        self._check_types(names, kinds, *self.tests)
+        self._check_types(kinds, *self.tests)
 
     def read(self, names: list[str], columns: list[pa.Array]) -> object:
         return self.read_column(names[0], columns[0])
 
 
-class TemplateInput(Input):
+class TemplateInput(ColumnInput):
     """A list of strings per column of a tagger's template."""
 
-    def __init__(self, columns: Sequence[str] | None, n_columns: int) -> None:
-        super().__init__(columns, "list of strings" + (", or a string of words" if n_columns == 1 else ""))
-        self.n_columns = n_columns
-        self.tests = (is_words, is_text) if n_columns == 1 else (is_words,)
+    def __init__(self, columns: Sequence[str] | None, count: int) -> None:
+        wanted = "list of strings" + (", or a string of words" if count == 1 else "")
+        super().__init__(columns, wanted, (is_words, is_text)[: 2 if count == 1 else 1], arrow_columns.word_lists)
+        self.count = count
 
-    def _guess(self, schema: pa.Schema) -> list[str] | None:
-        return next(filter(None, (_only(schema, test, self.n_columns) for test in self.tests)), None)
-
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        n = self.n_columns
-        if len(names) < n:
-            raise TableError(f"the model reads {n} columns ({self.wanted}), got {len(names)}: {', '.join(names)}")
-        self._check_types(names, kinds, *self.tests)
+    def _check(self, names: list[str], kinds: dict[str, pa.DataType]) -> None:
+        if len(names) < self.count:
+            what = f"the model reads {self.count} columns ({self.wanted})"
+            raise TableError(f"{what}, got {len(names)}: {', '.join(names)}")
+        self._check_types(kinds, *self.tests)
 
     def read(self, names: list[str], columns: list[pa.Array]) -> object:
-        return arrow_columns.sentences(names[: self.n_columns], columns[: self.n_columns])
+        return arrow_columns.sentences(names[: self.count], columns[: self.count])
 
 
 class NumbersInput(Input):
@@ -127,10 +120,10 @@ class NumbersInput(Input):
             return list(map(str, self.feature_names))
         return _only(schema, _is_vector, 1) or _only(schema, is_number, self.width)
 
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        if len(names) == 1 and _is_vector(kinds[0]):
+    def _check(self, names: list[str], kinds: dict[str, pa.DataType]) -> None:
+        if len(names) == 1 and _is_vector(kinds[names[0]]):
             return
-        self._check_types(names, kinds, is_number)
+        self._check_types(kinds, is_number)
         if len(names) != self.width:
             raise TableError(f"the model has {self.width} features, got {len(names)} columns of numbers")
 
@@ -149,14 +142,11 @@ class WordsInput(Input):
         named = [name for name in WORD_FIELDS if name in schema.names]
         return named if "form" in named else _only(schema, _is_sentence, 1)
 
-    def _check(self, names: list[str], kinds: list[pa.DataType]) -> None:
-        if len(names) == 1:
-            self._check_types(names, kinds, _is_sentence)
-            return
-        for name, kind in zip(names, kinds, strict=True):
-            if name not in WORD_FIELDS:
-                raise TableError(f"is not one of {', '.join(WORD_FIELDS)}", name)
-            self._check_types([name], [kind], is_words)
+    def _check(self, names: list[str], kinds: dict[str, pa.DataType]) -> None:
+        odd = [name for name in names if name not in WORD_FIELDS] if len(names) > 1 else []
+        if odd:
+            raise TableError(f"is not one of {', '.join(WORD_FIELDS)}", odd[0])
+        self._check_types(kinds, _is_sentence if len(names) == 1 else is_words)
 
     def read(self, names: list[str], columns: list[pa.Array]) -> object:
         if len(names) == 1:

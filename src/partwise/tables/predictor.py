@@ -31,7 +31,7 @@ Frame = Any
 
 
 class TablePredictor:
-    """Adds a model's predictions to tables.
+    """Adds a model's predictions to tables; TableError if a model gives no probabilities, or cannot read tables.
 
     A tagger with a template reads a column of lists of strings per column of the template, or, if it looks at words
     alone, a column of strings, which are split at white space; one without reads lists of lists of strings, of maps or
@@ -64,11 +64,6 @@ class TablePredictor:
     ----------
     unknown : array of two int
         Unknown features and all features of the rows labelled so far, where the model counts them.
-
-    Raises
-    ------
-    TableError
-        If a model gives no probabilities, or cannot read tables.
     """
 
     def __init__(

@@ -51,6 +51,9 @@ def predict_dask(
 ) -> Data:
     """Return answers for a Dask bag, dataframe or array, in its order; each partition is computed when asked for.
 
+    A bag gives one answer per example, a dataframe columns of answers, an array labels of shape (rows,). TableError
+    when it is computed, for input that the model cannot read; the message begins with the partition's number.
+
     Parameters
     ----------
     model : path or fitted estimator
@@ -61,16 +64,6 @@ def predict_dask(
         or, for classifiers, an array of shape (rows, features).
     columns, into, probabilities, nulls, k_best
         Dataframes: as for `TablePredictor`.
-
-    Returns
-    -------
-    dask.bag.Bag, dask.dataframe.DataFrame or dask.array.Array
-        One answer per example; the dataframe with columns of answers; or labels, of shape (rows,).
-
-    Raises
-    ------
-    TableError
-        When it is computed, for input that the model cannot read; the message begins with the partition's number.
     """
     from dask.delayed import delayed
 

@@ -28,12 +28,8 @@ from partwise.support.arrays import Floats, Ints
 class ParsedDump:
     """What a model holds.
 
-    Attributes
-    ----------
-    transitions : dict {(label, next label): weight}
-    state_features : dict {(attribute, label): weight}
-    header : dict of texts
-    labels, attributes : dict {name: number as text}
+    `transitions` are weights by (label, next label), `state_features` by (attribute, label); `labels` and `attributes`
+    are numbers by name, as texts.
     """
 
     def __init__(self, chain: LinearChain, size: int) -> None:

@@ -138,10 +138,8 @@ class BaseTrainer:
     Parameters
     ----------
     algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}
-    params : dict, optional
-        Parameters by name, as for `set_params`.
-    verbose : bool
-        Print what happens.
+    params : parameters by name, as for `set_params`
+    verbose : print what happens
     """
 
     verbose: bool = True

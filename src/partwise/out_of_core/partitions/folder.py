@@ -28,16 +28,9 @@ _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueD
 class Partitions(EncodedData):
     """Training data in files, which `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
 
-    Attributes
-    ----------
-    folder : str
-    memory : int or None
-        The bytes that a process that trains may take, about; None: any number.
-    n_examples, n_batches, n_weights : int
-    digest : str
-        Differs between partitions.
-    input_settings : dict
-        How the command line read the data, as in model files.
+    memory : the bytes that a process that trains may take, about; None: any number
+    digest : differs between partitions
+    input_settings : how the command line read the data, as in model files
     """
 
     def __init__(self, folder: str, manifest: Manifest, memory: int | None) -> None:
@@ -239,18 +232,9 @@ class FileBatch:
 
 
 def open_folder(folder: str | os.PathLike[str], memory: str | float | None = None) -> Partitions:
-    """Open a partition that `write` or ``partwise partition`` wrote.
+    """Open a partition that `write` or ``partwise partition`` wrote; PartitionError unless it is whole and undamaged.
 
-    Parameters
-    ----------
-    folder : path
-    memory : int or str, optional
-        The bytes that a process that trains on it may take in all, about ("500M"). By default all batches stay open.
-
-    Raises
-    ------
-    PartitionError
-        If the folder is not a whole and undamaged partition of a version that is known here.
+    memory: the bytes that a process that trains on it may take in all, about ("500M"). By default all stay open.
     """
     limit = None if memory is None else parse_size(memory)
     name = os.path.abspath(os.fspath(folder))

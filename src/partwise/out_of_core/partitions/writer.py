@@ -51,7 +51,8 @@ def write(
 ) -> Partitions:
     """Write training data to a folder, to be trained on within a limit of memory.
 
-    Writing takes memory for a block, a batch, and what the model knows: labels, names and features.
+    Writing takes memory for a block, a batch, and what the model knows: labels, names and features. NotAvailable if the
+    estimator's model cannot be trained on partitions, FileExistsError if the folder exists and may not be replaced.
 
     Parameters
     ----------
@@ -69,13 +70,6 @@ def write(
     overwrite : bool
         Whether an existing partition is replaced, once the new one is complete. Dual variables of runs on it are
         removed, without which their checkpoints cannot be resumed. A folder with any other file is never replaced.
-
-    Raises
-    ------
-    NotAvailable
-        If the estimator's model cannot be trained on partitions.
-    FileExistsError
-        If the folder exists and may not be replaced.
     """
     model = estimator._make_model()
     model.needs(Ability.PARTITIONS, "partitions")

@@ -66,6 +66,8 @@ class ConlluPipeline:
         sentences = pipeline.annotate([["the", "cat", "sat"]])
         pipeline.save("english.pw")  # one file; partwise.load reads it
 
+    ValueError for models of other kinds, two that fill the same column, or one that reads what a later one fills.
+
     Parameters
     ----------
     models : list
@@ -74,15 +76,8 @@ class ConlluPipeline:
 
     Attributes
     ----------
-    steps : list of Step
-        One per model.
-    inputs : list of str
-        Columns that the input must have, since a model reads them and no model before it fills them.
-
-    Raises
-    ------
-    ValueError
-        For models of other kinds, two that fill the same column, or a model that reads what only a later one fills.
+    steps : one per model
+    inputs : columns that the input must have, since a model reads them and no model before it fills them
     """
 
     def __init__(self, models: Iterable[object]) -> None:
