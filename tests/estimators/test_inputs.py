@@ -109,9 +109,9 @@ def test_explicit_zeros_are_not_there():
 def test_few_nonzeros_are_stored_sparsely(rng):
     thin = rng.normal(size=(20, 30)) * (rng.random((20, 30)) < 0.05)
     rows = ColumnReader().read(Sequences.of([thin])).compact()
-    assert rows.n_entries == np.count_nonzero(thin)
+    assert rows.table.attributes.size == np.count_nonzero(thin)
     full = ColumnReader().read(Sequences.of([rng.normal(size=(20, 30))])).compact()
-    assert full.n_entries == 600
+    assert full.table.size == 600
 
 
 @pytest.mark.parametrize("density", [0.0, 0.2, 1.0])

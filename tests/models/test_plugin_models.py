@@ -18,7 +18,7 @@ from partwise.cli import main
 from partwise.model_files.values import decode
 from partwise.problem.losses import LOSSES, Loss
 from partwise.solvers import LBFGS
-from partwise.solvers.engine.registry import PLACES, SOLVERS
+from partwise.solvers.engine.registry import SOLVERS
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))
@@ -80,12 +80,12 @@ def test_a_model_outlives_an_option_of_its_solver(tmp_path):
     old.save(tmp_path / "model.pw")
     raw = (tmp_path / "model.pw").read_bytes()
     assert b"memory" in raw
-    lbfgs = SOLVERS["lbfgs"]
     try:
         SOLVERS["lbfgs"] = SOLVERS["newton"]  # has no such option
         new = same_answers(old, tmp_path / "model.pw")
     finally:
-        SOLVERS["lbfgs"] = lbfgs
+        del SOLVERS["lbfgs"]
+    assert SOLVERS["lbfgs"] is LBFGS
     assert new.solver == "lbfgs"
     assert "memory" in new.solver_options
 
@@ -137,7 +137,6 @@ def test_commands_need_the_plugin_for_training_alone(tmp_path, clean_losses):
         run("--plugin", plugin, "train", "tag", data, "--solver", "descent", "--loss", "half", "-o", model)
     finally:
         SOLVERS.pop("descent", None)
-        PLACES.pop("descent", None)
     del LOSSES["half"]
     assert json.loads(run("evaluate", model, data, "--json"))["accuracy"] == 1.0
     assert "NOUN" in run("predict", model, data)

@@ -40,7 +40,7 @@ def own_file(tmp_path, clean_registry):
     page = (DOCS / "how_to_add_a_solver.md").read_text(encoding="utf-8")
     block = re.search(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "descent.py"
-    path.write_text('"""Gradient descent, as everybody knows it."""\n\n' + block.group(1), encoding="utf-8")
+    path.write_text('"""A file with a solver."""\n\n' + block.group(1), encoding="utf-8")
     return path
 
 
@@ -58,7 +58,7 @@ def small_problem(loss="log", weight=1.0):
 
 def test_the_command_line_knows_the_solver_of_a_file(own_file):
     shown = run("--plugin", own_file, "solvers", "descent").output
-    assert shown.startswith("descent: Gradient descent, as everybody knows it.")
+    assert shown.startswith("descent: w -= step_size * grad P(w).")
     assert "caution  1.0  what the safe step is divided by" in shown
     assert "fits Chain: log, softmax-margin, smoothed-hinge" in shown
     table = run("--plugin", own_file, "solvers", "--loss", "log").output  # the file again: the class is replaced

@@ -42,7 +42,7 @@ def three_features() -> tuple[np.ndarray, np.ndarray]:
 def test_masses_beside_an_empty_column():
     table, labels = three_features()
     np.testing.assert_array_equal(
-        scaling_constants(matrix_problem(table, labels, 1.0).in_memory()[0].native)[1], [8, 0, 5]
+        scaling_constants(matrix_problem(table, labels, 1.0).sums.in_memory()[0].native)[1], [8, 0, 5]
     )
 
 

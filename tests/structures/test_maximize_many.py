@@ -56,7 +56,7 @@ def test_the_same_objective(kind, structure, loss, rng):
     assert many.value(w) == pytest.approx(one.value(w), rel=1e-14)
     for mine, theirs in zip(many.plane(w), one.plane(w), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(many.sums.margins(w, 0.0), one.sums.margins(w, 0.0), rtol=1e-14)
+    np.testing.assert_allclose(many.margins(w, 0.0), one.margins(w, 0.0), rtol=1e-14)
 
 
 @pytest.mark.parametrize("structure", [One, Many, Both])

@@ -56,7 +56,7 @@ class SolverTable(MutableMapping[str, type[Solver[Any]]]):
         self._registered: dict[str, type[Solver[Any]]] = {}
 
     def __getitem__(self, name: str) -> type[Solver[Any]]:
-        if name not in BUILT_IN:
+        if name in self._registered or name not in BUILT_IN:
             return self._registered[name]
         module, _, solver = BUILT_IN[name].rpartition(".")
         found: type[Solver[Any]] = getattr(import_module(f"partwise.{module}"), solver)
@@ -73,10 +73,10 @@ class SolverTable(MutableMapping[str, type[Solver[Any]]]):
 
     def __iter__(self) -> Iterator[str]:
         yield from BUILT_IN
-        yield from sorted(self._registered)
+        yield from sorted(self._registered.keys() - BUILT_IN.keys())
 
     def __len__(self) -> int:
-        return len(BUILT_IN) + len(self._registered)
+        return len(BUILT_IN.keys() | self._registered.keys())
 
 
 SOLVERS = SolverTable()
