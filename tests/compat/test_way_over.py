@@ -77,7 +77,9 @@ def test_cross_val_predict():
     found = cross_val_predict(sklearn_crfsuite.CRF(), X, Y, cv=3)
     assert found.tolist() == Y
     assert [type(labels) for labels in found] == [list] * len(X)
-    assert isinstance(sklearn_crfsuite.CRF().fit(X, Y).predict_marginals(X[:2])[0], list)
+    crf = sklearn_crfsuite.CRF().fit(X, Y)
+    assert isinstance(crf.predict_marginals(X[:2])[0], list)
+    assert (crf.predict(X[:1]) == Y[:1]).all()  # sequences of one length are the rows of a table, as in the original
 
 
 @pytest.mark.parametrize("as_array", [False, True])

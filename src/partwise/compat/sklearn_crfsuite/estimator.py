@@ -16,7 +16,6 @@ from partwise.compat.pycrfsuite.items import Items
 from partwise.compat.pycrfsuite.tagger import ParsedDump
 from partwise.compat.sklearn_crfsuite._fileresource import FileResource
 from partwise.compat.sklearn_crfsuite.metrics import flat_accuracy_score
-from partwise.model_files.values import object_array
 
 #: Items, or labels, of each sequence.
 Data = Sequence[Any]
@@ -135,8 +134,8 @@ class CRF(BaseEstimator):
         return self
 
     def predict(self, X: Data) -> NDArray[np.object_]:
-        """Return the best labels of each sequence: an array of lists."""
-        return object_array(self._fitted().tag_many(X))
+        """Return the best labels of each sequence: an array of lists, or a table if all are equally long."""
+        return np.array(self._fitted().tag_many(X), dtype=object)
 
     def predict_single(self, xseq: Items) -> list[str]:
         """Return the best labels of one sequence."""
@@ -144,7 +143,7 @@ class CRF(BaseEstimator):
 
     def predict_marginals(self, X: Data) -> NDArray[np.object_]:
         """Return for each item of each sequence the probabilities of its labels: an array of lists."""
-        return object_array(self._fitted().marginals_of_many(X))
+        return np.array(self._fitted().marginals_of_many(X), dtype=object)
 
     def predict_marginals_single(self, xseq: Items) -> list[dict[str, float]]:
         """Return for each item of one sequence the probabilities of its labels."""
