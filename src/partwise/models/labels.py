@@ -176,10 +176,8 @@ def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
     found: set[Hashable] = set()
     left = iter(labels)
     try:
-        while some := list(islice(left, MOST_LABELS)):
+        while len(found) <= MOST_LABELS and (some := list(islice(left, MOST_LABELS))):
             found.update(some)
-            if len(found) > MOST_LABELS:
-                break
     except TypeError:  # the reader of the labels reports those that cannot be hashed
         return
     if len(found) > MOST_LABELS:
@@ -209,15 +207,12 @@ def check_table(X: object, y: object) -> None:
 
 def node_labels(trees: Iterable[object]) -> Iterator[Hashable]:
     """Yield the first entries of all tuples within tuples."""
-    left = [iter(trees)]
+    left = list(trees)
     while left:
-        for node in left[-1]:
-            if isinstance(node, tuple) and node:
-                yield node[0]
-                left.append(iter(node[1:]))
-                break
-        else:
-            left.pop()
+        node = left.pop()
+        if isinstance(node, tuple) and node:
+            yield node[0]
+            left.extend(node[1:])
 
 
 def given_labels(X: object, y: object) -> Iterator[str]:

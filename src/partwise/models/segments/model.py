@@ -14,7 +14,7 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -45,10 +45,10 @@ from partwise.models.labels import (
     split,
     warn_of_long_segments,
 )
+from partwise.models.partition import ChangedData, Partitioner
 from partwise.models.readers import Sequences
 from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeFeatures, WordRows
 from partwise.models.segments.labels import Segments, Span, Types
-from partwise.models.segments.partition import SegmentPartitioner, segment_entries
 from partwise.models.sequences.constraints import label_masks, no_labelling
 from partwise.models.sequences.features import FeatureChoice
 from partwise.models.sequences.model import SequenceModel, SequenceReading
@@ -232,8 +232,33 @@ class SegmentModel(SequenceModel):
             "transitions": self.transitions,
         }
 
-    def partitioner(self) -> SegmentPartitioner:
-        return SegmentPartitioner(self)
+    def partitioner(self) -> Partitioner:
+        self.whole, self.longest = self.make_whole(), 1
+        return super().partitioner()
+
+    def scan_block(self, sequences: Sequences, targets: Targets) -> None:
+        lengths = sequences.lengths()
+        types = Types.of(targets.classes().tolist())
+        gold = types.segments(targets, lengths)
+        self.longest = max(self.longest, int(gold.sizes.max()))
+        words = self.with_words(Rows(lengths, 0, np.empty((int(lengths.sum()), 0))), sequences).words
+        if words is not None:
+            self.whole.count(words, gold, types.outside)
+
+    def encode_block(
+        self, counts: SegmentCounts, given: tuple[Sequences, Targets], rows: Rows, labels: Ints, weight: Floats | None
+    ) -> EncodedTables:
+        sequences, targets = given
+        rows = self.with_words(rows, sequences)
+        gold = self.types.segments(targets, rows.lengths)
+        if self.longest_of(gold, rows) > self.longest:
+            raise ChangedData
+        counts.add(rows, gold)
+        lengths, columns = tables.row_columns("rows", rows)
+        columns |= {"rows/types": gold.types, "rows/begins": gold.begins.astype(np.int64)}
+        if rows.words is not None:
+            columns["rows/words"] = rows.words.flat()
+        return _tables(lengths, columns, weight)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
         names, kinds = tables.row_kinds("rows", parts, self.reader.n_attributes)
@@ -243,7 +268,7 @@ class SegmentModel(SequenceModel):
         found = EncodedTables.read(parts, names, kinds)
         if not found.lengths["rows"].all():
             raise ModelFormatError("has a sequence without positions")
-        return EncodedTables(found.lengths, found.columns, segment_entries(found.lengths, found.columns), found.weight)
+        return _tables(found.lengths, found.columns, found.weight)
 
     def encoded_rows(self, encoded: EncodedTables) -> tuple[WordRows, Segments]:
         rows = tables.rows_of("rows", encoded, self.reader.n_attributes)
@@ -640,3 +665,10 @@ class SegmentModel(SequenceModel):
         self.transition_mask = padded(parts.mask("transitions", n, n).astype(np.uint8))
         runs |= {"lengths": lengths, "transitions": padded(parts.floats("transition_weights", n, n))}
         self._weights = np.concatenate([runs[name] for name in RUNS])
+
+
+def _tables(lengths: Mapping[str, Ints], columns: Mapping[str, tables.Column], weight: Floats | None) -> EncodedTables:
+    """Return encoded sequences; in memory each has its attributes in the tables of three places."""
+    table = columns.get("rows/table")
+    own = lengths["rows-entries"] if table is None else lengths["rows"] * table.shape[1]
+    return EncodedTables(lengths, columns, 3 * (own + lengths["rows"]), weight)

@@ -27,6 +27,8 @@ from partwise.models.classes.features import classifier_map
 from partwise.models.encoded import EncodedRows, Size
 from partwise.models.features import PairCounts, PairLayout, Rows, with_last
 from partwise.models.inspection import Contribution
+from partwise.models.labels import Targets
+from partwise.models.readers import Sequences
 from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
@@ -102,9 +104,12 @@ class MaxentChainModel(SequenceModel):
         self.n_attributes = self.reader.n_attributes
         return PairCounts(self.n_history_attributes, self.n_labels, padded_width(self.n_labels))
 
-    def count(self, counts: PairCounts, rows: Rows, labels: Ints) -> None:
+    def encode_block(
+        self, counts: PairCounts, given: tuple[Sequences, Targets], rows: Rows, labels: Ints, weight: Floats | None
+    ) -> EncodedRows:
         if self.observed:
             counts.add(self.with_history(rows, labels), labels)
+        return EncodedRows(rows, labels, weight)
 
     def use_features(self, counts: PairCounts) -> None:
         if self.observed:

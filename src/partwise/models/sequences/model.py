@@ -238,8 +238,15 @@ class SequenceModel(Model[SequenceSource]):
         """Return empty counts: labels and attributes are known."""
         raise NotImplementedError
 
-    def count(self, counts: Any, rows: Rows, labels: Ints) -> None:
+    def scan_block(self, sequences: Sequences, targets: Targets) -> None:
+        """Find what must be known of all blocks before features are counted, besides labels and attributes."""
+
+    def encode_block(
+        self, counts: Any, given: tuple[Sequences, Targets], rows: Rows, labels: Ints, weight: Floats | None
+    ) -> EncodedTables:
+        """Count the features of a block, and return it as numbers; given: what rows and labels were made of."""
         counts.add(rows, labels)
+        return EncodedRows(rows, labels, weight)
 
     def use_features(self, counts: Any) -> None:
         """Choose features by the counts of all blocks."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from partwise.models.encoded import EncodedRows, EncodedTables
-from partwise.models.features import Rows
-from partwise.models.labels import Targets, check_distinct, sorted_labels
+from partwise.models.encoded import EncodedTables
+from partwise.models.labels import check_distinct, sorted_labels
 from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
-from partwise.models.readers import Sequences
 from partwise.models.sequences.constraints import kept_scheme, scheme_of
-from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from partwise.models.sequences.model import SequenceModel
@@ -30,10 +27,7 @@ class SequencePartitioner(Partitioner):
         self._labels.update(targets.classes().tolist())
         check_distinct(self._labels)
         self._attributes.add(self.model.suitable_reader(sequences), sequences, n_jobs)
-        self.scan_segments(sequences, targets)
-
-    def scan_segments(self, sequences: Sequences, targets: Targets) -> None:
-        """Find what segments need to know of a block."""
+        self.model.scan_block(sequences, targets)
 
     def choose_vocabulary(self) -> None:
         model = self.model
@@ -56,12 +50,7 @@ class SequencePartitioner(Partitioner):
         if model.label_scheme is not None:
             # numbers of sequences are those of their block
             model.label_scheme = kept_scheme(model.label_names, labels, rows.lengths, warn=model.legal == "auto")
-        return self.count(sequences, rows, labels, weight)
-
-    def count(self, sequences: Sequences, rows: Rows, labels: Ints, weight: Floats | None) -> EncodedTables:
-        """Count the features of a block, and return it as numbers."""
-        self.model.count(self._counts, rows, labels)
-        return EncodedRows(rows, labels, weight)
+        return model.encode_block(self._counts, (sequences, targets), rows, labels, weight)
 
     def n_slots(self, encoded: Any) -> int:
         return int(self.model.training_structure(encoded).slot_offsets()[-1])
