@@ -191,11 +191,9 @@ class Labellings(NamedTuple):
     @classmethod
     def of(cls, found: Sequence[tuple[Ints, Floats]]) -> Labellings:
         """Make labellings from (slots, counts) of each."""
-        slots = [each[0] for each in found]
-        indptr = pointers([len(each) for each in slots])
-        if not found:
-            return cls(indptr, np.empty(0, dtype=np.int64), np.empty(0))
-        return cls(indptr, np.concatenate(slots), np.concatenate([each[1] for each in found]))
+        none = np.empty(0, dtype=np.int64), np.empty(0)
+        slots, counts = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
+        return cls(pointers([len(each) for each, _ in found]), slots, counts)
 
     @classmethod
     def of_slots(cls, found: Sequence[ArrayLike]) -> Labellings:

@@ -21,6 +21,7 @@ from partwise.model_files.parts import ModelParts, encode_names
 from partwise.models.features import PairLayout, Rows, numbered, places_in
 from partwise.models.segments.labels import Segments
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, transition_counts
+from partwise.models.sequences.template_reader import add_gazetteers, read_gazetteers
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -181,29 +182,20 @@ class WholeFeatures:
     # model files
 
     def to_parts(self) -> ModelParts:
-        parts = ModelParts("whole", {"families": list(self.families), "lists": list(self.lists)})
+        parts = ModelParts("whole", {"families": list(self.families)})
         for family in self.families:
             known = self.known[family]
             arrays = {**encode_names(known.names), "keys": known.keys.view(np.int64)}
             parts.add(family, ModelParts("texts", {"longest": known.longest}, arrays))
-        for k, each in enumerate(self.lists.values()):
-            parts.add(f"list{k}", ModelParts("names", {}, encode_names(each.phrases)))
+        add_gazetteers(parts, "lists", self.lists)
         return parts
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> WholeFeatures:
-        families, lists = (parts.settings.get(name) for name in ("families", "lists"))
+        families, found = parts.settings.get("families"), read_gazetteers(parts, "lists")
         if not isinstance(families, list) or not set(families) <= set(FAMILIES) or len(set(families)) < len(families):
             raise ModelFormatError("has unknown features of segments")
-        if not isinstance(lists, list) or not all(isinstance(name, str) for name in lists):
-            raise ModelFormatError("has no list of its lists")
-        try:
-            found = {name: Gazetteer(parts.part(f"list{k}").names()) for k, name in enumerate(lists)}
-        except ModelFormatError:
-            raise
-        except ValueError as error:
-            raise ModelFormatError(f"has a wrong list: {error}") from None
-        if any(not each.phrases for each in found.values()) or len(found) < len(lists):
+        if any(not each.phrases for each in found.values()) or len(found) < len(parts.settings["lists"]):
             raise ModelFormatError("has a list without phrases")
         whole = cls(tuple(families), found)
         for family in families:

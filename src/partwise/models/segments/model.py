@@ -536,15 +536,14 @@ class SegmentModel(SequenceModel):
             attributes, columns = self.layouts[name].pairs()
             there = (of_whole if name == "whole" else numbers)[attributes]
             runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
-        tied = {
-            "lengths": (np.arange(self.longest), old.longest),
-            "transitions": (types, old.n_types),
-        }
-        for name, (place, old_rows) in tied.items():
-            before = unpadded(old.split(old.weights)[name], old_rows, old.n_types)
-            has = (place >= 0) & (place < old_rows)
-            values = np.where(has[:, None], before[np.where(has, place, 0)], 0.0)
-            runs[name] = padded(np.where(types >= 0, values[:, types], 0.0))
+        names, lengths, moves = (
+            [*map(self.types.name, range(self.n_types))],
+            old.length_features(),
+            old.transition_weights(),
+        )
+        sizes = range(1, self.longest + 1)
+        runs["lengths"] = padded(np.array([[lengths.get((d, b), 0.0) for b in names] for d in sizes]))
+        runs["transitions"] = padded(np.array([[moves.get((a, b), 0.0) for b in names] for a in names]))
         return np.concatenate([runs[name] for name in RUNS])
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:

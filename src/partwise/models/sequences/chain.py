@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -109,15 +109,23 @@ class ChainBase(SequenceModel):
         """Return the name of each edge attribute: () for the one that is on every edge, else (attribute,)."""
         return [()]
 
+    def edge_keys(self, ids: Ints, cells: Ints) -> Iterator[tuple[Hashable, ...]]:
+        """Yield the names of weights of transitions; a column of padding has the label None."""
+        names, width = self.edge_names(), self.width
+        classes = [*self.classes.tolist(), *[None] * (width - self.n_labels)]
+        return (
+            (*names[e], classes[k // width], classes[k % width])
+            for e, k in zip(ids.tolist(), cells.tolist(), strict=True)
+        )
+
     def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         n_nodes, n_edges = self.run_lengths
         nodes, edges, ends = np.split(weights, [n_nodes, n_nodes + n_edges])
         return nodes, edges, ends
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
-        names, width, classes = self.edge_names(), self.width, self.classes.tolist()
-        features = zip(*(part.tolist() for part in self.edge_features()), strict=True)
-        return {(*names[e], classes[cell // width], classes[cell % width]): weight for e, cell, weight in features}
+        ids, cells, weights = self.edge_features()
+        return dict(zip(self.edge_keys(ids, cells), weights.tolist(), strict=True))
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
         rows = self.split(self.weights)[2].reshape(-1, self.width)
@@ -277,27 +285,15 @@ class ChainModel(ChainBase):
         if attributes is None:
             return None
         labels = encode_flat(self.classes.tolist(), old.classes)
-        width = self.width
         found, columns = self.nodes.pairs()
         runs = [self.nodes.core.pack(look_up(old.node_features(), attributes[found], labels[columns]))]
-
-        # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
-        of_edges = np.zeros(1, dtype=np.int64)
-        if self.edge_ids is not None:
-            known = np.append(np.full(old.n_attributes, -1) if old.edge_ids is None else old.edge_ids, -1)
-            of_edges = np.append(of_edges, known[attributes[self.edge_ids > 0]])
         ids, cells = self.edge_pairs()
-        places = np.append(labels, np.full(width - len(labels), -1))  # columns of padding have no label
-        first, second = places[cells // width], places[cells % width]
-        old_cells = np.where((first >= 0) & (second >= 0), first * old.width + second, -1)
-        runs.append(self._pack_edges(cells, look_up(old.edge_features(), of_edges[ids], old_cells)))
-
+        transitions, ends = ChainBase.transition_weights(old), old.boundary_features()
+        values = [transitions.get(key, 0.0) for key in self.edge_keys(ids, cells)]
+        runs.append(self._pack_edges(cells, np.array(values)))
         if self.ends:
-            rows = np.zeros((2, width))
-            if old.ends:
-                before = old.split(old.weights)[2].reshape(2, old.width)
-                rows[:, : len(labels)] = np.where(labels >= 0, before[:, labels], 0.0)
-            runs.append(rows.ravel())
+            rows = [[ends.get((end, label), 0.0) for label in self.label_names] for end in ("begin", "end")]
+            runs.append(padded(np.array(rows)))
         return np.concatenate(runs)
 
     def _pack_edges(self, cells: Ints, values: Floats) -> Floats:
@@ -359,19 +355,16 @@ class ChainModel(ChainBase):
         return np.concatenate([[-1], chosen])
 
     def edge_names(self) -> list[tuple[Hashable, ...]]:
-        names = self.reader.names() or range(self.n_attributes)
-        return [(), *((names[j],) for j in self.on_edges()[1:])]
+        chosen = self.on_edges()[1:].tolist()
+        names = (self.reader.names() if chosen else None) or range(self.n_attributes)
+        return [(), *((names[j],) for j in chosen)]
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
-        classes, (ids, cells, values) = self.classes.tolist(), self.edge_features()
-        attributes = self.on_edges()[ids]  # -1 is the pair's own weight
-        order = np.argsort(cells, kind="stable")
-        distinct, starts = np.unique(cells[order], return_index=True)
         pairs: dict[tuple[Hashable, ...], Named] = {}
-        for cell, own in zip(distinct.tolist(), np.split(order, starts)[1:], strict=True):
-            if rows := inspection.largest(self.reader.name, attributes[own], values[own], n):
-                pairs[classes[cell // self.width], classes[cell % self.width]] = rows
-        return pairs
+        for key, weight in ChainBase.transition_weights(self).items():
+            if weight:
+                pairs.setdefault(key[-2:], []).append((key[0] if len(key) > 2 else None, weight))
+        return {pair: sorted(rows, key=lambda row: -abs(row[1]))[:n] for pair, rows in pairs.items()}
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
         found = super().contributions(reading, one, two)
@@ -386,19 +379,13 @@ class ChainModel(ChainBase):
 
     def _edge_contributions(self, rows: Rows, one: Ints, two: Ints) -> list[Contribution]:
         """Return what transitions that differ add: their own weights are edge attribute 0."""
-        classes = self.classes.tolist()
+        names, weights, found = self.edge_names(), ChainBase.transition_weights(self), []
         table = edge_attributes(rows, np.full(self.n_attributes, -1) if self.edge_ids is None else self.edge_ids)
-        ids, owner = table.attributes, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
-        values = np.ones(len(ids)) if table.values is None else table.values
-        attributes, features = self.on_edges(), self.edge_features()
-        first, second = (labels[:-1] * self.width + labels[1:] for labels in (one, two))
-        amounts = values * (look_up(features, ids, first[owner]) - look_up(features, ids, second[owner]))
-        found = []
-        for k in np.flatnonzero(first[owner] != second[owner]).tolist():
-            t, name = int(owner[k]) + 1, int(attributes[ids[k]])
-            best, other = ((classes[labels[t - 1]], classes[labels[t]]) for labels in (one, two))
-            called = None if name < 0 else self.reader.name(name)
-            found.append(Contribution("transition", called, t, best, other, float(amounts[k])))
+        pairs = [np.stack([labels[:-1], labels[1:]], axis=1) for labels in (one, two)]
+        for e, t, value in table.entries((pairs[0] != pairs[1]).any(axis=1)):
+            best, other = (tuple(self.classes[labels[t]].tolist()) for labels in pairs)
+            amount = value * (weights.get((*names[e], *best), 0.0) - weights.get((*names[e], *other), 0.0))
+            found.append(Contribution("transition", names[e][0] if e else None, t + 1, best, other, amount))
         return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -76,6 +76,25 @@ def lists_digest(template: Template) -> str | None:
     return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def add_gazetteers(parts: ModelParts, what: str, gazetteers: Mapping[str, Gazetteer]) -> None:
+    """Add lists of phrases to the parts of a model file; what: their setting, a plural."""
+    parts.settings[what] = list(gazetteers)
+    for k, each in enumerate(gazetteers.values()):
+        parts.add(f"{what[:-1]}{k}", ModelParts("names", {}, encode_names(each.phrases)))
+
+
+def read_gazetteers(parts: ModelParts, what: str) -> dict[str, Gazetteer]:
+    """Return what `add_gazetteers` wrote."""
+    names = parts.settings.get(what)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelFormatError(f"has no list of its {what}")
+    phrases = [parts.part(f"{what[:-1]}{k}").names() for k in range(len(names))]
+    try:
+        return dict(zip(names, map(Gazetteer, phrases), strict=True))
+    except ValueError as error:
+        raise ModelFormatError(f"has a wrong list of phrases: {error}") from None
+
+
 class TemplateReader(VocabularyReader):
     """Reads sentences of strings: attributes are what a template makes of them."""
 
@@ -116,12 +135,11 @@ class TemplateReader(VocabularyReader):
         return self.known.starts_with(prefixes).astype(np.bool_) if self.template.edges else None
 
     def to_parts(self) -> ModelParts:
-        parts = ModelParts(self.kind, {"text": self.template.text, "gazetteers": list(self.template.gazetteers)})
+        parts = ModelParts(self.kind, {"text": self.template.text})
+        add_gazetteers(parts, "gazetteers", self.template.gazetteers)
         if self.template.dialect != Template.dialect:
             parts.settings["dialect"] = self.template.dialect
         parts.arrays |= {"bytes": self.known.bytes, "offsets": self.known.offsets}
-        for k, gazetteer in enumerate(self.template.gazetteers.values()):
-            parts.add(f"gazetteer{k}", ModelParts("names", {}, encode_names(gazetteer.phrases)))
         if self.template.clusters:
             parts.add("cluster_words", ModelParts("names", {}, encode_names(list(self.template.clusters))))
             parts.add("cluster_paths", ModelParts("names", {}, encode_names(list(self.template.clusters.values()))))
@@ -132,22 +150,14 @@ class TemplateReader(VocabularyReader):
         dialect = parts.text("dialect") if parts.has("dialect") else Template.dialect
         if dialect not in DIALECTS:
             raise ModelFormatError(f"has a template of an unknown kind ({dialect[:40]!r})")
-        resources: dict[str, Any] = {}
-        listed = parts.settings.get("gazetteers")
-        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-            raise ModelFormatError("has no list of its gazetteers")
+        resources: dict[str, Any] = {"gazetteers": read_gazetteers(parts, "gazetteers")}
         if parts.has("cluster_words"):
             words, paths = (parts.part(name).names() for name in ("cluster_words", "cluster_paths"))
             if len(words) != len(paths) or len(set(words)) != len(words):
                 raise ModelFormatError("has words without clusters")
             resources["clusters"] = dict(zip(words, paths, strict=True))
         try:
-            resources["gazetteers"] = {
-                name: Gazetteer(parts.part(f"gazetteer{k}").names()) for k, name in enumerate(listed)
-            }
             template = DIALECTS[dialect](parts.text("text"), **resources)
-        except ModelFormatError:
-            raise
         except ValueError as error:
             raise ModelFormatError(f"has a wrong template: {error}") from None
         return cls(template, parts.vocabulary())
