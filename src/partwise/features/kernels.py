@@ -155,21 +155,12 @@ def scale_gamma(rows: Rows) -> float:
         mean = float(values.sum()) / max(size, 1)
         variance = (float(((values - mean) ** 2).sum()) + (size - len(values)) * mean * mean) / max(size, 1)
     else:
-        n_inputs, variance = rows.shape[1], float(rows.var())
+        n_inputs, variance, values = rows.shape[1], float(rows.var()), rows.ravel()
     if not variance <= MOST_VARIANCE:
-        column, value = _largest(rows)
-        raise ValueError(f"X: column {column} has a value of {value:g}: the variance is beyond double precision")
-    return 1.0 / (n_inputs * variance) if variance > 0 else 1.0
-
-
-def _largest(rows: Rows) -> tuple[int, float]:
-    """Return the largest absolute value, as (its column, the value)."""
-    if isinstance(rows, Attributes):
-        values = np.ones(len(rows.attributes)) if rows.values is None else rows.values
         at = int(np.argmax(np.abs(values)))
-        return int(rows.attributes[at]), float(values[at])
-    at = int(np.argmax(np.abs(rows)))
-    return at % rows.shape[1], float(rows.flat[at])
+        column = rows.attributes[present][at] if isinstance(rows, Attributes) else at % n_inputs
+        raise ValueError(f"X: column {column} has a value of {values[at]:g}: the variance is beyond double precision")
+    return 1.0 / (n_inputs * variance) if variance > 0 else 1.0
 
 
 def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> None:
@@ -221,46 +212,39 @@ class Part:
     @property
     def n_support(self) -> int:
         if isinstance(self.kernel, Precomputed):
-            return _width(self.rows) if self.columns is None else len(self.columns)
-        return _n_rows(self.rows)
+            return int(self.rows.shape[1]) if self.columns is None else len(self.columns)
+        return self.rows.shape[0]
 
     def against(self, queries: Rows | None) -> _core.Kernel:
         """Return kernel values of queries (None: the training rows) with the support, ignoring places."""
         if isinstance(self.kernel, Precomputed):
             return self._stored(queries)
+        tables = [self.rows] if queries is None else [queries, self.rows]
+        dense = [rows for rows in tables if not isinstance(rows, Attributes)]
+        sparse = [
+            _core.SparseRows(rows.num_attributes, rows.row_ptr, rows.attributes, rows.values)
+            for rows in tables
+            if isinstance(rows, Attributes)
+        ]
+        if dense and sparse:
+            known, found = ("sparse", "dense") if isinstance(self.rows, Attributes) else ("dense", "sparse")
+            raise ValueError(f"the training rows were {known}, these are {found}")
         function = self.kernel.core()
-        if isinstance(self.rows, Attributes):
-            if queries is not None and not isinstance(queries, Attributes):
-                raise ValueError("the training rows were sparse, these are dense")
-            own = _sparse(self.rows)
-            return (
-                _core.SparseKernel(function, own)
-                if queries is None
-                else _core.SparseKernel(function, _sparse(queries), own)
-            )
-        if isinstance(queries, Attributes):
-            raise ValueError("the training rows were dense, these are sparse")
-        return (
-            _core.DenseKernel(function, self.rows)
-            if queries is None
-            else _core.DenseKernel(function, queries, self.rows)
-        )
+        return _core.SparseKernel(function, *sparse) if sparse else _core.DenseKernel(function, *dense)
 
     def keep(self, some: Booleans) -> Part:
         """Return the part with these support rows only."""
         places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
             columns = np.arange(self.n_support, dtype=np.int64) if self.columns is None else self.columns
-            return replace(self, rows=np.empty((0, _width(self.rows))), columns=columns[some], places=places)
-        if isinstance(self.rows, Attributes):
-            return replace(self, rows=self.rows.take(np.flatnonzero(some)), places=places)
-        return replace(self, rows=np.ascontiguousarray(self.rows[some]), places=places)
+            return replace(self, rows=np.empty((0, self.rows.shape[1])), columns=columns[some], places=places)
+        return replace(self, rows=self.rows.take(np.flatnonzero(some), 0), places=places)
 
     def _stored(self, queries: Rows | None) -> _core.Kernel:
         matrix = self.rows if queries is None else queries
-        if isinstance(matrix, Attributes) or matrix.shape[1] != _width(self.rows):
+        if isinstance(matrix, Attributes) or matrix.shape[1] != self.rows.shape[1]:
             found = "sparse rows" if isinstance(matrix, Attributes) else f"{matrix.shape[1]} columns"
-            raise ValueError(f"precomputed kernel: {found}, there were {_width(self.rows)} training rows")
+            raise ValueError(f"precomputed kernel: {found}, there were {self.rows.shape[1]} training rows")
         if queries is None:
             return _core.StoredKernel(matrix, square=True)
         chosen = matrix if self.columns is None else np.ascontiguousarray(matrix[:, self.columns])
@@ -301,7 +285,7 @@ class KernelFeatures:
         if not memory_limit >= 0:
             raise ValueError(f"memory_limit must be a number of bytes >= 0, got {memory_limit}")
         tables = [as_rows(rows)] if edge_rows is None else [as_rows(rows), as_rows(edge_rows)]
-        n_rows = [_n_rows(table) for table in tables]
+        n_rows = [table.shape[0] for table in tables]
         needed = 8.0 * sum(float(n) ** 2 for n in n_rows)
         if needed > memory_limit and not recompute:
             raise ValueError(
@@ -349,7 +333,7 @@ class KernelFeatures:
         self, part: Part, rows: object, lengths: Ints, n_columns: int, width: int, limit: float
     ) -> _core.KernelSegment:
         ptr, queries = pointers(lengths), None if rows is None else as_rows(rows)
-        found = part.n_support if queries is None else _n_rows(queries)
+        found = part.n_support if queries is None else queries.shape[0]
         if found != ptr[-1]:
             raise ValueError(f"{found} rows of input, the structure has {ptr[-1]}")
         kernel = part.against(queries)
@@ -399,15 +383,3 @@ def row_lengths(structure: Multiclass | Chain) -> Ints:
 def _places(lengths: Ints) -> Ints:
     """Return the positions in sequences of these lengths, sequences concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(pointers(lengths)[:-1], lengths)
-
-
-def _n_rows(rows: Rows) -> int:
-    return rows.n_rows if isinstance(rows, Attributes) else len(rows)
-
-
-def _width(rows: Rows) -> int:
-    return rows.num_attributes if isinstance(rows, Attributes) else int(rows.shape[1])
-
-
-def _sparse(rows: Attributes) -> _core.SparseRows:
-    return _core.SparseRows(rows.num_attributes, rows.row_ptr, rows.attributes, rows.values)

@@ -34,8 +34,6 @@ from partwise.features.rows import Attributes, as_attributes, as_rows, own_spars
 from partwise.support.arrays import Bytes, Ints, pointers
 from partwise.support.checks import check_count
 
-_NONE: Ints = np.empty(0, dtype=np.int64)
-
 
 def attribute_map(structure: Multiclass | Chain, rows: object, **options: Any) -> LinearMap:
     """Return a structure's `multiclass_map` or `chain_map`."""
@@ -165,7 +163,8 @@ def segment_map(
 
     def table(given: TableRows | None, example_ptr: Ints) -> Segment:
         if given is None:
-            given = TableRows(Attributes(np.zeros(int(example_ptr[-1]) + 1, dtype=np.int64), _NONE, 0))
+            empty = np.zeros(int(example_ptr[-1]) + 1, dtype=np.int64)
+            given = TableRows(Attributes(empty, empty[:0], 0))
         return row_segment(given.rows, example_ptr, n_labels, width, given.layout, once)
 
     return LinearMap(
@@ -185,7 +184,7 @@ def row_segment(
 ) -> Segment:
     """Return the features of rows of labels from rows of input, examples concatenated."""
     rows = as_rows(rows, single=True)
-    found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
+    found, expected = rows.shape[0], int(example_ptr[-1])
     if found != expected:
         raise ValueError(f"{found} rows of input, the structure has {expected}")
     if isinstance(rows, Attributes):
@@ -322,9 +321,10 @@ def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) 
 
 def _read(block: SlotRows, n_examples: int, n_weights: int | None) -> tuple[Attributes, Ints | None]:
     """Return a block's rows, one per slot, and how many rows of input each example has (None: unknown)."""
-    rows, lengths = block.rows, None
-    if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
-        rows, lengths = _end_to_end(rows, n_examples, None if n_weights is None else n_weights // block.n_labels)
+    if isinstance(block.rows, Attributes) or hasattr(block.rows, "tocsr"):
+        return _per_slot(block.rows, block.n_labels), None
+    n_numbers = None if n_weights is None else n_weights // block.n_labels
+    rows, lengths = _end_to_end(block.rows, n_examples, n_numbers)
     return _per_slot(rows, block.n_labels), lengths
 
 

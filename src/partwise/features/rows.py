@@ -30,8 +30,12 @@ class Attributes:
         """Number of rows."""
         return len(self.row_ptr) - 1
 
-    def take(self, rows: Ints) -> "Attributes":
-        """Return these rows, in this order; one may come more than once."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.num_attributes
+
+    def take(self, rows: Ints, axis: Literal[0] = 0) -> "Attributes":
+        """Return these rows, in this order; one may come more than once. axis: as that of arrays."""
         sizes = np.diff(self.row_ptr)[rows]
         row_ptr = pointers(sizes)
         entries = np.repeat(self.row_ptr[rows] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
@@ -48,12 +52,8 @@ class Attributes:
 
 @overload
 def as_rows(rows: object) -> Attributes | Floats: ...
-
-
 @overload
 def as_rows(rows: object, *, single: Literal[True]) -> Attributes | InputRows: ...
-
-
 def as_rows(rows: object, *, single: bool = False) -> Attributes | InputRows:
     """Return rows as `Attributes` or as a C-contiguous array of floats; single: keep float32."""
     if isinstance(rows, Attributes):

@@ -37,6 +37,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, ClassVar
 
 from partwise._core import CodedColumn, Extractor, Sentences
@@ -90,12 +91,13 @@ COUNTED: dict[str, Callable[[int], Function]] = {
     "suffix": lambda n: lambda word: word[-n:] if len(word) >= n else None,
 }
 
+#: How many fields each macro has in its brackets; "x" may have one more.
+_FEWEST = dict.fromkeys(("x", *PLAIN), 2) | dict.fromkeys((*COUNTED, "cluster", "gazetteer", "feat"), 3)
+
 #: Words of a phrase; more would be a text, and looking for it take as long at every word of a sentence.
 MOST_WORDS = 100
 #: What ends a phrase: no word, as words have no spaces.
 _END = " "
-
-_Words = dict[str, Any]
 
 
 class Gazetteer:
@@ -106,11 +108,10 @@ class Gazetteer:
 
     def __init__(self, phrases: Iterable[str]) -> None:
         phrases = list(phrases)
-        for phrase in phrases:
-            if not isinstance(phrase, str):
-                raise ValueError(f"a gazetteer must hold phrases, got {phrase!r:.60}")
+        if wrong := [phrase for phrase in phrases if not isinstance(phrase, str)]:
+            raise ValueError(f"a gazetteer must hold phrases, got {wrong[0]!r:.60}")
         self.phrases = tuple(dict.fromkeys(" ".join(phrase.lower().split()) for phrase in phrases))
-        self._next: _Words = {}
+        self._next: dict[str, Any] = {}
         for phrase in self.phrases:
             words = phrase.split()
             if not words:
@@ -147,10 +148,7 @@ class Gazetteer:
 
     def column(self, sentences: Sentences, j: int) -> CodedColumn:
         """Return the marks of all tokens."""
-        marks: list[str | None] = []
-        for tokens in sentences.column(j):
-            marks += self.mark(tokens)
-        return CodedColumn.from_list(marks)
+        return CodedColumn.from_list([mark for tokens in sentences.column(j) for mark in self.mark(tokens)])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Gazetteer) and self.phrases == other.phrases
@@ -183,18 +181,16 @@ class Template:
     path: str = field(default="<template>", repr=False, compare=False)
     names: Sequence[str] = field(default=(), repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        parsed = _Parser(self)
-        object.__setattr__(self, "text", parsed.text)
-        object.__setattr__(self, "names", ())
-        object.__setattr__(self, "_lines", parsed.lines)
-        object.__setattr__(self, "_sources", parsed.sources)
-        object.__setattr__(self, "transitions", parsed.transitions)
-
     _lines: list[tuple[bool, list[Piece]]] = field(init=False, repr=False, compare=False)
     _sources: list[Source] = field(init=False, repr=False, compare=False)
     #: Whether a B line asks for weights of label pairs alone.
     transitions: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read = _Parser(self)
+        parsed = {"_lines": read.lines, "_sources": list(read.places), "transitions": read.transitions}
+        for name, value in {"text": read.text, "names": (), **parsed}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_text(cls, text: str, **resources: Any) -> Template:
@@ -250,20 +246,17 @@ class Template:
 
     def _columns(self, sentences: Sentences) -> list[CodedColumn]:
         """Return the columns that lines refer to by number."""
-        plain: dict[int, CodedColumn] = {}
-        columns = []
-        for j, macro, argument in self._sources:
+        looked_at = {j for j, macro, _ in self._sources if macro != "gazetteer"}
+        plain = {j: CodedColumn.of(sentences, j) for j in sorted(looked_at)}
+
+        def column(j: int, macro: str, argument: Any) -> CodedColumn:
             if macro == "gazetteer":
-                columns.append(self.gazetteers[argument].column(sentences, j))
-                continue
-            if j not in plain:
-                plain[j] = CodedColumn.of(sentences, j)
+                return self.gazetteers[argument].column(sentences, j)
             if macro == "x":
-                columns.append(plain[j])
-                continue
-            function = self._function(macro, argument)
-            columns.append(plain[j].mapped([function(name) for name in plain[j].names()]))
-        return columns
+                return plain[j]
+            return plain[j].mapped(list(map(self._function(macro, argument), plain[j].names())))
+
+        return [column(*source) for source in self._sources]
 
     def _function(self, macro: str, argument: Any) -> Function:
         """Return the function of a macro."""
@@ -276,20 +269,8 @@ class Template:
     def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
         """Return the attributes of every token, written out: for looking at, and for other programs."""
         sentences = X if isinstance(X, Sentences) else Sentences.from_lists(X)
-        extractor = self.extractor(sentences)
-        found, token = [], 0
-        for length in sentences.lengths.tolist():
-            found.append([extractor.attributes(t) for t in range(token, token + length)])
-            token += length
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "clusters": self.clusters, "gazetteers": self.gazetteers, "path": self.path}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        self.__post_init__()
+        extractor, tokens = self.extractor(sentences), count()
+        return [[extractor.attributes(next(tokens)) for _ in range(n)] for n in sentences.lengths.tolist()]
 
 
 class _Parser:
@@ -298,7 +279,7 @@ class _Parser:
     def __init__(self, template: Template) -> None:
         self.template = template
         self.lines: list[tuple[bool, list[Piece]]] = []
-        self._places: dict[Source, int] = {}
+        self.places: dict[Source, int] = {}
         self.transitions = False
         self._number = 0
         self._texts = lines = template.text.split("\n")
@@ -332,38 +313,26 @@ class _Parser:
         pieces: list[Piece] = []
         text = ""
         while at < len(line):
-            if line[at] != "%":
+            if line[at] != "%" or line.startswith("%%", at):
                 text += line[at]
-                at += 1
+                at += 2 if line[at] == "%" else 1
                 continue
-            if line.startswith("%%", at):
-                text += "%"
-                at += 2
-                continue
-            if text:
-                pieces.append(text)
-                text = ""
             match = _MACRO.match(line, at)
             if match is None:
                 raise self._error("% is followed by a macro's name, or by another %", at)
-            pieces.append(self._macro(match, kind))
-            at = match.end()
-        if text:
-            pieces.append(text)
-        return pieces
+            pieces += [text, self._macro(match, kind)]
+            text, at = "", match.end()
+        return [piece for piece in (*pieces, text) if piece]
 
     def _macro(self, match: re.Match[str], kind: str) -> tuple[Any, ...]:
         name, inside, at = match[1], match[2], match.start()
         if name in ("first", "last") and inside is None:
             return (name,)
-        extra = {"x": (0, 1), "cluster": (1, 1), "gazetteer": (1, 1), "feat": (1, 1)}
-        extra |= dict.fromkeys(PLAIN, (0, 0)) | dict.fromkeys(COUNTED, (1, 1))
-        if name not in extra:
+        if name not in _FEWEST:
             raise self._error(f"there is no macro %{name}", at)
         fields = [] if inside is None else inside.split(",", 2)
-        low, high = extra[name]
-        if not low + 2 <= len(fields) <= high + 2:
-            wanted = "row,col" + (",..." if low else "")
+        if len(fields) != _FEWEST[name] and (name, len(fields)) != ("x", 3):
+            wanted = "row,col" + (",..." if _FEWEST[name] == 3 else "")
             raise self._error(f"%{name} is followed by [{wanted}]", at)
         if fields[1] in self.template.names:
             column = list(self.template.names).index(fields[1])
@@ -376,28 +345,21 @@ class _Parser:
                 raise self._error(f"%{name}: there is no column {fields[1]!r}: there are {known}", at)
             raise self._error(f"%{name} takes a row and a column, counted from 0: {fields[0]!r}, {fields[1]!r}", at)
         outside: Any = True if kind in "UB" else None
-        argument: Any = None
+        argument: Any = fields[2] if len(fields) == 3 else None
         if name == "x":
-            outside = fields[2] if len(fields) == 3 else outside
+            outside, argument = outside if argument is None else argument, None
         elif name == "gazetteer":
-            argument = fields[2]
             if argument not in self.template.gazetteers:
                 raise self._error(f"there is no gazetteer {argument!r}", at)
         elif name == "feat":
-            argument = fields[2]
             if not KEY.fullmatch(argument):
                 raise self._error(f"%feat takes the name of a feature: {argument!r}", at)
-        elif low:
+        elif len(fields) == 3:
             if not _NUMBER.fullmatch(fields[2]) or not int(fields[2]):
                 raise self._error(f"%{name} takes a number above 0: {fields[2]!r}", at)
             argument = int(fields[2])
-        place = self._places.setdefault((int(fields[1]), name, argument), len(self._places))
+        place = self.places.setdefault((int(fields[1]), name, argument), len(self.places))
         return "cell", place, int(fields[0]), outside
-
-    @property
-    def sources(self) -> list[Source]:
-        """The cells and functions that the lines look at, in the order of their numbers."""
-        return list(self._places)
 
     @property
     def text(self) -> str:
