@@ -213,7 +213,7 @@ class Part:
     def n_support(self) -> int:
         if isinstance(self.kernel, Precomputed):
             return int(self.rows.shape[1]) if self.columns is None else len(self.columns)
-        return self.rows.shape[0]
+        return int(self.rows.shape[0])
 
     def against(self, queries: Rows | None) -> _core.Kernel:
         """Return kernel values of queries (None: the training rows) with the support, ignoring places."""

@@ -1,7 +1,6 @@
 """Batches: some examples, ready for the core; and what else a problem needs to train on them."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +15,7 @@ Gold = tuple[Ints, Ints, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Structure and features of some examples, and nothing else.
-
-    Raises
-    ------
-    ValueError
-        If they are of different numbers of examples.
-    """
+    """Structure and features of some examples, and nothing else; ValueError if of different numbers of examples."""
 
     structure: Structure
     features: FeatureMap
@@ -60,8 +53,7 @@ class LabelledBatch:
     sample_weight : array of n_examples, optional
         omega; zero weights are allowed.
     cost : array, optional
-        One value per slot, all examples end to end; by default the structure's own. Costs are finite, >= 0, and 0 on
-        the slots of gold labellings.
+        One value per slot, all examples end to end: finite, >= 0, and 0 on gold slots; by default the structure's own.
     """
 
     def __init__(
@@ -94,11 +86,8 @@ class LabelledBatch:
 def structure_costs(structure: Structure, gold: Gold) -> Floats:
     """Return the structure's own costs of all slots where these labellings are right, one example after the other."""
     indptr, slots, counts = gold
-    parts = [slice(begin, end) for begin, end in pairwise(indptr.tolist())]
-    costs: Floats = np.concatenate(
-        [np.zeros(0), *(structure.cost(i, slots[p], counts[p]) for i, p in enumerate(parts))]
-    )
-    return costs
+    parts = enumerate(map(slice, indptr[:-1], indptr[1:]))
+    return np.concatenate([np.zeros(0), *(structure.cost(i, slots[part], counts[part]) for i, part in parts)])
 
 
 def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:

@@ -1,7 +1,4 @@
-"""Everything that a solver can ask of a problem: of its loss, penalty, structure, features and batches.
-
-A member is equal to its text, which messages and tables show; a name that is misspelt fails where it is imported.
-"""
+"""Everything that a solver can ask of a problem: of its loss, penalty, structure, features and batches."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -127,14 +127,7 @@ def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved]
     Probability moves from labels that are expected too often to the others; with the squared link, where examples have
     masses, planes are mixed (docs/math.md, "A dual point without these entries"). It takes one pass.
 
-    Parameters
-    ----------
-    changed : callable
-        The plane of the same distributions after probability was moved.
-
-    Returns
-    -------
-    (u, b), or None where the counts are too far off.
+    changed: gives the plane of the same distributions after probability was moved. None: the counts are too far off.
     """
     free = problem.penalty.free
     assert free is not None
@@ -149,10 +142,9 @@ def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved]
         missing = np.maximum(loose, 0.0)
         if not missing.any():
             return None  # only rounding is left
-        keep, to = np.ones(problem.n_slots // problem.n_examples), np.zeros(problem.n_slots // problem.n_examples)
-        keep[: len(gold)] = gold / np.maximum(counts, gold)
-        to[: len(gold)] = missing / missing.sum()
-        return changed((keep, to))
+        padding = np.zeros(problem.n_slots // problem.n_examples - len(gold))
+        keep = np.concatenate([gold / np.maximum(counts, gold), padding + 1.0])
+        return changed((keep, np.concatenate([missing / missing.sum(), padding])))
     if not counts.min() > 0 or not 0 < (share := 2.0 * float((-loose / counts).max())) < 1:
         return None  # too far off; or so near that only rounding is left
     # The mean (1 - share) p + share q has the gold counts; q is the Gibbs distribution of the weights log_q.

@@ -1,9 +1,8 @@
 """Where the sums over examples are done.
 
-A problem asks its executor to do a piece of work on every batch and adds up what comes back in the order of the
-batches. The work is stateless and can be pickled, as can the references of batches that do not lie in memory, so that
-an executor may do it in another process or on another machine, where `Work.on` is called. The same partition into
-batches gives the same bits wherever the work is done and in whatever order.
+A problem asks its executor to do a piece of work on every batch and adds up the answers in the order of the batches.
+The work is stateless and can be pickled, as can the references of batches that are not in memory: an executor may do it
+in another process or on another machine, by `Work.on`. The same batches give the same bits wherever the work is done.
 
 A walk is work that goes from batch to batch and takes what it found on one to the next. Several walks, each over its
 own batches, may be done at the same time in several places.
@@ -11,7 +10,7 @@ own batches, may be done at the same time in several places.
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -108,12 +107,17 @@ class Executor(ABC):
 
 
 class ThreadExecutor(Executor):
-    """In this process, batch after batch, each with the core's threads; batches are opened once and kept."""
+    """In this process, batch after batch, each with the core's threads; batches are opened once and kept.
+
+    opened: batches that are open already.
+    """
 
     files_anywhere = roomy = True
 
-    def __init__(self) -> None:
+    def __init__(self, opened: Mapping[BatchReference, BatchSums] | None = None) -> None:
         self._opened: WeakKeyDictionary[BatchReference, dict[Loss, BatchSums]] = WeakKeyDictionary()
+        for reference, sums in (opened or {}).items():
+            self._opened[reference] = {sums.loss: sums}
 
     @property
     def files(self) -> str:
@@ -130,25 +134,3 @@ class ThreadExecutor(Executor):
         if loss not in by_loss:
             by_loss[loss] = BatchSums(reference.open(), loss)
         return by_loss[loss]
-
-
-class Opened(Executor):
-    """A single batch that is open already: its reference, and who does the work on it."""
-
-    def __init__(self, sums: BatchSums) -> None:
-        self._sums = sums
-        self.n_examples = sums.structure.num_examples
-        self.n_slots = int(sums.structure.slot_offsets()[-1])
-        self.n_weights = sums.features.num_weights
-
-    def open(self) -> LabelledBatch:
-        raise ValueError("the batch is open already")
-
-    def run(
-        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
-    ) -> Iterator[T]:
-        for block in blocks:
-            yield work.on(self._sums, block)
-
-    def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums:
-        return self._sums

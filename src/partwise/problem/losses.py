@@ -39,12 +39,9 @@ class Loss:
             value = getattr(self, field)
             if not (isfinite(value) and value >= 0):
                 raise ValueError(f"{field} of loss {self.name!r} must be a number >= 0, got {value}")
-        if self.link not in get_args(Link):
-            raise ValueError(f"link of loss {self.name!r} must be one of {get_args(Link)}, got {self.link!r}")
-        if self.rescaling not in get_args(Rescaling):
-            raise ValueError(
-                f"rescaling of loss {self.name!r} must be one of {get_args(Rescaling)}, got {self.rescaling!r}"
-            )
+        for field, choices in (("link", get_args(Link)), ("rescaling", get_args(Rescaling))):
+            if (value := getattr(self, field)) not in choices:
+                raise ValueError(f"{field} of loss {self.name!r} must be one of {choices}, got {value!r}")
         if self.rescaling == "slack" and (self.smooth or self.link != "identity" or self.cost_scale == 0):
             raise ValueError(
                 f"loss {self.name!r}: slack rescaling needs temperature 0, the identity link and a cost_scale above 0"
@@ -107,14 +104,8 @@ def register_loss(loss: Loss) -> Loss:
     """Make a loss known by its name to estimators, `Problem` and the command line (`--plugin FILE`); return the loss.
 
     A loss that is registered again, as in a notebook's cell, replaces the one before. Model files hold losses by value:
-    they load and predict where the loss is not registered.
-
-    Raises
-    ------
-    ValueError
-        If the name is that of a loss of partwise, or is not made of letters, digits and hyphens.
-    TypeError
-        If it is not a `Loss`.
+    they load and predict where the loss is not registered. TypeError if it is not a `Loss`; ValueError if its name is
+    that of a loss of partwise, or is not made of letters, digits and hyphens.
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"register_loss takes a Loss, got {type(loss).__name__}")
@@ -129,10 +120,7 @@ def register_loss(loss: Loss) -> Loss:
 def get_loss(loss: str | Loss, *, temperature: float | None = None, cost_scale: float | None = None) -> Loss:
     """The loss of this name (a Loss is returned as it is), with another temperature or cost scale if given.
 
-    Raises
-    ------
-    ValueError
-        If the name is unknown; the message lists the names there are.
+    ValueError if the name is unknown; the message lists the names there are.
     """
     if isinstance(loss, str):
         if loss not in LOSSES:

@@ -88,8 +88,7 @@ class L2:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        found = {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM} | _penalised(self.free)
-        return frozenset(found | ({Capability.L2, Capability.PENALTY} if self.strength > 0 else set()))
+        return _capabilities(self, {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM})
 
 
 @dataclass(frozen=True)
@@ -111,15 +110,15 @@ class ElasticNet:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        found = {Capability.L1, Capability.PENALTY} | _penalised(self.free)
-        return frozenset(found | ({Capability.L2} if self.strength > 0 else set()))
-
-
-def _penalised(free: Free | None) -> set[Capability]:
-    return set() if free is not None else {Capability.ALL_PENALISED}
+        return _capabilities(self, {Capability.L1, Capability.PENALTY})
 
 
 Penalty = L2 | ElasticNet
+
+
+def _capabilities(penalty: Penalty, own: set[Capability]) -> frozenset[Capability]:
+    by_strength = {Capability.L2, Capability.PENALTY} if penalty.strength > 0 else set()
+    return frozenset(own | by_strength | ({Capability.ALL_PENALISED} if penalty.free is None else set()))
 
 
 def penalised(penalty: Penalty, vector: Floats) -> Floats:

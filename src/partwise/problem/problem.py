@@ -51,7 +51,7 @@ from partwise.problem import penalties
 from partwise.problem.batch import Batch, Gold, LabelledBatch
 from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
-from partwise.problem.executor import BatchReference, Executor, Opened, ThreadExecutor
+from partwise.problem.executor import BatchReference, Executor, ThreadExecutor
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
 from partwise.problem.result import Certificate
@@ -68,8 +68,8 @@ class Problem:
     """Data, loss and penalty: the objective P, its dual D, and certificates (docs/math.md).
 
     This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples`,
-    `n_weights`, `n_slots` and `n_batches` count examples, weights, slots and batches; `penalty` and `loss` are what was
-    given. `sums` has the sums over examples that the objective is made of.
+    `n_weights`, `n_slots` and `n_batches` are counts, `penalty` and `loss` what was given, `sums` the sums over
+    examples.
 
     Parameters
     ----------
@@ -85,11 +85,9 @@ class Problem:
     sample_weight : array of n_examples, optional
         omega; zero weights are allowed.
     cost : array, optional
-        One value per slot, all examples end to end; by default the structure's own. Costs are finite, >= 0, and 0 on
-        the slots of gold labellings.
+        One value per slot, all examples end to end: finite, >= 0, and 0 on gold slots; by default the structure's own.
     n_jobs : int
-        Threads; -1 for all processors, and never more than those. Values and gradients have the same bits for any
-        number.
+        Threads; -1 for all processors, and never more. Values and gradients have the same bits for any number.
     """
 
     def __init__(
@@ -138,7 +136,9 @@ class Problem:
     def on(cls, sums: BatchSums, penalty: Penalty | float, n_jobs: int = 1) -> "Problem":
         """The problem on the examples of one opened batch of a problem that was found to be sound."""
         problem = cls.__new__(cls)
-        problem._begin(Sums([Opened(sums)], sums.loss, Opened(sums), count_threads(n_jobs), sound=True), penalty)
+        batch = LabelledBatch(Batch(sums.structure, sums.features), sums.gold, sums.sample_weight)
+        executor = ThreadExecutor({batch: sums})
+        problem._begin(Sums([batch], sums.loss, executor, count_threads(n_jobs), sound=True), penalty)
         return problem
 
     def _set_up(self, sums: Sums, penalty: Penalty | float) -> None:
@@ -310,14 +310,9 @@ class Problem:
         return gradient
 
     def touching_plane(self, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
-        """(u, b) of the plane that touches the losses at w, from P and its gradient there.
+        """(u, b) of the plane that touches the losses at w, from P and its gradient there; ValueError under an l1 term.
 
         u = l2 w - shift - grad P(w), and P less the penalty = b - <u, w>.
-
-        Raises
-        ------
-        ValueError
-            If the penalty has an l1 term.
         """
         self._refuse_l1("touching_plane")
         u = self.plane_of_weights(weights) - gradient
@@ -416,10 +411,7 @@ class Problem:
     def certificate(self, weights: Floats, point: DualPoint) -> Certificate:
         """P(w), D(alpha) and their difference, all recomputed from w and from the dual point's parts.
 
-        Raises
-        ------
-        CertificateError
-            If D exceeds P by more than rounding.
+        CertificateError if D exceeds P by more than rounding.
         """
         return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
 
@@ -454,10 +446,7 @@ class Problem:
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
         """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels.
 
-        Raises
-        ------
-        ValueError
-            If the penalty has an l1 term.
+        ValueError if the penalty has an l1 term.
         """
         self._refuse_l1("certificate_at")
         if self.l2 == 0:

@@ -167,16 +167,9 @@ class Result:
         write_report(path, self, **parts)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw primal, dual and gap against passes and seconds with matplotlib (extra "plot").
+        """Draw primal, dual and gap against passes and seconds with matplotlib (extra "plot"); return the figure.
 
-        Parameters
-        ----------
-        axes : four matplotlib axes, optional
-            Default: those of a new figure.
-
-        Returns
-        -------
-        The figure.
+        axes: four matplotlib axes (default: those of a new figure).
         """
         try:
             from matplotlib import pyplot

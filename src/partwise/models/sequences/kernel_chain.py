@@ -202,7 +202,7 @@ def _kernel_parts(part: Part, weights: Floats) -> ModelParts:
         parts.arrays["places"] = part.places
     if isinstance(part.kernel, Precomputed):
         columns = np.arange(part.n_support, dtype=np.int64) if part.columns is None else part.columns
-        parts.settings["n_columns"] = int(part.rows.shape[1])  # type: ignore[union-attr]
+        parts.settings["n_columns"] = int(part.rows.shape[1])
         parts.arrays["columns"] = columns
     elif isinstance(part.rows, Attributes):
         parts.arrays |= {"offsets": part.rows.row_ptr, "attributes": part.rows.attributes}
