@@ -37,27 +37,6 @@ from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import check_choice
 
 
-@dataclass(frozen=True)
-class HistoryScores:
-    """Scores of labels after histories: those of the last tag, and those of pairs of tags that have any.
-
-    There are as many histories as pairs of tags, and few of them have weights of their own: there is no room for all.
-    """
-
-    first: Floats  # (tags, n_labels)
-    pairs: Ints  # older tag * tags + last tag, ascending
-    second: Floats  # (pairs, n_labels)
-
-    def of_pairs(self, states: Ints) -> Floats:
-        """Return what these pairs of tags add to the scores of all labels."""
-        found = np.zeros((len(states), self.first.shape[1]))
-        if len(self.pairs):
-            place = np.minimum(np.searchsorted(self.pairs, states), len(self.pairs) - 1)
-            own = self.pairs[place] == states
-            found[own] = self.second[place[own]]
-        return found
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaxentChainModel(SequenceModel):
     """A classifier of positions. Tag n_labels stands for "before the sequence".
@@ -150,12 +129,9 @@ class MaxentChainModel(SequenceModel):
         return size.n_rows
 
     def batch(self, rows: Rows) -> Batch:
-        after = self.history_scores()
         n_histories = (self.n_labels + 1) ** self.history
         width = 0 if self.beam_width is None else min(int(self.beam_width), n_histories)
-        structure = HistoryChain(
-            rows.lengths, self.n_labels, self.history, after.first.ravel(), after.pairs, after.second.ravel(), width
-        )
+        structure = HistoryChain(rows.lengths, self.n_labels, self.history, *self.history_scores(), width)
         found, layout = rows.attributes(), self.nodes.core
         table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
         return Batch(structure, history_chain_map(structure, table, layout=layout))
@@ -168,8 +144,11 @@ class MaxentChainModel(SequenceModel):
         kept = labels < self.n_labels
         return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
-    def history_scores(self) -> HistoryScores:
-        """Return weights of labels after each tag, and after each two tags that have any."""
+    def history_scores(self) -> tuple[Floats, Ints, Floats]:
+        """Return weights of labels after each tag, pairs of tags that have weights, and weights of labels after these.
+
+        A pair is older tag * tags + last tag; they ascend. Most pairs have no weights, and all would take much memory.
+        """
         tags = self.n_labels + 1
         attributes, labels, values = self._weights_of_pairs()
         kept = attributes >= self.n_attributes
@@ -180,7 +159,7 @@ class MaxentChainModel(SequenceModel):
         pairs, row = np.unique(place[~one] - tags, return_inverse=True)
         second = np.zeros((len(pairs), self.n_labels))
         second[row, labels[~one]] = values[~one]
-        return HistoryScores(first, pairs, second)
+        return first.ravel(), pairs, second.ravel()
 
     def node_features(self) -> tuple[Ints, Ints, Floats]:
         attributes, labels, values = self._weights_of_pairs()
@@ -206,33 +185,30 @@ class MaxentChainModel(SequenceModel):
         log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
         y's tags: where the tags before differ, so does Z.
         """
-        found, lengths = super().contributions(reading, one, two), reading.source.rows.lengths
-        none, names = self.n_labels, [*self.classes.tolist(), None]
-        scores, after = self._position_scores(reading), self.history_scores()
-        sides = []
+        found, classes, weights = super().contributions(reading, one, two), self.label_names, self.transition_weights()
+        scores = slot_scores(reading.batch, self.weights).reshape(len(one), -1)[:, : self.n_labels]
+        names, lengths = (*classes, None), reading.source.rows.lengths
+        sides = []  # oldest tag first, then the label itself
         for labels in (one, two):
-            back = tags_before(lengths, labels, none)[: self.history]
-            tables = [after.first[back[0]]]  # weights of one tag before, and of two
-            if self.history == 2:
-                tables.append(after.of_pairs(back[1] * (none + 1) + back[0]))
-            own = [np.take_along_axis(table, labels[:, None], axis=1)[:, 0] for table in tables]
-            sides.append((np.stack([*back[::-1], labels]), own, logsumexp(scores + sum(tables), axis=1)))
-        # tags: oldest first, then the label itself
-        (tags, own, log_partition), (others, others_own, other_log_partition) = sides
-        for t in range(len(one)):
-            best, second = (tuple(names[tag] for tag in side[:, t].tolist()) for side in (tags, others))
-            for n, (mine, theirs) in enumerate(zip(own, others_own, strict=True), start=1):
-                amount = float(mine[t] - theirs[t])
-                found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], amount))
-            if best[:-1] != second[:-1]:
-                amount = float(other_log_partition[t] - log_partition[t])
-                found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
-        return found
+            back = tags_before(lengths, labels, self.n_labels)[: self.history]
+            rows = np.stack([*back[::-1], labels], axis=1).tolist()
+            sides.append([tuple(names[tag] for tag in row) for row in rows])
 
-    def _position_scores(self, reading: SequenceReading) -> Floats:
-        """Return scores of labels from the positions' own features: (positions, n_labels)."""
-        scores = slot_scores(reading.batch, self.weights)
-        return scores.reshape(reading.source.rows.n_rows, -1)[:, : self.n_labels]
+        def added(tags: tuple[Hashable, ...], label: Hashable) -> list[float]:
+            """Return what the last tag, and the last two, add to the score of a label."""
+            return [weights.get((*tags[-n:], label), 0.0) for n in range(1, self.history + 1)]
+
+        for t, (best, second) in enumerate(zip(*sides, strict=True)):
+            amounts = zip(added(best[:-1], best[-1]), added(second[:-1], second[-1]), strict=True)
+            for n, (mine, theirs) in enumerate(amounts, start=1):
+                found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], mine - theirs))
+            if best[:-1] != second[:-1]:
+                own, other = (
+                    logsumexp(scores[t] + [sum(added(tags, label)) for label in classes])
+                    for tags in (best[:-1], second[:-1])
+                )
+                found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], float(other - own)))
+        return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[MaxentChainModel, tuple[int, int, float]]:
         core = self.nodes.core
