@@ -6,6 +6,7 @@ million attributes in about a second; others in Python.
 
 from __future__ import annotations
 
+import copy
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence, Sized
@@ -242,10 +243,6 @@ class VocabularyReader(Reader):
             raise ValueError(f"{what} must be prefixes of attribute names, got {chosen!r}")
         return self.known.starts_with(prefixes).astype(bool)
 
-    def joins_otherwise(self, separator: str) -> bool:
-        """Return whether its names are made of dicts' names and strings, joined by another separator."""
-        return False
-
     def numbers_in(self, old: Reader) -> Ints | None:
         if not isinstance(old, VocabularyReader):
             return None
@@ -263,9 +260,11 @@ class VocabularyReader(Reader):
         lengths = np.concatenate([np.diff(self.known.offsets), np.diff(more.known.offsets)])
         return self.with_vocabulary(Vocabulary(np.ascontiguousarray(data), pointers(lengths)))
 
-    @abstractmethod
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
         """Return the same reader with other attributes."""
+        other = copy.copy(self)
+        other.vocabulary = vocabulary
+        return other
 
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
@@ -284,17 +283,11 @@ class NameReader(VocabularyReader):
         super().__init__(vocabulary)
         self.separator, self.joined = separator, joined
 
-    def joins_otherwise(self, separator: str) -> bool:
-        return self.joined and self.separator != separator
-
     def sequences(self, X: object) -> Sequences:
         sequences = Sequences.of(X)
         if input_form(sequences) not in ("names", "none"):
             raise ValueError(f"X: {sequences.one}s must be lists of attribute names or dicts, as in fit")
         return sequences
-
-    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
-        return type(self)(vocabulary, self.separator, self.joined)
 
     def to_parts(self) -> ModelParts:
         settings: dict[str, object] = {} if self.separator == "=" else {"separator": self.separator}

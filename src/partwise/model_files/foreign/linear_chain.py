@@ -173,14 +173,15 @@ def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
     separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
     chains elsewhere do not have.
     """
-    from partwise.models.readers import VocabularyReader
+    from partwise.models.readers import NameReader, VocabularyReader
     from partwise.models.sequences.chain import ChainModel
     from partwise.problem.losses import get_loss
 
     model = tagger._fitted()
     if type(model) is not ChainModel:
         raise ValueError(f"files of {tool} hold first-order chains: not available for this model")
-    if not isinstance(model.reader, VocabularyReader):
+    reader = model.reader
+    if not isinstance(reader, VocabularyReader):
         raise ValueError(f"files of {tool} hold attributes by name: not available for columns of numbers")
     if model.ends or not model.tied:
         what = "ends=True" if model.ends else "transition_features"
@@ -189,7 +190,7 @@ def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
         raise ValueError(
             f"files of {tool} do not hold the rule that labels keep to {scheme}: set_params(legal=False) first"
         )
-    if model.reader.joins_otherwise(separator):
+    if isinstance(reader, NameReader) and reader.joined and reader.separator != separator:
         raise ValueError(
             f"names of dicts are not joined by {separator!r} here, as {tool}'s tools do: "
             "train on lists of names, or through partwise.compat"
@@ -204,11 +205,11 @@ def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
     some, pairs = weights != 0, others != 0
     used = np.zeros(model.n_attributes, dtype=bool)
     used[attributes[some]] = True
-    reader, number = model.reader.keep(used)
+    kept, number = reader.keep(used)
     return LinearChain(
         labels,
-        np.asarray(reader.known.bytes),
-        np.asarray(reader.known.offsets),
+        np.asarray(kept.known.bytes),
+        np.asarray(kept.known.offsets),
         np.stack([number[attributes[some]], columns[some]]),
         weights[some],
         np.stack(np.divmod(cells[pairs], model.width)),

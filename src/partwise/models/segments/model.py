@@ -354,15 +354,13 @@ class SegmentModel(SequenceModel):
 
     def segments_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Segments:
         """Return the segments of these labellings: slots are rows `inside`, rows `first`, then others."""
-        width, lengths = self.width, reading.source.rows.lengths[which]
+        lengths = reading.source.rows.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
-        row, label = np.divmod(labellings.slots, width)
-        inside, first = row < lengths[owner], (row >= lengths[owner]) & (row < 2 * lengths[owner])
-        starts = pointers(lengths)[owner]
-        types, begins = np.empty(int(lengths.sum()), dtype=np.int64), np.zeros(int(lengths.sum()), dtype=bool)
-        types[(starts + row)[inside]] = label[inside]
-        begins[(starts + row - lengths[owner])[first]] = True
-        return Segments(types, begins, lengths)
+        row = labellings.slots // self.width - lengths[owner]
+        first = (row >= 0) & (row < lengths[owner])
+        begins = np.zeros(int(lengths.sum()), dtype=bool)
+        begins[(pointers(lengths)[owner] + row)[first]] = True
+        return Segments(labellings.choices(lengths, self.width), begins, lengths)
 
     def labels_of(self, reading: SequenceReading, which: Ints, labellings: Labellings) -> Ints:
         found = self.segments_of(reading, which, labellings)

@@ -176,12 +176,12 @@ class SequenceModel(Model[SequenceSource]):
         lengths, n_sequences = sequences.lengths(), len(sequences.items)
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, n_sequences)
-        if not lengths.all():  # sequences without positions have nothing to learn from
-            keep = np.flatnonzero(lengths)
-            if not len(keep):
-                raise ValueError("X holds no sequences with positions")
-            sequences, targets = sequences.take(keep), targets.take(keep)
-            weight = None if weight is None else weight[keep]
+        kept = np.flatnonzero(lengths)
+        if not len(kept):
+            raise ValueError("X holds no sequences with positions")
+        if len(kept) < n_sequences:
+            sequences, targets = sequences.take(kept), targets.take(kept)
+            weight = None if weight is None else weight[kept]
         if self.class_weight is not None:
             given = None if classes is None else all_labels(targets.classes(), classes)
             weight = sequence_weights(self.class_weight, targets, weight, given)

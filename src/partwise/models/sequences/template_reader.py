@@ -112,9 +112,6 @@ class TemplateReader(VocabularyReader):
     def sequences(self, X: object) -> TextSequences:
         return TextSequences.of(X)
 
-    def with_vocabulary(self, vocabulary: Vocabulary) -> TemplateReader:
-        return TemplateReader(self.template, vocabulary)
-
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """Return the rows of all tokens; the first call learns the attributes that are seen `min_count` times."""
         extractor = self.template.extractor(sequences.table)
