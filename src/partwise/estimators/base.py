@@ -130,8 +130,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     A subclass is a dataclass of its own parameters that names its model class in `_model_class`, or writes
     `_make_model` and an `__init__` that lists its own parameters and may take the others as ``**training``. Predictions
-    take the constraints (`allowed`, ...) that the model knows, and raise `ConstraintError` if these leave an example
-    without an answer.
+    take the model's constraints (`allowed`, ...); `ConstraintError` if these leave an example without an answer.
     """
 
     result_: Result
@@ -192,10 +191,9 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def fit(
         self, X: object, y: object = None, sample_weight: Weights = None, *, checkpoint: CheckpointFile = None
     ) -> Self:
-        """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
+        """Train on examples `X` with answers `y` and one weight per example (nothing is learnt from weight 0).
 
-        Nothing is learnt from an example of weight 0. `X` may be a partition of files with answers and weights
-        (`partwise.out_of_core.partitions.open`).
+        `X` may be a partition of files with answers and weights (`partwise.out_of_core.partitions.open`).
 
         checkpoint : path or `partwise.solvers.Checkpoint`
             A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
@@ -251,9 +249,9 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     ) -> list[Result]:
         """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; keep the last one's weights.
 
-        The strength of |w|^2 / 2 follows from the estimator's parameters and is the same for all points. l1_max: None
-        is the smallest strength at which all weights are zero. Afterwards `penalty`, `l1_ratio` and `C` are those of
-        `l1_min`; `use` puts the weights of any of the results in place of the last one's. No callbacks are called.
+        The strength of |w|^2 / 2 follows from the estimator's parameters. l1_max: None is the smallest strength at
+        which all weights are zero. Afterwards `penalty`, `l1_ratio` and `C` are those of `l1_min`. `use` and callbacks
+        are as for `fit_path`.
         """
         checks.check_positive("l1_min", l1_min)
         if l1_max is not None:
@@ -298,13 +296,11 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As for `fit`. The first call chooses the features and, without `classes`, the labels. Later calls ignore
             other features, and raise ValueError for other labels.
         classes : array, optional
             All labels of all calls; for the first call.
-        sample_weight : array, optional
-            One weight per example.
         grow : bool
             Add the features and labels of later calls' examples (and `classes`) to the model, with weights 0. For
             taggers of named attributes with `order=1`, and classifiers.
@@ -547,7 +543,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         probabilities : bool
             Probabilities of the answers instead of scores; not available with hinge losses.
         constraints
-            As for `predict`: return the best answers that they allow.
+            As for `predict`.
         """
         if probabilities:
             has_probabilities(self)
@@ -578,7 +574,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         random_state : int, RandomState, Generator or None
             None: draw differently each time.
         constraints
-            As for `predict`: draw answers that they allow.
+            As for `predict`.
         """
         n = checks.check_count("n", n)
         seeds = np.random.default_rng(checks.seed_of(random_state))
@@ -597,9 +593,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def entropy(self, X: object, **constraints: object) -> Floats:
         """Return the entropy of each example's answers in nats: an array of shape (n_examples,).
 
-        The entropy is 0 for an example with one possible answer, NaN for an example without any, and at most the
-        logarithm of the number of answers. With constraints, as for `predict`, the distribution is conditional on
-        them. Not available with hinge losses.
+        It is 0 for one possible answer, and NaN without any. With constraints, as for `predict`, the distribution is
+        conditional on them. Not available with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         entropies = entropies_of(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
@@ -613,9 +608,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def log_probability(self, X: object, y: object, **constraints: object) -> Floats:
         """Return the log-probability of each answer in `y`: an array of shape (n_examples,).
 
-        The value is -inf for an answer that is impossible under the model or forbidden by constraints, and 0 for the
-        answer of an example with one possible answer. With constraints, as for `predict`, the probability is
-        conditional on them. Not available with hinge losses.
+        It is -inf for an answer that is impossible or that constraints forbid. With constraints, as for `predict`, the
+        probability is conditional on them. Not available with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         labellings, possible = _encode(model, reading, y, "log-probabilities")
@@ -652,10 +646,10 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def scorer(
         self, X: object, y: object, measure: str | Callable[[Any, Any], float] | None = None
     ) -> Callable[[Floats], float]:
-        """Return a function that computes the score on these examples from weights; it reads X once.
+        """Return a function that computes the score on these examples from weights.
 
         measure: a name ("chunk_f1", ...: `partwise.metrics.get_measure`) or a function of right and predicted answers;
-        None is `score`. With ``model="maxent"`` the function reads X each time.
+        None is `score`. The function reads X only now, except with ``model="maxent"``.
         """
         from partwise.metrics.scorers import get_measure
 
@@ -739,8 +733,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     ) -> Pruning:
         """Drop small weights, and features without weights, for a smaller model file; the certificate is dropped too.
 
-        Parameters
-        ----------
         threshold : float, optional
             Drop weights whose absolute value is at most this.
         keep : int or float, optional
@@ -762,8 +754,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
         """Write the fitted model to a file, from which `partwise.load` reads it.
 
-        Parameters
-        ----------
         path : path
             Usually ends in ``.pw``. An existing file is replaced in one step, or not changed.
         dtype : {"float64", "float32"}
@@ -772,10 +762,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             "crfsuite": a file that CRFsuite, python-crfsuite and `partwise.load` read, for `SequenceTagger` over named
             attributes without weights for ends or for pairs of an attribute and a transition.
 
-        Raises
-        ------
-        ValueError
-            If labels or parameters are not strings, ints, bools, floats or tuples of these.
+        ValueError if labels or parameters are not strings, ints, bools, floats or tuples of these.
         """
         check_is_fitted(self)
         self._model.needs(Ability.FILES, "model files")
@@ -800,8 +787,8 @@ document(StructuredEstimator, always=True)
 class TreeParser(StructuredEstimator[ModelT]):
     """Base of the estimators whose answers are trees of sentences."""
 
-    # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a parser's
-    # weights are not worth that. Its rule for very many slots prefers L-BFGS. Weak penalties are left to its rule.
+    # "auto" solves tiny problems to machine precision, as scikit-learn's classifiers should; a parser's weights are not
+    # worth that. Its rule for very many slots prefers L-BFGS. Weak penalties are left to its rule.
     _auto_solver: ClassVar = ("eg", 100.0)
 
     def score(self, X: object, y: object = None, sample_weight: Weights = None) -> float:

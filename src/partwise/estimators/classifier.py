@@ -100,16 +100,10 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         feature_names: object = None,
         checkpoint: CheckpointFile = None,
     ) -> Self:
-        """Train on rows `X` with labels `y`; `sample_weight` is one weight per row.
-
-        Nothing is learnt from a row of weight 0. `X` may be a partition of files with labels and weights
-        (`partwise.out_of_core.partitions.open`).
+        """Train on rows `X` with labels `y`, as `StructuredEstimator.fit` does.
 
         feature_names : list of str or fitted transformer, optional
             Names of the columns, as for `set_feature_names`.
-        checkpoint : path or `partwise.solvers.Checkpoint`
-            A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
-            from it and ends with the same bits as one that was not interrupted.
         """
         with unchanged_on_failure(self):
             if feature_names is not None and hasattr(X, "shape") and len(X.shape) == 2:
@@ -124,8 +118,6 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
 
         For matrices without names; in a pipeline, ``pipeline[-1].set_feature_names(pipeline[:-1])``.
 
-        Parameters
-        ----------
         names : list of str, fitted transformer or None
             One name per column; of a transformer, what `get_feature_names_out` returns. None: the names of a data
             frame's columns, else numbers.
@@ -187,10 +179,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
             return _validated(self, X, reset=False)
         items = could_be_items(X)
         if items is None:
-            raise ValueError(
-                f"X: rows must be dicts or lists of strings, as in fit, got {type(X).__name__}"
-                + (f" of {type(X[0]).__name__}" if isinstance(X, (list, tuple)) and len(X) else "")
-            )
+            of = f" of {type(X[0]).__name__}" if isinstance(X, (list, tuple)) and len(X) else ""
+            raise ValueError(f"X: rows must be dicts or lists of strings, as in fit, got {type(X).__name__}{of}")
         return items
 
     @property
@@ -241,13 +231,9 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
 
         Their amounts add up to the difference of the two scores.
 
-        Parameters
-        ----------
         x : a row, a dict or a list of strings
-        label : optional
-            The label to explain in place of the best one.
-        against : optional
-            The label to compare it with in place of the best other one.
+        label, against : optional
+            The label to explain in place of the best one, and to compare it with in place of the best other one.
         """
         check_is_fitted(self)
         found: Explanation = self._explain(_one_row(x), label, against)
@@ -301,10 +287,9 @@ def _checked_labels(X: Table, given: object) -> NDArray[Any]:
 
 def _feature_names(given: Table, n_features: int) -> list[str]:
     """Return names of columns, given as a list or by a fitted transformer."""
-    found = given.get_feature_names_out() if hasattr(given, "get_feature_names_out") else given
-    if isinstance(found, str) or not hasattr(found, "__len__"):
+    names = given.get_feature_names_out() if hasattr(given, "get_feature_names_out") else given
+    if isinstance(names, str) or not hasattr(names, "__len__"):
         raise ValueError(f"feature_names must be a list of strings or a fitted transformer, got {given!r}")
-    names = list(found)
     for column, name in enumerate(names):
         if not isinstance(name, str):
             raise ValueError(f"feature_names: column {column}: a name must be a string, got {name!r}")
@@ -319,10 +304,9 @@ def _bad_cell(X: Table) -> str | None:
     for row, column, value in _suspect_cells(X):
         place = f"row {row}, column {column!r}: {value!r}"
         try:
-            finite = np.isfinite(float(value))
+            infinite = infinite or (None if np.isfinite(float(value)) else place)
         except (TypeError, ValueError):  # scikit-learn refuses these first
             return place
-        infinite = infinite or (None if finite else place)
     return infinite
 
 

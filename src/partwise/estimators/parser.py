@@ -126,12 +126,10 @@ class DependencyParser(TreeParser[TreeModel]):
         for i, sentence in enumerate(sentences):
             if not hasattr(sentence, "with_tree"):
                 raise ValueError(f"sentence {i} is not a ConlluSentence: use predict")
-        parsed = []
+        parsed, named = [], self._model.labeller is not None
         for sentence, tree in zip(sentences, self.predict(sentences, allowed=allowed), strict=True):
-            if self._model.labeller is None:
-                parsed.append(sentence.with_tree(tree))
-            else:
-                parsed.append(sentence.with_tree([head for head, _ in tree], [name for _, name in tree]))
+            columns = ([head for head, _ in tree], [name for _, name in tree]) if named else (tree,)
+            parsed.append(sentence.with_tree(*columns))
         return parsed
 
     @property
@@ -148,13 +146,7 @@ class DependencyParser(TreeParser[TreeModel]):
     def explain(self, sentence: object, word: int, head: int | None = None) -> list[tuple[str, float]]:
         """Return the features for and against an arc: (template with its values, weight), the largest first.
 
-        Parameters
-        ----------
-        sentence : a sentence as in `X`
-        word : int
-            Number of the modifier, from 1.
-        head : int, optional
-            Number of the head, 0 for the root; None: the predicted one.
+        word, head: numbers of the modifier, from 1, and of the head, 0 for the root; None: the predicted one.
         """
         found: list[tuple[str, float]] = self._explain([sentence], word, head)
         return found
@@ -167,15 +159,10 @@ class DependencyParser(TreeParser[TreeModel]):
         The best tree is compared with the best one in which the word has another head; the amounts of the features of
         different arcs add up to the difference of the scores. Other words may differ too (`Explanation.elsewhere`).
 
-        Parameters
-        ----------
-        sentence : a sentence as in `X`
         word : int
             Number of the modifier, from 1.
-        head : int, optional
-            A head in place of the best tree's, 0 for the root.
-        against : int, optional
-            The head to compare with; None: the head in the best tree with another head.
+        head, against : int, optional
+            Heads in place of the best tree's, 0 for the root, and of that in the best tree with another head.
         """
         model, reading, _ = self._read([sentence])
         return model.explain_head(reading, word, head, against)
@@ -185,8 +172,7 @@ class DependencyParser(TreeParser[TreeModel]):
     ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """Return the strongest features for and against the arcs that are predicted for sentences `X`.
 
-        A parser does not store names of features, so it builds those of `X`. Both lists have (template with its
-        values, weight), the strongest first.
+        Both lists have (template with its values, weight), the strongest first. (A parser stores no names of features.)
         """
         weights: dict[str, float] = {}
         for sentence, tree in zip(X, self.predict(X), strict=True):

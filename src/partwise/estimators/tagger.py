@@ -48,16 +48,11 @@ class TokenTagger(StructuredEstimator[SequenceModelT]):
 
         Their amounts add up to the difference of the two scores.
 
-        Parameters
-        ----------
-        sequence : a sequence as in `X`
         position : int, optional
             Explain the label there: compare the best labelling with the best one that has another label at this
             position. Contributions of other positions show the influence of the neighbours.
-        label : optional
-            A label for the position in place of the best one's.
-        against
-            The label to compare with; None: that of the best labelling with another label there.
+        label, against : optional
+            Labels for the position in place of the best one's, and of that of the best labelling with another one.
         """
         found: Explanation = super().explain(sequence, position, label, against)
         return found
