@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, cast
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -73,14 +74,11 @@ class Words:
         return self._tokens[wanted]
 
     def _check_features(self) -> None:
-        cells, known = self.columns[-1], set[str]()
-        for at, cell in enumerate(cells):
-            if cell in known:
-                continue
-            known.add(cell)
+        for cell in dict.fromkeys(self.columns[-1]):
             try:
                 split_feats(cell)
             except ValueError as error:
+                at = self.columns[-1].index(cell)
                 i = int(np.searchsorted(self.offsets, at, side="right")) - 1
                 word, source = at - int(self.offsets[i]) + 1, self.sources[i]
                 if isinstance(source, ConlluSentence):
@@ -92,10 +90,8 @@ class Words:
         if some.dtype == bool and some.all():
             return self
         chosen = np.flatnonzero(some) if some.dtype == bool else some
-        offsets, indices = self.offsets.tolist(), chosen.tolist()
-        columns = [
-            list(chain.from_iterable(column[offsets[i] : offsets[i + 1]] for i in indices)) for column in self.columns
-        ]
+        ends, indices = self.offsets.tolist(), chosen.tolist()
+        columns = [list(chain(*(column[ends[i] : ends[i + 1]] for i in indices))) for column in self.columns]
         numbers, sources = ([each[i] for i in indices] for each in (self.numbers, self.sources))
         return Words(self.lengths[chosen], columns, numbers, sources)
 
@@ -111,13 +107,11 @@ class Words:
 
 def input_columns(inputs: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of words that may be looked at, from a list such as "form,upos" or None (all)."""
-    if inputs is None:
-        return FIELDS
-    names = [column.name for column in parse_columns_list(inputs)]
+    names = FIELDS if inputs is None else tuple(column.name for column in parse_columns_list(inputs))
     for name in names:
         if name not in FIELDS:
             raise ValueError(f"inputs: a parser looks at {', '.join(FIELDS)}, not at {name!r}")
-    return tuple(names)
+    return names
 
 
 def as_sentences(X: object) -> list[Any]:
@@ -133,34 +127,28 @@ def trees_of(y: object, n_sentences: int) -> list[Any]:
 def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
     """Return the columns of all words; ValueError at once for sentences longer than `max_length`."""
     words = check_lengths(sentences, numbers, max_length)
-    for i, sentence in enumerate(sentences):
+    for number, sentence in zip(numbers, sentences, strict=True):
+        rows: list[Sequence[str]] = []
         if isinstance(sentence, ConlluSentence):
-            for fields in sentence.fields():
-                for column, place in zip(words.columns, _PLACES, strict=True):
-                    column.append(fields[place])
+            rows += map(itemgetter(*_PLACES), sentence.fields())
         else:
-            for k, word in enumerate(cast(Iterable[object], sentence)):
-                try:
-                    values = _word(word)
-                except ValueError as error:
-                    raise ValueError(f"sentence {numbers[i]}, word {k + 1}: {error}") from None
-                for column, value in zip(words.columns, values, strict=True):
-                    column.append(value)
+            try:
+                rows += map(_word, cast(Iterable[object], sentence))
+            except ValueError as error:
+                raise ValueError(f"sentence {number}, word {len(rows) + 1}: {error}") from None
+        for column, values in zip(words.columns, zip(*rows, strict=True), strict=False):
+            column.extend(values)
     return words
 
 
 def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_length: int) -> Words:
     """Return the lengths of sentences, without columns; ValueError for one that is not a list or too long."""
-    lengths = np.empty(len(sentences), dtype=np.int64)
-    for i, sentence in enumerate(sentences):
+    for number, sentence in zip(numbers, sentences, strict=True):
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
-            raise ValueError(f"sentence {numbers[i]} must be a list of words, got {type(sentence).__name__}")
-        lengths[i] = len(sentence)
+            raise ValueError(f"sentence {number} must be a list of words, got {type(sentence).__name__}")
+    lengths = np.array([len(cast(Sized, sentence)) for sentence in sentences], dtype=np.int64)
     words = Words(lengths, [[] for _ in FIELDS], numbers, list(sentences))
-    if len(lengths):
-        i = int(np.argmax(lengths))
-        if lengths[i] <= max_length:
-            check_room(ARC_BYTES * float(lengths[i]) ** 2, f"{words.name(i)}, of {lengths[i]:,} words,")
+    longest = int(lengths.argmax()) if len(lengths) else 0
     long = np.flatnonzero(lengths > max_length)
     if len(long):
         n = int(lengths[long[0]])
@@ -169,21 +157,22 @@ def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_lengt
             f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
             f"{ARC_BYTES * n * n / 1e6:.2g} MB and {3e-9 * n**3:.2g} s per visit; leave it out or raise that limit"
         )
+    if len(lengths):
+        n = int(lengths[longest])
+        check_room(ARC_BYTES * float(n) ** 2, f"{words.name(longest)}, of {n:,} words,")
     return words
 
 
 def _word(word: object) -> Sequence[str]:
-    values: Sequence[str]
     if isinstance(word, str):
-        values = (word, *[_BLANK] * 4)
-    elif isinstance(word, dict):
-        unknown = [key for key in word if key not in FIELDS]
-        if unknown or "form" not in word:
+        return (word, *[_BLANK] * 4)
+    if isinstance(word, dict):
+        if "form" not in word or not word.keys() <= set(FIELDS):
             raise ValueError(f"a dict needs the key 'form' and may have {', '.join(FIELDS[1:])}; got {list(word)}")
         values = [word.get(name) or _BLANK for name in FIELDS]
     elif isinstance(word, (tuple, list)) and len(word) in (1, 2, 5):
         form, *rest = word
-        values = (form, _BLANK, *rest, _BLANK, _BLANK) if len(rest) == 1 else (form, *rest, *[_BLANK] * (4 - len(rest)))
+        values = [form, _BLANK, *rest, _BLANK, _BLANK] if len(rest) == 1 else [form, *rest, *[_BLANK] * (4 - len(rest))]
     else:
         raise ValueError(f"expected a string, a dict, (form, upos) or (form, lemma, upos, xpos, feats); got {word!r}")
     if not all(isinstance(value, str) for value in values):
@@ -191,8 +180,7 @@ def _word(word: object) -> Sequence[str]:
     return values
 
 
-@dataclass(frozen=True)
-class Trees:
+class Trees(NamedTuple):
     """Heads of all words end to end, and their relations if they have any."""
 
     heads: Ints
@@ -219,12 +207,10 @@ def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
             head, relation = arc if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, None)
             if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
                 raise ValueError(f"y: {words.name(i)}, word {word}: the head must be a number, got {head!r}")
+            if not isinstance(relation, str | None):
+                raise ValueError(f"y: {words.name(i)}, word {word}: the relation must be a string, got {relation!r}")
             heads.append(int(head))
-            if relation is not None:
-                if not isinstance(relation, str):
-                    where = f"y: {words.name(i)}, word {word}"
-                    raise ValueError(f"{where}: the relation must be a string, got {relation!r}")
-                relations.append(relation)
+            relations += [] if relation is None else [relation]
     if relations and len(relations) != len(heads):
         raise ValueError("y: some words have relations and others have none")
     return Trees(np.array(heads, dtype=np.int64), relations or None)
