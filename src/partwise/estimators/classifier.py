@@ -46,9 +46,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     same distributions at half the penalty. `top_features` gives each label half of the vector, with opposite signs.
 
     `X` is a matrix of numbers (NumPy, SciPy sparse, a data frame), one row per example, or a list of examples, each a
-    list of attribute names (strings; a repeated name counts twice) or a dict: ``{"word": "the"}`` is the attribute
-    "word=the", a number or a bool is the attribute's value, a list of strings or a nested dict is written out with the
-    name as prefix. Attributes not seen in training are ignored at prediction.
+    list of attribute names or a dict, as the positions of `SequenceTagger`. Attributes not seen in training are ignored
+    at prediction.
 
     Predictions take the constraint `allowed`: for each row None, or a collection of the labels it may have.
 

@@ -13,18 +13,17 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
     """Finds the tree of a sentence: a conditional random field over derivations of a grammar, or a max-margin parser.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i. The grammar has the rules of the training
-    trees in Chomsky normal form. The score of a rule over a span is the sum of the weights of the rule itself and of
-    features of its label with the words around the beginning, the split and the end of the span, its length and shape.
-    The score of a tag is the sum of the weights of its features with the word and its neighbours.
+    trees in Chomsky normal form. The score of a rule over a span sums the weights of the rule itself and of features of
+    its label with the words around the span's beginning, split and end, its length and shape; that of a tag sums those
+    of its features with the word and its neighbours.
 
-    `X` is a list of sentences, each a list of words. `y` is a list of trees: nested tuples of a label and children,
-    each a tree or a word (`partwise.io.read_trees`). Sentences may also be trees, whose words are read; with y=None
-    they are the answers too. An answer is such a tree, without what `traces` and `functions` remove; `()` for a
-    sentence without words.
+    `X` is a list of sentences, each a list of words, or a tree whose words are read. `y` is a list of trees: nested
+    tuples of a label and children, each a tree or a word (`partwise.io.read_trees`); None: those in `X`. An answer is
+    such a tree, without what `traces` and `functions` remove; `()` for a sentence without words.
 
-    A sentence that the grammar does not derive gets a flat tree of its words with their most frequent tags, whose
-    attribute `parsed` is False (`partwise.models.constituents.treebank.is_parsed`), and counts as a failure in scores;
-    or it is an error (`no_parse`). It has no k best trees, and any tree has the log-probability -inf.
+    A sentence that the grammar does not derive is an error, or gets a flat tree of its words with their most frequent
+    tags (`no_parse`), whose attribute `parsed` is False (`partwise.models.constituents.treebank.is_parsed`) and which
+    scores count as a failure. It has no k best trees, and any tree has the log-probability -inf.
 
     Predictions take the constraints `required` and `forbidden`: for each sentence None or a list of spans, (begin, end)
     or (label, begin, end) with words counted from 0 and the end not included, that must be constituents, or must not.
@@ -54,9 +53,8 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
     max_length : int
         Longer sentences are refused.
     tuple_bits : int
-        Hash features of whole tuples (rule, first word of the span, first word after the split, last word) into
-        2**tuple_bits weights, up to 24 bits; 0: no such features. Rare words count as their class. Sums over
-        derivations are much slower with them.
+        Hash features of whole tuples (rule, first word of the span, first word after the split, last word; rare words
+        as their class) into 2**tuple_bits weights, up to 24 bits, which is much slower; 0: no such features.
     solver : str or Solver
         A name of `partwise.available_solvers()`, or a solver; "auto" is "eg" for smooth losses up to C = 100, whatever
         the size of the data.

@@ -24,23 +24,19 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
 
     - ``(nodes, edges)``, ``(nodes, edges, edge_features)`` or ``(nodes, edges, edge_features, edge_types)``. `nodes`: a
       2-D array or a SciPy sparse matrix with one row per node, or a list with a dict or a list of attribute names per
-      node, as for `SequenceTagger`. `edges`: an integer array of shape (m, 2), numbers of nodes. `edge_features`: one
-      row per edge in one of the forms that nodes may have, or None. `edge_types`: one value per edge (a string, an
-      int); edges of each type have weights of their own;
-    - a networkx graph whose nodes have their features in the attribute `node_key` and whose edges have theirs, and
-      their types, in `edge_key` and `type_key`. Answers for it are dicts by node.
+      node, as for `SequenceTagger`. `edges`: an integer array of shape (m, 2), numbers of nodes. `edge_features`: None,
+      or rows as for nodes. `edge_types`: one value per edge (a string, an int); each type has weights of its own;
+    - a networkx graph with the features of nodes in the attribute `node_key`, and those of edges, and their types, in
+      `edge_key` and `type_key`. Answers for it are dicts by node.
 
     The score of labels is a sum of weights of (attribute of a node, label), and of (type, attribute of an edge, label
     of its first node, label of its second one); each node and each edge also has an attribute that is always 1. The
-    order of an edge's nodes matters, unless ``directed=False``, which undirected networkx graphs need.
+    order of an edge's nodes matters, unless ``directed=False``, which undirected networkx graphs need. `y` has the
+    labels of each graph: a list in the order of nodes, or a dict by node.
 
-    `y` has the labels of each graph: a list in the order of nodes, or a dict by node.
-
-    Predictions take two constraints:
-
-    - `allowed`: for each graph None, a boolean array of shape (nodes, n_labels) in the order of `classes_`, a list with
-      None or the allowed labels of each node, or a dict {node: labels};
-    - `fixed`: for each graph None, or a dict {node: label} of nodes whose labels are known.
+    Predictions take two constraints, for each graph None or, as `allowed`, a boolean array of shape (nodes, n_labels)
+    in the order of `classes_`, a list with None or the allowed labels of each node, or a dict {node: labels}; as
+    `fixed`, a dict {node: label} of nodes whose labels are known.
 
     `score` is the share of nodes with the right label. In explanations positions are numbers of nodes or, for the kind
     "edge", of edges; `top_features` has headings for labels and for pairs of labels of an edge's nodes.
@@ -50,9 +46,8 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     directed : bool
         Whether edges have a direction.
     kind_features : None, or a list of name prefixes (strings) or column numbers (ints)
-        The kind of a node is which of these attributes it has (with a value other than 0). In training and prediction,
-        a node may only have the labels of its kind in the training data (any label if its kind is not there). This
-        can make wide graphs tractable.
+        The kind of a node is which of these attributes it has (with a value other than 0). A node may only have the
+        labels of its kind in the training data (any, if its kind is not there), which can make wide graphs tractable.
     memory_limit : float
         Bytes that the tables of one graph may take, per thread (products with the Hessian take twice as much).
     node_key, edge_key, type_key : str or None

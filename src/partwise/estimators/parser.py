@@ -18,13 +18,12 @@ from partwise.solvers import get_solver
 class DependencyParser(TreeParser[TreeModel]):
     """Finds the head of every word: a conditional random field over trees, or a max-margin parser with a hinge loss.
 
-    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i, where a tree's score is the sum of its
-    arcs' scores and an arc's score the sum of its features' weights; the cost of a tree is the number of wrong heads.
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i. A tree's score is the sum of its arcs'
+    scores, an arc's the sum of its features' weights; the cost of a tree is the number of wrong heads.
 
-    A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends.
-    `result_` certifies the objective of the trees alone, `label_result_` that of the names alone. `penalty` and
-    `l1_ratio` are used for both, with ``1 / label_C`` in place of ``1 / C`` for the names. A `checkpoint` of `fit` is
-    one of the trees' run; the classifier of names is trained again.
+    A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends;
+    `label_result_` certifies it as `result_` certifies the trees. `penalty` and `l1_ratio` are used for both, with
+    ``1 / label_C`` in place of ``1 / C`` for the names. A `checkpoint` of `fit` is one of the trees' run alone.
 
     `X` is a list of sentences: `ConlluSentence` objects (from `partwise.io.read_conllu`), or lists of words, each a
     string, a tuple (form, upos) or (form, lemma, upos, xpos, feats), or a dict with these keys ("form" is needed). `y`
@@ -32,13 +31,11 @@ class DependencyParser(TreeParser[TreeModel]):
     takes the trees of the `ConlluSentence` objects. An answer is a list of heads, or of (head, relation) pairs where
     arcs have names.
 
-    Predictions take the constraint `allowed`: for each sentence None (no constraint), a boolean array of shape
-    (n, n + 1) whose entry [m - 1, h] says whether word m may have the head h, or a dict {word: its head, or a list of
-    heads it may have}.
+    Predictions take the constraint `allowed`: for each sentence None, a boolean array of shape (n, n + 1) whose entry
+    [m - 1, h] says whether word m may have the head h, or a dict {word: its head, or a list of heads it may have}.
 
-    `predict_marginals` gives probabilities of heads: for each sentence an array of shape (n, n + 1), entry [m - 1, h]
-    for the arc h -> m. `predict_k_best` and `log_probability` give probabilities of trees without names. `score` is
-    the share of words with the right head (UAS).
+    `predict_marginals` gives probabilities of heads in arrays of this shape. `predict_k_best` and `log_probability`
+    give probabilities of trees without names. `score` is the share of words with the right head (UAS).
 
     Parameters
     ----------
@@ -75,11 +72,9 @@ class DependencyParser(TreeParser[TreeModel]):
         the size of the data.
     tol : float
         Stop at a duality gap of `tol` times the objective, in both runs.
-    max_seconds : float, optional
-        Stop after this many seconds of both runs, with a `ConvergenceWarning`: the run for names, which comes first,
-        has a quarter of them (at least one pass), the run for trees the rest.
-    max_passes : float, optional
-        Stop the trees' run after this many passes, with a `ConvergenceWarning`.
+    max_seconds, max_passes : float, optional
+        Stop with a `ConvergenceWarning` after this many seconds of both runs (the run for names, which comes first, has
+        a quarter of them, at least one pass), or this many passes of the trees' run.
 
     Attributes
     ----------

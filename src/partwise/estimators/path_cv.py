@@ -41,9 +41,8 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     """An estimator of this library with its `C` chosen by cross-validation.
 
     Like ``GridSearchCV(estimator, {"C": Cs})``, but a fold's data are read once, every C is solved from the solution of
-    the one before it (`solve_path`), to the estimator's own `tol`, and the whole data are fitted along the whole path.
-    This saves time where reading the data is slow (taggers, parsers) and where C is large; a classifier whose fits take
-    a few passes may take longer than with a grid, which fits the whole data once.
+    the one before it (`solve_path`), and the whole data are fitted along the whole path. This saves time where reading
+    the data is slow (taggers, parsers) and where C is large; a grid may be faster for fits of a few passes.
 
     Parameters
     ----------

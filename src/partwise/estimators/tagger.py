@@ -79,8 +79,8 @@ class SequenceTagger(TokenTagger[SequenceModel]):
 
     Predictions take two constraints:
 
-    - `allowed`: for each sequence None (no constraint), a boolean array of shape (length, n_labels) in the order of
-      `classes_`, or a list with None or the allowed labels of each position;
+    - `allowed`: for each sequence None, a boolean array of shape (length, n_labels) in the order of `classes_`, or a
+      list with None or the allowed labels of each position;
     - `allowed_transitions`: a boolean array of shape (n_labels, n_labels), which labels (columns) may follow which
       (rows), or the name of a scheme of chunk labels: "iob1", "iob2" ("bio"), "iobes" ("bioes"), "bilou".
 
@@ -95,14 +95,12 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     ----------
     model : {"crf", "maxent"}
         "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
-        on the gold tags and decoded by beam search; unlike Ratnaparkhi's, the beam keeps only the best labelling of
-        those that end in the same `history` tags. `transitions`, `transition_features` and `ends` are not available.
-        Marginals are exact for any `beam_width`.
+        on the gold tags and decoded by beam search, which keeps only the best labelling of those that end in the same
+        `history` tags. `transitions`, `transition_features` and `ends` are not available. Marginals are exact.
     history : {2, 1}
         model="maxent": how many tags before a position are seen.
     beam_width : int or None
-        model="maxent": how many histories the search keeps, all if there are fewer. With None or all of them it finds
-        the best labelling.
+        model="maxent": how many histories the search keeps. With None or all of them it finds the best labelling.
     order : {1, 2}
         model="crf": how many labels before a position its label is scored with. 2: triples of labels have weights, too,
         and time grows with the cube of the number of labels; without a kernel, `transition_features` and `ends`.
@@ -112,15 +110,14 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     ends : bool
         Weights for the first and the last label of a sequence.
     template : None, "chunk", "pos", "ner", "morph", or a Template
-        Make the attributes from columns of text by a feature template, such as a CRF++ template file read by
-        `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" uses the first column and
-        columns of tags (2 to 60 values), "morph" all, "chunk" the first two, "pos" the first; a warning names the
-        others.
+        Make the attributes from columns of text by a feature template, such as a CRF++ file (`Template.from_file`). Its
+        B lines say which weights pairs of labels have. "ner" uses the first column and columns of tags (2 to 60
+        values), "morph" all, "chunk" the first two, "pos" the first; a warning names the others.
     kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.features.kernels`
         Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
-        positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is
-        None or "all" (a kernel on the edges' right ends). "precomputed": the columns of X are kernel values with all
-        training positions, concatenated. For solvers that need no explicit weights.
+        positions, `features` is about transitions alone, and `transition_features` is None or "all" (a kernel on the
+        edges' right ends). "precomputed": the columns of X are kernel values with all training positions,
+        concatenated. For solvers that need no explicit weights.
     gamma : float, optional
         Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
     kernel_options : dict, optional
@@ -129,10 +126,9 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         `by_position`, whether to compare positions only with the same position of other sequences.
     legal : {"auto", True, False}
         Answer with chunk labels that keep to their scheme: I-x after B-x or I-x alone (IOB2), or chunks S-x and B-x ...
-        E-x (IOBES). It holds for predictions, k best, samples, marginals and log-probabilities (-inf for others),
-        together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
-        training data keep to it, see `scheme_`; True: for any data, and an error for other labels. May be set after
-        `fit`. Models saved by earlier versions have it off.
+        E-x (IOBES), in all predictions, together with constraints; training is the same. "auto": if the labels look
+        like one of the two schemes and the training data keep to it, see `scheme_`; True: for any data, and an error
+        for other labels. May be set after `fit`. Models saved by earlier versions have it off.
 
     Attributes
     ----------
