@@ -9,25 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.io.trees import (
-    Tree,
-    flat_tree,
-    rows_of_tree,
-    tree_of_rows,
-)
+from partwise.io.trees import Tree, flat_tree, rows_of_tree, tree_of_rows
 from partwise.metrics import parseval
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constituents.features import (
-    TABLES,
-    CodedSentences,
-    Tables,
-    WordCodes,
-    name_of,
-    span_rows,
-)
+from partwise.models.constituents.features import TABLES, CodedSentences, Tables, WordCodes, name_of, span_rows
 from partwise.models.constituents.files import add_grammar, add_tables, read_grammar, read_tables
 from partwise.models.constituents.grammar import ParsingGrammar
 from partwise.models.constituents.inputs import check_same_words, read_gold, read_sentences, read_spans, trees_of
@@ -36,14 +24,7 @@ from partwise.models.constituents.treebank.transform import TreeTransform, read_
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.features import look_up
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    Named,
-    TopFeatures,
-    choose_among,
-    explanation,
-)
+from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, choose_among, explanation
 from partwise.models.labels import check_distinct, given_labels, node_labels, split, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
@@ -227,9 +208,7 @@ class ConstituencyModel(Model[Sentences]):
         words = reading.source[i]
         if not words:
             return self.empty()
-        own = self.grammar.treebank
-        top = read_symbol(own.symbols[own.roots[int(own.root_counts.argmax())]])[0][0]
-        label = self.transform.root or top or ""
+        label = self.transform.root or read_symbol(self.grammar.treebank.usual_root)[0][0] or ""
         return flat_tree(words, [tag or label for tag in self.grammar.tags(words)], label)
 
     def decode(self, reading: Reading[Sentences], which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:

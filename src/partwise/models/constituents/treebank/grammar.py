@@ -109,6 +109,11 @@ class TreebankGrammar:
         """Number of words and of classes of unknown words."""
         return len(self.words) + len(self.classes)
 
+    @property
+    def usual_root(self) -> str:
+        """The symbol that most trees begin with."""
+        return self.symbols[int(self.roots[self.root_counts.argmax()])]
+
     @cached_property
     def symbol_numbers(self) -> dict[str, int]:
         """The number of each symbol."""

@@ -21,6 +21,7 @@ import numpy as np
 from partwise.io.trees import FlatTree, Tree, flat_tree, tree_of_rows
 from partwise.models.constituents.treebank.grammar import TreebankGrammar, read_off
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol, tag_of
+from partwise.models.features import places_in
 from partwise.structures import Grammar
 from partwise.support.arrays import Floats, Ints, pointers
 
@@ -121,11 +122,9 @@ class RelativeFrequencyParser:
             tag_weight = 0.0 if transform is None else TAG_WEIGHT
         self.probabilities = relative_frequencies(grammar, tag_weight)
         self._words = np.unique(self.probabilities.lexicon.symbols)
-        self._column = np.full(grammar.n_symbols, -1, dtype=np.int64)
-        self._column[self._words] = np.arange(len(self._words))
-        # A root's probability lies in the slot of its span.
-        self._roots = np.full(grammar.n_symbols, -1, dtype=np.int64)
-        self._roots[grammar.roots] = np.arange(len(grammar.roots))
+        every = np.arange(grammar.n_symbols)
+        self._column = places_in(self._words, every)
+        self._roots = places_in(grammar.roots, every)  # a root's probability lies in the slot of its span
 
     @classmethod
     def of(
@@ -148,10 +147,8 @@ class RelativeFrequencyParser:
         ValueError
             If a sentence has no words, or a word that the grammar does not know; the message names it.
         """
-        found: list[tuple[Tree, float]] = []
-        for begin in range(0, len(sentences), _BATCH):
-            found += self._batch(sentences[begin : begin + _BATCH], begin)
-        return found
+        begins = range(0, len(sentences), _BATCH)
+        return [found for k in begins for found in self._batch(sentences[k : k + _BATCH], k)]
 
     def _batch(self, sentences: Sequence[Sequence[str]], first: int) -> list[tuple[Tree, float]]:
         entries = []
@@ -198,7 +195,7 @@ class RelativeFrequencyParser:
     def _flat(self, words: Sequence[str], entry: Entry) -> FlatTree:
         names, (indptr, symbols, values) = self.grammar.symbols, entry
         best = [symbols[a + int(np.argmax(values[a:b]))] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
-        root = names[self.grammar.roots[int(np.argmax(self.grammar.root_counts))]]
+        root = self.grammar.usual_root
         if self.transform is None:
             return flat_tree(words, [names[k] for k in best], root)
         label = self.transform.root or read_symbol(root)[0][0] or ""

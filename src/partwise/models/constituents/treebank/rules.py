@@ -80,33 +80,29 @@ def _rules_of(line: str) -> Iterator[tuple[str, list[str], bool, float]]:
     parent = left.strip()
     if not arrow or not _SYMBOL.fullmatch(parent):
         raise ValueError(f'{line.strip()!r} is not a rule: expected "A -> B C" or "A -> \'word\'"')
+    # Matches of no group are white space and comments.
+    tokens = [(match.lastgroup, match[match.lastgroup]) for match in _TOKEN.finditer(rest) if match.lastgroup]
     names: list[str] = []
     kinds: list[str] = []
     weight = 1.0
-    for match in [*_TOKEN.finditer(rest), None]:
-        kind = "or" if match is None else match.lastgroup
+    for kind, text in [*tokens, ("or", "|")]:
         if kind == "or":
             if kinds not in (["word"], ["symbol", "symbol"]):
-                right = " ".join(
-                    repr(name) if kind == "word" else name for name, kind in zip(names, kinds, strict=True)
-                )
+                right = " ".join(repr(name) if of == "word" else name for name, of in zip(names, kinds, strict=True))
                 raise ValueError(
                     f'the rule "{parent} -> {right}" is not in Chomsky normal form: expected two symbols, or one word '
                     "in quotes"
                 )
             yield parent, names, kinds == ["word"], weight
             names, kinds, weight = [], [], 1.0
-        elif match is None or kind is None:  # white space, a comment
-            continue
         elif kind == "weight":
-            weight = _weight(match[kind])
+            weight = _weight(text)
         elif kind == "bad":
-            raise ValueError(f"unexpected {match[kind]!r} in {line.strip()!r}")
+            raise ValueError(f"unexpected {text!r} in {line.strip()!r}")
+        elif len(text) == 2 and kind == "word":
+            raise ValueError(f"the empty word in {line.strip()!r}: Chomsky normal form has none")
         else:
-            name = match[kind][1:-1] if kind == "word" else match[kind]
-            if not name:
-                raise ValueError(f"the empty word in {line.strip()!r}: Chomsky normal form has none")
-            names.append(name)
+            names.append(text[1:-1] if kind == "word" else text)
             kinds.append(kind)
 
 
@@ -139,17 +135,10 @@ def _check(
         for symbol in rule[1:]:
             if symbol not in parents:
                 raise error(f"the rule '{rule[0]} -> {rule[1]} {rule[2]}': the symbol {symbol!r} has no rules", rule)
-    productive = {leaf[0] for leaf in lexical}
-    uses: defaultdict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for rule in binary:
-        uses[rule[1]].append(rule)
-        uses[rule[2]].append(rule)
-    waiting = list(productive)
-    while waiting:
-        for parent, left, right in uses[waiting.pop()]:
-            if parent not in productive and left in productive and right in productive:
-                productive.add(parent)
-                waiting.append(parent)
+    productive, found = set[str](), {leaf[0] for leaf in lexical}
+    while found:
+        productive |= found
+        found = {parent for parent, *children in binary if productive.issuperset(children)} - productive
     for root in roots:
         if root not in productive:
             raise error(f"no sentence can be derived from the start symbol {root!r}", root)
