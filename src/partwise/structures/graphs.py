@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partwise._core import Graph
-from partwise.support.arrays import pointers
+from partwise.support.arrays import Ints, pointers
 
 #: Bytes that the tables of one example may take, by default.
 MEMORY_LIMIT = float(1 << 30)
@@ -31,33 +31,27 @@ def graph(
         Numbers of labels of the vertices that the tables 0, 1, ... are for, which every example then has, whether its
         cliques name them or not: as weights that all examples share need it.
     """
-    n_labels: list[int] = []
-    members: list[int] = []
-    tables: list[int] = []
-    n_vertices, n_cliques, n_members = [], [], []
+    labels: list[Sequence[int]] = []
+    cliques: list[Sequence[Sequence[int]]] = []
+    tables: list[Sequence[int]] = []
     for i, example in enumerate(examples):
         if not isinstance(example, (tuple, list)) or len(example) not in (2, 3):
             raise ValueError(f"example {i} must be (n_labels, cliques) or (n_labels, cliques, tables)")
-        own = [int(n) for n in example[0]]
-        cliques = [[int(v) for v in clique] for clique in example[1]]
-        numbers = range(len(cliques)) if len(example) == 2 else [int(t) for t in example[2]]
-        if len(numbers) != len(cliques):
-            raise ValueError(f"example {i} has {len(cliques)} cliques and {len(numbers)} numbers of tables")
-        n_labels += own
-        n_vertices.append(len(own))
-        n_cliques.append(len(cliques))
-        for clique in cliques:
-            n_members.append(len(clique))
-            members += clique
-        tables += numbers
+        numbers = range(len(example[1])) if len(example) == 2 else example[2]
+        if len(numbers) != len(example[1]):
+            raise ValueError(f"example {i} has {len(example[1])} cliques and {len(numbers)} numbers of tables")
+        labels.append(example[0])
+        cliques.append(example[1])
+        tables.append(numbers)
+    vertex_ptr, n_labels = _end_to_end(labels)
+    member_ptr, members = _end_to_end([clique for own in cliques for clique in own])
+    common_ptr, common_labels = _end_to_end(common)
+    clique_ptr, numbered = _end_to_end(tables)
     return Graph(
-        pointers(n_vertices),
-        np.array(n_labels, dtype=np.int64),
-        pointers(n_cliques),
-        pointers(n_members),
-        np.array(members, dtype=np.int64),
-        np.array(tables, dtype=np.int64),
-        memory_limit,
-        pointers([len(shape) for shape in common]),
-        np.array([int(n) for shape in common for n in shape], dtype=np.int64),
+        vertex_ptr, n_labels, clique_ptr, member_ptr, members, numbered, memory_limit, common_ptr, common_labels
     )
+
+
+def _end_to_end(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return where each list begins in all of them end to end, and the numbers."""
+    return pointers(list(map(len, lists))), np.array([int(n) for each in lists for n in each], dtype=np.int64)

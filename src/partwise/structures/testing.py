@@ -73,9 +73,8 @@ def check_structure(
     chosen = list(range(min(10, structure.num_examples)) if examples is None else examples)
     if not chosen:
         raise ValueError("there is no example to check")
-    found = [
-        _Example(structure, i, None if labellings is None else _table(structure, i, labellings(i))) for i in chosen
-    ]
+    tables = [None if labellings is None else _table(structure, i, labellings(i)) for i in chosen]
+    found = [_Example(structure, i, table) for i, table in zip(chosen, tables, strict=True)]
     kept = [structure.mask(i) for i in chosen]
     try:
         for i in chosen:

@@ -31,26 +31,18 @@ def exports(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return the `__getattr__`, `__dir__` and `__all__` of a package that imports its public names on first use.
 
-    Parameters
-    ----------
-    package
-        The package's `__name__`.
-    homes
-        The public names, by the module of the package that defines them ("lbfgs", "dual.eg").
-    submodules
-        Modules and packages inside it that are imported on first use as attributes.
+    package: its `__name__`. homes: the public names, by the module of the package that defines them ("lbfgs",
+    "dual.eg"). submodules: modules and packages inside it that are imported on first use as attributes.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
     public = sorted(home_of)
 
     def get(name: str) -> object:
-        value: object
-        if name in home_of:
-            value = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
-        elif name in submodules:
-            value = importlib.import_module(f"{package}.{name}")
-        else:
+        if name not in home_of and name not in submodules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = importlib.import_module(f"{package}.{home_of.get(name, name)}")
+        if name in home_of:
+            value = getattr(value, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -22,17 +22,8 @@ def size_text(n: float) -> str:
 
 
 def check_room(n_bytes: float, what: str) -> None:
-    """Refuse at once what would take so many bytes, where there are fewer.
-
-    Raises
-    ------
-    TooLarge
-        Naming `what` and both numbers.
-    """
-    if n_bytes < LITTLE:
-        return
-    free = available()
-    if n_bytes > free:
+    """Raise TooLarge, naming `what` and both numbers, for more bytes than there are."""
+    if n_bytes >= LITTLE and n_bytes > (free := available()):
         raise TooLarge(f"{what} would take about {size_text(n_bytes)} of memory, {size_text(free)} are free")
 
 
@@ -42,9 +33,7 @@ def check_weights(n_weights: int, what: str) -> None:
 
 
 def available() -> float:
-    """Bytes that this process can still have: of the machine, its control group and its own limits; infinite where
-    none of them can be told.
-    """
+    """Bytes that this process can still have, by the machine, its control group and its own limits; inf if unknown."""
     return min(_limits(), default=float("inf"))
 
 

@@ -29,22 +29,15 @@ def builds(folder: Path) -> dict[int, Path]:
 
 
 def choose(available: Mapping[int, Path], machine: int, forced: str | None = None) -> int:
-    """The highest level that is available and that the machine runs.
-
-    Raises
-    ------
-    ImportError
-        If there is none, or if the forced level is not a level that can run here.
-    """
-    limit = machine
+    """Return the forced level, or the highest that is available and runs here; ImportError if there is none."""
+    runnable = [level for level in available if level <= machine]
     if forced:
-        if forced not in {str(level) for level in available} or int(forced) > machine:
+        if forced not in map(str, runnable):
             raise ImportError(
                 f"{LEVEL_VARIABLE}={forced}: this processor is x86-64-v{machine} and this installation has builds for "
                 f"levels {sorted(available)}"
             )
-        limit = int(forced)
-    runnable = [level for level in available if level <= limit]
+        return int(forced)
     if not runnable:
         raise ImportError(
             f"this processor is x86-64-v{machine}, older than the builds in this installation "
@@ -54,14 +47,9 @@ def choose(available: Mapping[int, Path], machine: int, forced: str | None = Non
 
 
 def check_processor(probe: str = "partwise._cpu") -> None:
-    """Check that this processor has what the core was compiled with.
+    """Raise ImportError if this processor lacks anything that the core was compiled with.
 
     probe: the module that knows; portable builds and those in place (CONTRIBUTING.md) have none.
-
-    Raises
-    ------
-    ImportError
-        If it lacks any of it.
     """
     try:
         missing = importlib.import_module(probe).missing()
