@@ -88,9 +88,7 @@ class Labellings(NamedTuple):
     def sums(self, offsets: Ints, vector: Floats) -> Floats:
         """<vector, counts> of each example."""
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
-        values = vector[offsets[owner] + self.slots] * self.counts
-        found: Floats = np.bincount(owner, weights=values, minlength=len(offsets) - 1).astype(np.float64)
-        return found
+        return sums_by(owner, vector[offsets[owner] + self.slots] * self.counts, len(offsets) - 1)
 
     def spread(self, offsets: Ints) -> Floats:
         """Counts of all slots; the examples' blocks are concatenated."""
@@ -131,8 +129,13 @@ class Losses:
         """Which of these labellings are the gold ones."""
         wrong = np.abs(labellings.spread(self.offsets) - self.gold.spread(self.offsets))
         owner = np.repeat(np.arange(len(self.largest)), np.diff(self.offsets))
-        gold: Booleans = np.bincount(owner, weights=wrong, minlength=len(self.largest)) == 0
+        gold: Booleans = sums_by(owner, wrong, len(self.largest)) == 0
         return gold
+
+
+def sums_by(owner: Ints, values: Floats, n_examples: int) -> Floats:
+    """Return the sum of the values that belong to each example."""
+    return np.bincount(owner, weights=values, minlength=n_examples).astype(np.float64)
 
 
 def held_out_losses(examples: LabelledBatch, weights: Floats, *, loss: Loss = "cost", n_jobs: int = 1) -> Floats:

@@ -35,11 +35,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from partwise.bounds.held_out import Labellings, Loss, Losses
+from partwise.bounds.held_out import Labellings, Loss, Losses, sums_by
 from partwise.problem import LabelledBatch
 from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.problem.inference import SlotScores, slot_norms, slot_scores
-from partwise.support.arrays import Booleans, Floats, Ints
+from partwise.support.arrays import Booleans, Floats, Ints, pointers
 
 #: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
 _CALLS = 20
@@ -137,7 +137,7 @@ class Margins:
         #: The number of slots with features, of the example that has most. The theorem holds with any larger number,
         #: and its logarithms ask for one at least.
         self.most_slots = max(int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max()), 1)
-        self._whole = np.bincount(self.owner, weights=self.costs % 1.0, minlength=batch.n_examples) == 0
+        self._whole = sums_by(self.owner, self.costs % 1.0, batch.n_examples) == 0
         self.best = self._maximize(self.scores)
         self.listed = self._list(max_listed)
         self._lines: dict[int, tuple[Floats, Floats]] = {}
@@ -238,11 +238,10 @@ class Margins:
         """Return 1, or 0 where every labelling but the gold one has <direction, counts> + level < 0."""
         best = self._maximize(direction)
         value = best.sums(self.offsets, direction) + level
-        gold = self._losses.are_gold(best)
         found = np.where(value < 0, 0.0, 1.0)
-        for i in np.flatnonzero(gold & (value >= 0)).tolist():
-            if Capability.K_BEST not in self.structure.capabilities():
-                continue  # 1 is a bound too
+        if Capability.K_BEST not in self.structure.capabilities():
+            return found  # 1 is a bound too
+        for i in np.flatnonzero(self._losses.are_gold(best) & (value >= 0)).tolist():
             scores = np.ascontiguousarray(direction[self.offsets[i] : self.offsets[i + 1]])
             second = self.structure.k_best(i, scores, 2)[1:]
             found[i] = float(any(each[0] + level[i] >= 0 for each in second))
@@ -254,8 +253,7 @@ class Margins:
             counts = fixed.spread(self.offsets)
             most = self._most_uses(fixed, counts)
             chord = np.where(counts > 0, (most - 2.0 * counts) / np.maximum(most, 1.0), 1.0)
-            constant = np.bincount(self.owner, weights=self.norms * counts, minlength=self.n_examples)
-            self._lines[id(fixed)] = self.norms * chord, constant.astype(np.float64)
+            self._lines[id(fixed)] = self.norms * chord, sums_by(self.owner, self.norms * counts, self.n_examples)
         return self._lines[id(fixed)]
 
     def _most_uses(self, fixed: Labellings, counts: Floats) -> Floats:
@@ -297,4 +295,4 @@ class Margins:
             return Labellings(indptr, slots, counts)
         lengths = np.zeros(self.n_examples, dtype=np.int64)
         lengths[which] = np.diff(indptr)
-        return Labellings(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)
+        return Labellings(pointers(lengths), slots, counts)

@@ -214,8 +214,8 @@ class GibbsClassifier:
         for part in parts:
             drawn = self.draw()
             answers.append(drawn.predict(part))
-            counts = drawn.unknown_counts_
-            unknown, total = unknown + counts[0], total + counts[1]
+            unknown += drawn.unknown_counts_[0]
+            total += drawn.unknown_counts_[1]
         if unknown:
             warnings.warn(
                 f"{unknown} of {total} features of X are unknown to the model: the bound is about a classifier with "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import Any, Self
 
 from partwise.problem import Problem
@@ -18,15 +17,10 @@ from partwise.support.arrays import Floats, Ints
 class Session:
     """One training run of an estimator.
 
-    problem
-        What is solved.
-    preview
-        Gives an estimator that predicts with the weights it is given, while the run continues.
-    answers
-        Gives the answers of a model with these weights for some of the training examples, by their numbers, without
-        reading them again; None where the model has no way to do that.
-    last_scores
-        (score, passes) of the last score of each name.
+    problem: what is solved. preview: gives an estimator that predicts with the weights it is given, while the run
+    continues. answers: gives the answers of a model with these weights for some of the training examples, by their
+    numbers, without reading them again; None where the model has no way to do that. last_scores: (score, passes) of the
+    last score of each name.
     """
 
     problem: Problem
@@ -71,12 +65,9 @@ class Callbacks:
                 self.begun.append(each)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            for each in self.begun:
-                each.end(self.session, None)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        for each in self.begun if error is not None else ():
+            each.end(self.session, None)
 
     def __call__(self, progress: Progress) -> bool:
         progress = replace(progress, scores={}, last_scores=dict(self.session.last_scores))

@@ -14,6 +14,7 @@ from partwise.problem.result import Certificate, Result, Status
 from partwise.solvers.engine.base import Progress
 from partwise.solvers.engine.registry import has_certificates
 from partwise.support.arrays import Floats
+from partwise.support.checks import check_count
 
 Metric = str | Callable[[object, object], float]
 
@@ -58,8 +59,7 @@ class EarlyStopping(TrainingCallback):
         min_delta: float = 0.0,
         every: float = 1.0,
     ) -> None:
-        if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
-            raise ValueError(f"patience must be an integer >= 1, got {patience!r}")
+        self.patience = check_count("patience", patience)
         from partwise.metrics.scorers import MEASURES
 
         if not (metric is None or metric in ("accuracy", "f1", *MEASURES) or callable(metric)):
@@ -67,21 +67,15 @@ class EarlyStopping(TrainingCallback):
             raise ValueError(f"metric must be None, 'accuracy', 'f1', {names} or a function, got {metric!r}")
         if not (min_delta >= 0 and every >= 0):
             raise ValueError(f"min_delta and every must be >= 0, got {min_delta!r} and {every!r}")
-        self.X_dev = X_dev
-        self.y_dev = y_dev
-        self.patience = int(patience)
-        self.metric = metric
-        self.min_delta = float(min_delta)
-        self.every = float(every)
+        self.X_dev, self.y_dev, self.metric = X_dev, y_dev, metric
+        self.min_delta, self.every = float(min_delta), float(every)
 
     def begin(self, session: Session) -> None:
         self._session = session
         self.scores_: list[tuple[float, float]] = []
-        self.best_score_ = -math.inf
-        self.best_passes_ = 0.0
+        self.best_score_, self.best_passes_ = -math.inf, 0.0
         self._best: Floats | None = None
-        self._waited = 0
-        self._tol = 0.0
+        self._waited, self._tol = 0, 0.0
 
     def __call__(self, progress: Progress) -> bool:
         if self.scores_ and progress.passes - self.scores_[-1][0] < self.every:
@@ -122,9 +116,9 @@ class EarlyStopping(TrainingCallback):
     def _score(self, estimator: Any) -> float:
         if self.metric is None or self.metric == "accuracy":
             return float(estimator.score(self.X_dev, self.y_dev))
-        predicted = estimator.predict(self.X_dev)
-        if isinstance(self.metric, str):
+        measure = self.metric
+        if isinstance(measure, str):
             from partwise.metrics.scorers import get_measure
 
-            return float(get_measure("chunk_f1" if self.metric == "f1" else self.metric)(self.y_dev, predicted))
-        return float(self.metric(self.y_dev, predicted))
+            measure = get_measure("chunk_f1" if measure == "f1" else measure)
+        return float(measure(self.y_dev, estimator.predict(self.X_dev)))

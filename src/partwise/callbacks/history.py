@@ -132,8 +132,5 @@ class HistoryWriter(TrainingCallback):
 
 
 def _row(*values: float | None) -> dict[str, float | None]:
-    return dict(zip(COLUMNS, map(_finite, values), strict=True))
-
-
-def _finite(value: float | None) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None
+    finite = (float(value) if value is not None and math.isfinite(value) else None for value in values)
+    return dict(zip(COLUMNS, finite, strict=True))

@@ -13,7 +13,6 @@ from partwise.solvers.engine.base import Progress
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
 #: Number of the last certificates that the estimate of the time left is made from.
 _RECENT = 8
@@ -56,17 +55,17 @@ class ProgressLine(TrainingCallback):
     def __call__(self, progress: Progress) -> None:
         if progress.fresh and progress.certificate is not None:
             self._seen.append((progress.seconds, progress.certificate.relative_gap))
-        now = time.monotonic()
+        text, now = self.line(progress), time.monotonic()
         if now - self._drawn < self._every:
-            self._late = self.line(progress)
+            self._late = text
             return
-        self._drawn = now
-        self._late = ""
-        text = self.line(progress)
-        if self._live is not None:
-            self._live.update(self._text(text), refresh=True)
-        else:
+        self._drawn, self._late = now, ""
+        if self._live is None:
             self._print(text)
+            return
+        from rich.text import Text
+
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def end(self, session: Session, result: Result | None) -> Result | None:
         self._stop()
@@ -120,12 +119,6 @@ class ProgressLine(TrainingCallback):
         elif self._late:
             self._print(self._late)
         self._late = ""
-
-    @staticmethod
-    def _text(text: str) -> Text:
-        from rich.text import Text
-
-        return Text(text, no_wrap=True, overflow="ellipsis")
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "console": None, "_live": None, "_console": None}

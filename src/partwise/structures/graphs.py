@@ -32,19 +32,20 @@ def graph(
         cliques name them or not: as weights that all examples share need it.
     """
     labels: list[Sequence[int]] = []
-    cliques: list[Sequence[Sequence[int]]] = []
+    cliques: list[Sequence[int]] = []
     tables: list[Sequence[int]] = []
     for i, example in enumerate(examples):
         if not isinstance(example, (tuple, list)) or len(example) not in (2, 3):
             raise ValueError(f"example {i} must be (n_labels, cliques) or (n_labels, cliques, tables)")
-        numbers = range(len(example[1])) if len(example) == 2 else example[2]
-        if len(numbers) != len(example[1]):
-            raise ValueError(f"example {i} has {len(example[1])} cliques and {len(numbers)} numbers of tables")
-        labels.append(example[0])
-        cliques.append(example[1])
+        own, edges, *given = map(list, example)
+        numbers = given[0] if given else range(len(edges))
+        if len(numbers) != len(edges):
+            raise ValueError(f"example {i} has {len(edges)} cliques and {len(numbers)} numbers of tables")
+        labels.append(own)
+        cliques += map(list, edges)
         tables.append(numbers)
     vertex_ptr, n_labels = _end_to_end(labels)
-    member_ptr, members = _end_to_end([clique for own in cliques for clique in own])
+    member_ptr, members = _end_to_end(cliques)
     common_ptr, common_labels = _end_to_end(common)
     clique_ptr, numbered = _end_to_end(tables)
     return Graph(
