@@ -8,7 +8,7 @@ names in the file). A column may have several numbers per row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -19,6 +19,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import Array, ModelParts, encode_names
 from partwise.models.features import Rows
 from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.lazy import cached_property
 
 #: An array with a row per row of its table, or a list of strings.
 Column: TypeAlias = Any
@@ -65,17 +66,15 @@ class EncodedTables:
     columns: Mapping[str, Column]
     entries: Ints
     weight: Floats | None = None
-    _ends: dict[str, Ints] = field(default_factory=dict, repr=False)
 
-    def starts(self, table: str) -> Ints:
-        """Return where the rows of each example begin, and the last end."""
-        if table not in self._ends:
-            self._ends[table] = pointers(self.lengths[table])
-        return self._ends[table]
+    @cached_property
+    def starts(self) -> dict[str, Ints]:
+        """Where the rows of each example begin, and the last end, by table."""
+        return {name: pointers(own) for name, own in self.lengths.items()}
 
     def ends(self) -> tuple[Ints, Ints]:
         """Return how many (rows, entries) the first k examples have, at place k."""
-        return self.starts(next(iter(self.lengths))), pointers(self.entries)
+        return self.starts[next(iter(self.lengths))], pointers(self.entries)
 
     @property
     def size(self) -> Size:
@@ -90,7 +89,7 @@ class EncodedTables:
     def cut(self, start: int, stop: int) -> Self:
         columns = {}
         for name, column in self.columns.items():
-            ends = self.starts(name.partition("/")[0])
+            ends = self.starts[name.partition("/")[0]]
             columns[name] = column[int(ends[start]) : int(ends[stop])]
         lengths = {name: own[start:stop] for name, own in self.lengths.items()}
         weight = None if self.weight is None else self.weight[start:stop]

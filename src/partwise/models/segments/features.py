@@ -235,9 +235,7 @@ def _grouped(begins: list[Ints], ends: list[Ints], ids: list[Ints], n_attributes
     begin, end, number = (np.concatenate([none, *parts]).astype(np.int64) for parts in (begins, ends, ids))
     order = np.lexsort((number, begin, end))
     begin, end, number = begin[order], end[order], number[order]
-    new = np.ones(len(begin), dtype=bool)
-    new[1:] = (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
-    rows = np.flatnonzero(new)
+    rows = np.unique(end * (int(lengths.sum()) + 1) + begin, return_index=True)[1]
     row_ptr = np.append(rows, len(begin)).astype(np.int64)
     starts = pointers(lengths)
     owner = np.searchsorted(starts, begin[rows], side="right") - 1

@@ -75,9 +75,8 @@ class Types:
 
     def segments(self, targets: Targets, lengths: Ints) -> Segments:
         """Turn users' labels into segments."""
-        distinct = targets.classes() if len(lengths) and lengths.any() else label_array([])
-        codes = targets.encode(distinct) if len(distinct) else np.empty(0, dtype=np.int64)
-        return self.segments_of(codes, distinct.tolist(), lengths)
+        distinct = targets.classes()
+        return self.segments_of(targets.encode(distinct), distinct.tolist(), lengths)
 
     def segments_of(self, codes: Ints, labels: list[str], lengths: Ints) -> Segments:
         """Turn labels, given by their numbers in `labels`, into segments."""
@@ -85,9 +84,8 @@ class Types:
             return Segments(codes, np.empty(0, dtype=bool), lengths)
         parts = [split_label(label) for label in labels]
         index = {name: k for k, name in enumerate(self.names)}
-        number = {name: k + 1 for k, name in enumerate(dict.fromkeys(name for prefix, name in parts if prefix != "O"))}
         prefixes = np.array([ord(prefix) for prefix, _ in parts], dtype=np.uint8)
-        kinds = np.array([0 if p == "O" else number[name] for p, name in parts], dtype=np.int64)
+        kinds = np.unique([name for _, name in parts], return_inverse=True)[1]
         types = np.array([index.get(None if p == "O" else name, -1) for p, name in parts], dtype=np.int64)
         begins = chunk_starts(prefixes[codes], kinds[codes]) | (prefixes[codes] == ord("O"))
         begins[pointers(lengths[lengths > 0])[:-1]] = True

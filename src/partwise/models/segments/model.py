@@ -333,10 +333,7 @@ class SegmentModel(SequenceModel):
 
         features = segment_map(
             structure,
-            of("inside"),
-            first=of("first"),
-            last=of("last"),
-            whole=of("whole"),
+            **{name: of(name) for name in TABLES},
             length_mask=self.length_mask,
             transition_mask=self.transition_mask,
             once=once,
@@ -377,20 +374,17 @@ class SegmentModel(SequenceModel):
 
     def spans(self, reading: SequenceReading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
         """Return the segments of the best labellings that are not O; temperature None: without probabilities."""
-        n = reading.batch.n_examples
-        found = self.segments_of(reading, np.arange(n), labellings)
-        firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
-        owner = np.searchsorted(starts, firsts, side="right") - 1
-        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.types.outside[found.types[firsts]]
-        every: list[list[Span]] = []
-        for i in range(n):
-            own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
-            begins, labels = firsts[own] - starts[i], found.types[firsts[own]]
-            ends = begins + sizes[own]
+        found = self.segments_of(reading, np.arange(reading.batch.n_examples), labellings)
+        begun, every = split(found.begins, found.lengths), list[list[Span]]()
+        for i, types in enumerate(split(found.types, found.lengths)):
+            firsts = np.flatnonzero(begun[i])
+            inner = ~self.types.outside[types[firsts]]
+            begins, ends = firsts[inner], np.append(firsts[1:], len(types))[inner]
             values: list[float | None] = [None] * len(begins)
             if temperature is not None:
-                values = self.segment_probabilities(reading, i, begins, ends, labels, temperature).tolist()
-            rows = zip(labels.tolist(), begins.tolist(), ends.tolist(), values, strict=True)
+                of = begins, ends, types[begins]
+                values = self.segment_probabilities(reading, i, *of, temperature).tolist()
+            rows = zip(types[begins].tolist(), begins.tolist(), ends.tolist(), values, strict=True)
             every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
         return every
 

@@ -54,9 +54,9 @@ class FeatureChoice:
         if self.edge_only is None:
             return rows
         found = rows.attributes()
-        known = found.attributes >= 0
-        ids = np.where(known & ~self.edge_only[np.where(known, found.attributes, 0)], found.attributes, -1)
-        return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
+        left_out = np.append(self.edge_only, True)  # of -1, the last
+        ids = np.where(left_out[found.attributes], -1, found.attributes)
+        return replace(rows, table=replace(found, attributes=ids))
 
 
 class FeatureCounts:
@@ -165,16 +165,11 @@ def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
     owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
     inner = has_left_neighbour(rows.lengths)
     kept = (ids >= 0) & inner[owner]
-    row_ptr = pointers(np.bincount(owner[kept], minlength=rows.n_rows)[inner] + 1)
-    later = np.ones(int(row_ptr[-1]), dtype=bool)  # all entries of an edge but its first
-    later[row_ptr[:-1]] = False
-    attributes = np.zeros(len(later), dtype=np.int64)
-    attributes[later] = ids[kept]
-    values = None
-    if found.values is not None:
-        values = np.ones(len(later))
-        values[later] = found.values[kept]
-    return Attributes(row_ptr, attributes, int(edge_ids.max(initial=0)) + 1, values)
+    counts = np.bincount(owner[kept], minlength=rows.n_rows)[inner]
+    begins = pointers(counts)[:-1]
+    attributes = np.insert(ids[kept], begins, 0)
+    values = None if found.values is None else np.insert(found.values[kept], begins, 1.0)
+    return Attributes(pointers(counts + 1), attributes, int(edge_ids.max(initial=0)) + 1, values)
 
 
 def has_left_neighbour(lengths: Ints) -> Booleans:
