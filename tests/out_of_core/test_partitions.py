@@ -82,7 +82,7 @@ def test_batches_are_of_about_one_size_whatever_the_blocks(tmp_path):
     case, limit = CASES["names"], 4000
     for size in (1, 7, 60):
         found = partitions.write(tmp_path / f"dir{size}", case.make(), case.blocks(size), batch_size=limit)
-        sizes = [opened_bytes(*found.size(k)[:3], valued=False) for k in range(found.n_batches)]
+        sizes = [opened_bytes(*found.manifest.sizes[k][:3], valued=False) for k in range(found.n_batches)]
         assert max(sizes) <= limit
         assert min(sizes[:-1]) > limit / 2
     found = partitions.write(tmp_path / "single", case.make(), case.blocks(), batch_size=1)
@@ -98,7 +98,7 @@ def test_batches_of_graphs_of_numbers_are_of_the_size_that_was_asked_for(edges, 
     files = [path.stat().st_size for path in (tmp_path / "dir").glob("batch*")]
     assert len(files) == found.n_batches > 3
     assert max(files) <= max(batch.opened_bytes for batch in found.batches()) <= 200_000
-    assert all(found.size(k).valued for k in range(found.n_batches))
+    assert all(found.manifest.sizes[k].valued for k in range(found.n_batches))
     found.check()
 
 

@@ -359,7 +359,7 @@ class TestDamage:
             self.resume(folder, path)
         inner = BlockDual().form(problem_of(folder)).inner
         digest = saved.arrays["digests"][0].tobytes()
-        block = read_block(files[0], digest, inner, folder.size(0).n_examples, folder.n_weights)
+        block = read_block(files[0], digest, inner, folder.manifest.sizes[0].n_examples, folder.n_weights)
         digests = saved.arrays["digests"].copy()
         forged = write_block(files[0], inner, Block(block.state, block.plane + 1.0))
         digests[0] = np.frombuffer(forged, dtype=np.uint8)

@@ -208,10 +208,10 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     @classmethod
     def around(cls, solver: Solver[Any]) -> "BlockDual":
         """Return this solver on one batch after the other."""
-        values = {item.name: (getattr(solver, item.name), item.default) for item in fields(solver)}
-        changed = {
-            name: value for name, (value, default) in values.items() if value != default and name != "check_every"
-        }
+        changed = {item.name: getattr(solver, item.name) for item in fields(solver) if item.name != "check_every"}
+        for item in fields(solver):
+            if item.name in changed and changed[item.name] == item.default:
+                del changed[item.name]
         settings = json.dumps(changed, sort_keys=True) if changed else ""
         return cls(inner=solver.name, settings=settings, check_every=getattr(solver, "check_every", None))
 
@@ -333,35 +333,34 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     def _walk(self, problem: Problem, state: BlockDualState, make: Callable[..., BlockWalk[A]]) -> list[A]:
         """Return the answers of walks of a kind, one per group."""
         inner, since = self.form(problem).inner, tuple(state.since)
+        last = since[-1].attempt if since else int(state.written.max())
         groups = [part.tolist() for part in np.array_split(np.arange(problem.n_batches), state.groups)]
-
-        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk[A]:
-            return make(
+        walks = [
+            make(
                 loss=problem.loss,
                 inner=inner,
                 n_jobs=problem.n_jobs,
                 folder=self._folder(problem, state),
                 group=number,
-                visits=self._visits(problem, state, groups[number]),
-                last=since[-1].attempt if since else int(state.written.max()),
-                since=since,
+                visits=self._visits(problem, state, group),
+                last=last,
+                since=None if since else (),
                 keep=problem.sums.executor.roomy,
             )
-
-        # Each of the rounds since has a vector of weights: they are sent to the groups that need them.
-        last = since[-1].attempt if since else 0
-        first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
+            for number, group in enumerate(groups)
+        ]
         before = time.perf_counter()
-        found = problem.sums.walk(first, groups)
+        found = problem.sums.walk(walks, groups)
+        # Each of the rounds since has a vector of weights: they are sent to the groups that need them.
         lost = [number for number, (answer, _) in enumerate(found) if answer is None]
         if lost:
-            again = problem.sums.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
-            for number, answer in zip(lost, again, strict=True):
+            again = [replace(walks[number], since=since) for number in lost]
+            for number, answer in zip(lost, problem.sums.walk(again, [groups[number] for number in lost]), strict=True):
                 found[number] = answer
         # The time of the slowest group, and what it took in addition.
         slowest = max((spent for _, spent in found), key=lambda spent: spent.total)
         rest = time.perf_counter() - before - slowest.total
-        parts = {"walk": type(first[0]).__name__, "rest": rest, **asdict(slowest)}
+        parts = {"walk": type(walks[0]).__name__, "rest": rest, **asdict(slowest)}
         logger.debug("block-dual: %s", parts, extra={"spent": parts})
         return [answer for answer, _ in found]
 
@@ -450,15 +449,15 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return batches + (groups if state.groups > 1 else "")
 
     def _visits(self, problem: Problem, state: BlockDualState, group: list[int]) -> list[Visit]:
-        sizes = problem.sums.batch_sizes
+        path = partial(self._path, problem, state)
         return [
             Visit(
-                self._path(problem, state, number, int(state.written[number])) if state.written[number] else None,
+                path(number, int(state.written[number])) if state.written[number] else None,
                 state.digests[number].tobytes(),
-                sizes[number],
+                problem.sums.batch_sizes[number],
                 problem.n_weights,
-                self._path(problem, state, number, state.attempts),
-                self._path(problem, state, number, int(state.spare[number])) if state.spare[number] else "",
+                path(number, state.attempts),
+                path(number, int(state.spare[number])) if state.spare[number] else "",
                 (state.seed, number),
             )
             for number in group

@@ -123,9 +123,8 @@ def check_plane(kept: Floats, summed: Floats, message: str) -> None:
 
 def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:
     size = os.fstat(file.fileno()).st_size
-    if size < 8:
-        raise ValueError("is cut off or damaged")
-    (length,) = struct.unpack("<Q", file.read(8))
+    start = file.read(8)
+    length = struct.unpack("<Q", start)[0] if len(start) == 8 else size + 1
     if length > min(_MOST_HEADER, size):
         raise ValueError("is cut off or damaged")
     header = file.read(length)
@@ -135,7 +134,7 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:
     digest, arrays = hashlib.sha256(header), {}
     described = [(str(name), str(kind), tuple(map(int, shape))) for name, kind, shape in found["arrays"]]
     sizes = [8 * math.prod(shape) for _, _, shape in described]
-    if min((min(shape, default=0) for _, _, shape in described), default=0) < 0 or 8 + length + sum(sizes) != size:
+    if any(each < 0 for _, _, shape in described for each in shape) or 8 + length + sum(sizes) != size:
         raise ValueError("is cut off or damaged")
     for name, kind, shape in described:
         if kind not in _TYPES or name in arrays:

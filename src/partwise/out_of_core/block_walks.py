@@ -163,13 +163,12 @@ class BlockWalk(Walk, Generic[A]):
     def _over(self, batches: Batches, clock: Spent) -> A | None:
         for folder in {folder for folder, _ in list(_KEPT) if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
-        known = _KEPT.get((self.folder, self.group))
-        blocks = known[1] if known is not None and known[0] == self.last else None
-        if blocks is None and self.since is None:
-            return None
-        if blocks is None and self.since:
+        attempt, blocks = _KEPT.get((self.folder, self.group), (-1, None))
+        if attempt != self.last:
+            if self.since is None:
+                return None
             with clock.during("again"):
-                blocks = self._made_again(batches)
+                blocks = self._made_again(batches, self.since) if self.since else None
         order = self.order()
         with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches(order)) as opened:
             given = (blocks[k] for k in order) if blocks is not None else self._read_ahead(reader, order)
@@ -191,10 +190,10 @@ class BlockWalk(Walk, Generic[A]):
                 yield ahead.result()
             ahead = following
 
-    def _made_again(self, batches: Batches) -> list[Block | None]:
+    def _made_again(self, batches: Batches, since: tuple[Past, ...]) -> list[Block | None]:
         """Return the blocks of the last round, made again from the files and the rounds since."""
         blocks = [visit.read(self.inner) for visit in self.visits]
-        for past in self.since or ():
+        for past in since:
             order = past.order(self)
             with closing(batches(order)) as opened:
                 for k, (block, _) in zip(order, _visited(self, past, opened, (blocks[k] for k in order)), strict=True):
@@ -217,22 +216,26 @@ class Round(BlockWalk[Moved]):
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
         kept: list[Block | None] = [None] * len(self.visits)
         digests = [b""] * len(self.visits)
+        writing: list[tuple[int, Future[bytes]]] = []
+
+        def finish() -> None:
+            with clock.during("writing"):
+                for number, digest in writing:
+                    digests[number] = digest.result()
+            writing.clear()
+
         with ThreadPoolExecutor(1, "partwise-write") as writer:
-            writing: tuple[int, Future[bytes]] | None = None
             for k, (block, step) in zip(self.order(), _visited(self, self.now, batches, blocks), strict=True):
                 weights = step.weights
                 gain, measure, made = gain + step.gain, measure + step.measure, made + step.visits
-                with clock.during("writing"):
-                    _finish(writing, digests)  # no more than one is held while it is written
-                writing = None
+                finish()  # no more than one block is held while it is written
                 if self.write and block is not None:
                     visit = self.visits[k]
-                    writing = k, writer.submit(write_block, visit.new, self.inner, block, visit.spare)
+                    writing.append((k, writer.submit(write_block, visit.new, self.inner, block, visit.spare)))
                 if self.keep:
                     kept[k] = block
                 del block, step
-            with clock.during("writing"):
-                _finish(writing, digests)
+            finish()
         if self.keep:
             _KEPT[self.folder, self.group] = self.now.attempt, kept
         return Moved(weights - self.now.weights, gain, measure, made, digests)
@@ -290,12 +293,6 @@ class _Step(NamedTuple):
     gain: float = 0.0
     measure: float = 0.0
     visits: int = 0
-
-
-def _finish(writing: tuple[int, Future[bytes]] | None, digests: list[bytes]) -> None:
-    """Wait until the file is written."""
-    if writing is not None:
-        digests[writing[0]] = writing[1].result()
 
 
 def _visited(

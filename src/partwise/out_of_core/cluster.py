@@ -27,7 +27,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from partwise.models.base import Model
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions, open_folder
@@ -43,6 +45,8 @@ __all__ = ["ClusterError", "DaskExecutor", "open"]
 #: A Dask client; a future result of a task.
 Client = Any
 Future = Any
+#: A function that a worker is to call, and its arguments.
+Task = tuple[Any, ...]
 
 #: Seconds between looks at the cluster while a task is waited for.
 LOOK = 0.5
@@ -98,14 +102,6 @@ def open(
     return ClusterPartitions(open_folder(os.path.abspath(os.fspath(folder))), client, limit, patience)
 
 
-class Task(NamedTuple):
-    """What a worker is to do, and the number of that worker."""
-
-    place: int
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-
-
 class DaskExecutor(Executor):
     """Does work on the workers of a Dask client; batches are `FileBatch`.
 
@@ -139,59 +135,48 @@ class DaskExecutor(Executor):
 
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         known = self._workers()
-        tasks = [
-            Task(number % max(1, len(known)), _walk, (each, own, self._memory))
-            for number, (each, own) in enumerate(zip(walks, references, strict=True))
-        ]
-        yield from self._done(tasks, known)
+        tasks = [(_walk, each, own, self._memory) for each, own in zip(walks, references, strict=True)]
+        yield from self._done(tasks, range(len(tasks)), known)
 
     def run(
         self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
     ) -> Iterator[T]:
         if not references:
             return
-        client, known = self._client, self._workers()
+        known = self._workers()
         # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
         # the scheduler can make it again.
-        shared = client.submit(_given, work, pure=False)
+        shared = self._client.submit(_given, work, pure=False)
         several = max(1, min(SEVERAL, MOST_NUMBERS // max(1, references[0].n_weights)))
-        tasks = []
-        for place, numbers in _tasks(len(references), max(1, len(known)), several):
-            own = [references[number] for number in numbers]
-            tasks.append(Task(place, _do, (shared, own, [blocks[number] for number in numbers], self._memory)))
+        places, chosen = zip(*_tasks(len(references), max(1, len(known)), several), strict=True)
+        tasks = [(_do, shared, [references[k] for k in own], [blocks[k] for k in own], self._memory) for own in chosen]
         try:
-            for answers in self._done(tasks, known):
+            for answers in self._done(tasks, places, known):
                 yield from answers
         finally:
-            _forget(client, [shared])
+            _forget(self._client, [shared])
 
-    def _done(self, tasks: list[Task], known: list[str]) -> Iterator[Any]:
+    def _done(self, tasks: Sequence[Task], places: Sequence[int], known: list[str]) -> Iterator[Any]:
         """Yield the results of tasks in their order; each is done by its worker of those known, or by another."""
-        client = self._client
 
-        def submit(task: Task, known: list[str]) -> Future:
-            wanted = [known[task.place]] if known else None
-            options = {"pure": False, "workers": wanted, "allow_other_workers": bool(known)}
-            return client.submit(task.function, *task.arguments, **options)
+        def submit(task: Task, workers: list[str] | None) -> Future:
+            return self._client.submit(*task, pure=False, workers=workers, allow_other_workers=workers is not None)
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # weights are large, and travel once
-            futures = [submit(task, known) for task in tasks]
+            wanted = [[known[place % len(known)]] if known else None for place in places]
+            futures = list(map(submit, tasks, wanted))
         try:
-            yield from results(client, futures, self._patience, known, lambda number: submit(tasks[number], []))
+            yield from results(self._client, futures, self._patience, known, lambda k: submit(tasks[k], None))
         finally:
-            _forget(client, futures)
+            _forget(self._client, futures)
 
 
-def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:
+def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, list[int]]]:
     """Yield a place and its batches for each task: neighbours in the same place, as in walks, `several` in a task."""
-    size, more = divmod(n_batches, n_places)
-    first = 0
-    for place in range(n_places):
-        last = first + size + (place < more)
-        for begin in range(first, last, several):
-            yield place, range(begin, min(begin + several, last))
-        first = last
+    for place, own in enumerate(np.array_split(np.arange(n_batches), n_places)):
+        for begin in range(0, len(own), several):
+            yield place, own[begin : begin + several].tolist()
 
 
 def _given(work: Work[T]) -> Work[T]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from threading import Thread
 from typing import TypeVar
 
 from partwise.out_of_core.partitions.sizes import Plan
@@ -43,8 +43,13 @@ class PartitionExecutor(Executor):
 
     def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
         waiting = iter([each for each in references if (each, loss) not in self._open])
-        ahead = self._ahead(waiting, loss)
-        try:
+        with ThreadPoolExecutor(1, "partwise-read-ahead") as reader:
+
+            def read_next() -> Future[BatchSums] | None:
+                reference = next(waiting, None)
+                return None if reference is None else reader.submit(_open, reference, loss)
+
+            ahead = read_next()
             for reference in references:
                 sums = self._open.get((reference, loss))
                 if sums is None:
@@ -52,46 +57,15 @@ class PartitionExecutor(Executor):
                     sums = ahead.result()
                     if reference in self._kept:
                         self._open[reference, loss] = sums
-                    ahead = self._ahead(waiting, loss)
+                    ahead = read_next()
                 yield sums
                 del sums
-        finally:
-            if ahead is not None:
-                ahead.join()
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
-        if not self.roomy:
-            return None
-        if (reference, loss) not in self._open:
-            self._open[reference, loss] = BatchSums(reference.open(), loss)
-        return self._open[reference, loss]
-
-    @staticmethod
-    def _ahead(waiting: Iterator[BatchReference], loss: Loss) -> Ahead | None:
-        reference = next(waiting, None)
-        return None if reference is None else Ahead(reference, loss)
+        if self.roomy and (reference, loss) not in self._open:
+            self._open[reference, loss] = _open(reference, loss)
+        return self._open[reference, loss] if self.roomy else None
 
 
-class Ahead(Thread):
-    """A thread that reads a batch."""
-
-    def __init__(self, reference: BatchReference, loss: Loss) -> None:
-        super().__init__(name="partwise-read-ahead", daemon=True)
-        self._reference, self._loss = reference, loss
-        self._found: BatchSums | BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._found = BatchSums(self._reference.open(), self._loss)
-        except BaseException as error:  # raised where the batch is asked for
-            self._found = error
-
-    def result(self) -> BatchSums:
-        """Return the batch; raise the error of reading it if there was one."""
-        self.join()
-        found, self._found = self._found, None
-        if isinstance(found, BaseException):
-            raise found
-        assert found is not None
-        return found
+def _open(reference: BatchReference, loss: Loss) -> BatchSums:
+    return BatchSums(reference.open(), loss)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from partwise.model_files import KINDS
+from partwise.model_files import KINDS, class_of
 from partwise.model_files.errors import ContainerError, PartitionError
 from partwise.model_files.values import decode
 from partwise.models.base import Ability, AsideSizes, EncodedData, Learnt, Model, Training
@@ -70,10 +69,6 @@ class Partitions(EncodedData):
         """The kind of the estimator's model files."""
         return self.manifest.kind
 
-    def size(self, number: int) -> BatchSize:
-        """Return the sizes of a batch."""
-        return self.manifest.sizes[number]
-
     def estimator(self, **training: Any) -> Any:
         """Return the estimator that the partition was made for, with other parameters of training."""
         made = self._bare_estimator()
@@ -82,13 +77,11 @@ class Partitions(EncodedData):
 
     def _bare_estimator(self) -> Any:
         """Return the same without what the model knows, which may have a template."""
-        module, name = KINDS[self.kind]
-        cls = getattr(importlib.import_module(module), name)
+        cls = class_of(self.kind)
         try:
-            found = {key: decode(value) for key, value in self.manifest.settings["parameters"].items()}
-            return cls(**found)
+            return cls(**{name: decode(value) for name, value in self.manifest.settings["parameters"].items()})
         except (ValueError, TypeError) as error:
-            raise self._error(f"has parameters that make no {name} ({error})") from None
+            raise self._error(f"has parameters that make no {cls.__name__} ({error})") from None
 
     @cached_property
     def model(self) -> Model:
@@ -132,12 +125,12 @@ class Partitions(EncodedData):
                 f"{self.folder} is a partition for {KINDS[self.kind][1]} with a {type(self.model).__name__}, "
                 f"and the estimator has a {type(model).__name__}"
             )
-        written, given = self.manifest.settings["features"], model.feature_parameters()
-        for name in given:
-            if name not in written or written[name] != given[name]:
+        written = self.manifest.settings["features"]
+        for name, given in model.feature_parameters().items():
+            if name not in written or written[name] != given:
                 raise ValueError(
                     f"{self.folder} was written with {name}={_short(written.get(name))}, the estimator has "
-                    f"{_short(given[name])}: what decides about features is the same in both (see Partitions.estimator)"
+                    f"{_short(given)}: what decides about features is the same in both (see Partitions.estimator)"
                 )
 
     def batches(self, by_features: bool | None = False) -> list[FileBatch]:
@@ -154,7 +147,7 @@ class Partitions(EncodedData):
 
     def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
         """Return a batch, opened; aside: that of `Model.aside`."""
-        size = self.size(number)
+        size = self.manifest.sizes[number]
         path = os.path.join(self.folder, batch_name(number))
         parts = read_batch(path, size.n_bytes, self.manifest.digests[number])
         try:
@@ -196,7 +189,7 @@ class FileBatch:
     @property
     def size(self) -> BatchSize:
         """Its sizes, which are known before it is opened."""
-        return self.partitions.size(self.number)
+        return self.partitions.manifest.sizes[self.number]
 
     @property
     def _aside(self) -> AsideSizes | None:

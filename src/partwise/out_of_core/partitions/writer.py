@@ -124,20 +124,13 @@ class _Writer:
     """The state of writing a partition."""
 
     def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
-        self.folder = folder
+        self.folder, self.model, self.batch_size, self._blocks = folder, model, batch_size, blocks
         self.estimator = copy.copy(estimator)  # checks of data leave attributes behind
-        self.model = model
-        self.batch_size = batch_size
-        self._blocks = blocks
         self.n_jobs = count_jobs(estimator.n_jobs)
-        self.sizes: list[BatchSize] = []
-        self.digests: list[str] = []
-        self.first: EncodedTables | None = None
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield blocks as the model takes them, except those without an example of positive weight."""
-        given = self._blocks() if callable(self._blocks) else self._blocks
-        for X, y, *weight in given:
+        for X, y, *weight in self._blocks() if callable(self._blocks) else self._blocks:
             if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
                 continue
             if weight and weight[0] is not None and not np.any(weight[0]):
@@ -154,56 +147,59 @@ class _Writer:
         if not n_blocks:
             raise ValueError("there are no examples with a weight above 0")
         partitioner.choose_vocabulary()
-        self._write_batches(partitioner, n_blocks)
+        sizes: list[BatchSize] = []
+        digests: list[str] = []
+        first: EncodedTables | None = None
+        for held in self._batches(self._encoded(partitioner, n_blocks)):
+            encoded = type(held[0]).joined(held)
+            held.clear()
+            path = os.path.join(self.folder, batch_name(len(sizes)))
+            digests.append(write_batch(path, encoded.to_arrays()))
+            n_slots, n_bytes = partitioner.n_slots(encoded), os.stat(path).st_size
+            sizes.append(BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
+            first = encoded if first is None else first
         partitioner.choose_features()
-        assert self.first is not None
-        n_weights = self.model.labelled(self.first).n_weights
+        assert first is not None
+        n_weights = self.model.labelled(first).n_weights
         settings = {
             "n_weights": n_weights,
             "features": self.model.feature_parameters(),
             "parameters": _parameters(self.estimator),
             "input": input_settings,
         }
-        kind, parts = kind_of(self.estimator), ModelParts(kind_of(self.estimator))
+        parts = ModelParts(kind_of(self.estimator))
         self.model.with_weights(np.zeros(n_weights)).to_parts(parts)
-        write_manifest(self.folder, Manifest(kind, settings, self.sizes, self.digests, parts))
+        write_manifest(self.folder, Manifest(kind_of(self.estimator), settings, sizes, digests, parts))
 
-    def _write_batches(self, partitioner: Partitioner, n_blocks: int) -> None:
-        held: list[EncodedTables] = []
-        room = float(self.batch_size)
+    def _encoded(self, partitioner: Partitioner, n_blocks: int) -> Iterator[EncodedTables]:
+        """Yield the blocks' examples as numbers; raise ChangedData if there are not as many blocks as before."""
         n_seen = 0
         for block in self.blocks():
             n_seen += 1
             encoded = partitioner.encode(*block, self.n_jobs)
-            if encoded is None:
-                continue
+            if encoded is not None:
+                yield encoded
+        if n_seen != n_blocks:
+            raise ChangedData
+
+    def _batches(self, tables: Iterable[EncodedTables]) -> Iterator[list[EncodedTables]]:
+        """Yield the parts of each batch: as many examples as it has room for, and at least one, however large."""
+        held: list[EncodedTables] = []
+        room = float(self.batch_size)
+        for encoded in tables:
             costs, start, n = _costs(encoded), 0, encoded.size.n_examples
             while start < n:
                 stop = int(np.searchsorted(costs, costs[start] + room, side="right")) - 1
-                if stop <= start and held:  # the next example is for the next batch
-                    self._write_batch(partitioner, held)
+                if stop > start or not held:
+                    stop = min(max(stop, start + 1), n)
+                    held.append(encoded.cut(start, stop))
+                    room -= float(costs[stop] - costs[start])
+                    start = stop
+                if start < n:  # the next example is for the next batch
+                    yield held
                     held, room = [], float(self.batch_size)
-                    continue
-                stop = min(max(stop, start + 1), n)  # at least one, however large
-                held.append(encoded.cut(start, stop))
-                room -= float(costs[stop] - costs[start])
-                start = stop
-                if start < n:
-                    self._write_batch(partitioner, held)
-                    held, room = [], float(self.batch_size)
-        if n_seen != n_blocks:
-            raise ChangedData
         if held:
-            self._write_batch(partitioner, held)
-
-    def _write_batch(self, partitioner: Partitioner, held: list[EncodedTables]) -> None:
-        encoded = type(held[0]).joined(held)
-        path = os.path.join(self.folder, batch_name(len(self.sizes)))
-        self.digests.append(write_batch(path, encoded.to_arrays()))
-        n_slots, n_bytes = partitioner.n_slots(encoded), os.stat(path).st_size
-        self.sizes.append(BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
-        if self.first is None:
-            self.first = encoded
+            yield held
 
 
 def _costs(encoded: EncodedTables) -> Ints:
