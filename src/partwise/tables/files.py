@@ -8,10 +8,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from types import TracebackType
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple
 
 from partwise.io.files import atomic_write, standard_input
 from partwise.support.checks import count_jobs
@@ -66,10 +65,9 @@ def predict_file(
     **options
         `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `TablePredictor`.
     """
-    if keep is not None:
-        for k, name in enumerate(keep):
-            if name in keep[:k]:
-                raise TableError("is to be kept twice", name)
+    for k, name in enumerate(keep or ()):
+        if keep is not None and name in keep[:k]:
+            raise TableError("is to be kept twice", name)
     out = os.fspath(target)
     paths = sources(source)
     predictor = TablePredictor(model, **options)  # type: ignore[arg-type]
@@ -151,11 +149,11 @@ def _columns(predictor: TablePredictor, schema: pa.Schema, kept: list[str] | Non
 def _compare(schema: pa.Schema, first: pa.Schema, path: str) -> None:
     """Raise TableError unless a file has the columns of the first one."""
     if schema.names != first.names:
-        odd = next(
-            (name for name in (*schema.names, *first.names) if (name in schema.names) != (name in first.names)), None
-        )
-        what = "columns are in another order than" if odd is None else f"column {odd!r} is not in both this file and"
-        raise TableError(f"{what} in {path}" if odd is None else f"{what} {path}")
+        both = (*schema.names, *first.names)
+        odd = next((name for name in both if (name in schema.names) != (name in first.names)), None)
+        if odd is None:
+            raise TableError(f"columns are in another order than in {path}")
+        raise TableError(f"column {odd!r} is not in both this file and {path}")
     for field, other in zip(schema, first, strict=True):
         if field.type != other.type:
             raise TableError(f"is of type {field.type}, in {path} of type {other.type}", field.name)
@@ -163,13 +161,7 @@ def _compare(schema: pa.Schema, first: pa.Schema, path: str) -> None:
 
 def _answered(team: list[TablePredictor], batches: Batches, kept: list[str] | None) -> Batches:
     """Yield record batches with their answers, in their order; a few at a time are in work."""
-    first = 0
-    if len(team) == 1:
-        for batch in batches:
-            yield team[0].batch(batch, kept, first)
-            first += batch.num_rows
-        return
-    idle, waiting = list(team), deque[Future[pa.RecordBatch]]()
+    idle, waiting, first = list(team), deque[Future[pa.RecordBatch]](), 0
 
     def label(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         predictor = idle.pop()  # there are as many as threads
@@ -181,7 +173,10 @@ def _answered(team: list[TablePredictor], batches: Batches, kept: list[str] | No
     with ThreadPoolExecutor(len(team)) as pool:
         try:
             for batch in batches:
-                waiting.append(pool.submit(label, batch, first))
+                if len(team) == 1:
+                    yield label(batch, first)
+                else:
+                    waiting.append(pool.submit(label, batch, first))
                 first += batch.num_rows
                 if len(waiting) > len(team):
                     yield waiting.popleft().result()
@@ -207,10 +202,7 @@ def _naming(path: str) -> Iterator[None]:
 
 
 class _Table(NamedTuple):
-    """A table that is read: its schema, and a function that yields record batches of some columns.
-
-    The function takes the names of the columns and how many rows a record batch may have.
-    """
+    """A table that is read; `batches` yields record batches of columns by their names, of so many rows at most."""
 
     schema: pa.Schema
     batches: Callable[[list[str], int], Batches]
@@ -267,13 +259,10 @@ def _joined_to(batches: Batches, most: int) -> Batches:
     """Join small record batches, up to so many rows: labelling has a cost per batch."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
-        if held and sum(b.num_rows for b in held) + batch.num_rows > most:
+        if held and (sum(b.num_rows for b in [*held, batch]) > most or sum(b.nbytes for b in held) > BYTES):
             yield _joined(held)
             held = []
         held.append(batch)
-        if sum(b.nbytes for b in held) > BYTES:
-            yield _joined(held)
-            held = []
     if held:
         yield _joined(held)
 
@@ -310,7 +299,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return some[0] if len(some) == 1 else pa.concat_batches(some)
 
 
-class TableWriter:
+class TableWriter(AbstractContextManager["TableWriter"]):
     """A file that is written: record batches are collected and written as row groups of a reasonable size."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: str) -> None:
@@ -327,12 +316,7 @@ class TableWriter:
             self._writer = pa.ipc.new_file(file, self._written)
         self._held: list[pa.RecordBatch] = []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._write()
             self._writer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from partwise.model_files import kind_of
 from partwise.models.constraints import ConstraintError
@@ -28,14 +29,12 @@ class TokenModel(ABC):
     def __init__(self, model: Estimator, fitted: bool) -> None:
         self.model, self.fitted = model, fitted
 
-    def table(
-        self, frame: Frame, by: Names, columns: object, interleaved: bool, targets: dict[str, str | None]
-    ) -> TokenTable:
+    def table(self, frame: Frame, columns: object, targets: dict[str, Any], **options: Any) -> TokenTable:
         """Return a table to learn from; ValueError if the gold answers are not in the columns for this estimator."""
         if [name for name in ("label", "head") if targets[name] is not None] != [self.target]:
             learns = f"learns from a column of {self.target}s: give {self.target}={self.also}"
             raise ValueError(f"{type(self.model).__name__} {learns}")
-        table = TokenTable(frame, by=by, columns=self.fields(columns), interleaved=interleaved, **targets)
+        table = TokenTable(frame, columns=self.fields(columns), **targets, **options)
         if not len(table):
             raise TableError("the frame has no rows to learn from")
         return table
@@ -161,9 +160,8 @@ def fit(
     options
         As `fit` of the model takes them (`checkpoint`).
     """
-    targets = {"label": label, "head": head, "relation": relation}
-    form = _token_model(model, False)
-    table = form.table(frame, by, columns, interleaved, targets)
+    form, targets = _token_model(model, False), {"label": label, "head": head, "relation": relation}
+    table = form.table(frame, columns, targets, by=by, interleaved=interleaved)
     return model.fit(form.read(table), table.y, **options)
 
 
@@ -183,10 +181,9 @@ def partial_fit(
 
     TableError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
     """
-    targets = {"label": label, "head": head, "relation": relation}
     fitted = hasattr(model, "result_")
-    form = _token_model(model, fitted)
-    table = form.table(frame, by, columns, interleaved, targets)
+    form, targets = _token_model(model, fitted), {"label": label, "head": head, "relation": relation}
+    table = form.table(frame, columns, targets, by=by, interleaved=interleaved)
     if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)

@@ -110,11 +110,9 @@ class TokenTable:
         if back.any() and not interleaved:
             row = int(back.argmax()) + 1
             again = f"{self.keys[codes[row]]!r} again, as in row {(codes == codes[row]).argmax()}"
-            hint = (
-                "name all columns of the key in `by`, such as the document's, "
-                "or say interleaved=True if the rows are of one sentence"
-            )
-            raise TableError(f"{again}, after rows of other sentences: {hint}", ", ".join(map(str, self._by)), row)
+            hint = "name all columns of the key in `by`, such as the document's, or say interleaved=True if the rows"
+            message = f"{again}, after rows of other sentences: {hint} are of one sentence"
+            raise TableError(message, ", ".join(map(str, self._by)), row)
         #: Rows in the order of sentences.
         self._order: list[int] = np.argsort(codes, kind="stable").tolist()
         self.lengths: Ints = np.bincount(codes, minlength=len(self.keys))
@@ -133,11 +131,8 @@ class TokenTable:
                 raise ValueError(f"{name}: expected a list of values for sentence {key!r}, got {own!r:.40}")
             if len(own) != length:
                 raise ValueError(f"{name}: {len(own)} values for sentence {key!r}, which has {length} words")
-        flat = list(chain.from_iterable(sentences))
-        found = list(flat)
-        for row, value in zip(self._order, flat, strict=True):
-            found[row] = value
-        return found
+        pairs = dict(zip(self._order, chain.from_iterable(sentences), strict=True))
+        return [pairs[row] for row in range(len(pairs))]
 
     def row(self, sentence: int, word: int) -> int:
         """Return the row of a word, all counted from 0."""
@@ -175,10 +170,10 @@ class TokenTable:
             return self.sentences(self._read(self._label, lambda v: isinstance(v, (str, bool, Integral)), wanted, True))
         if self._head is None:
             return None
-        heads = self._heads(self._head)
-        if self._relation is None:
-            return self.sentences(heads)
-        return self.sentences(list(zip(heads, self._texts(self._relation), strict=True)))
+        heads: list[Value] = self._heads(self._head)
+        if self._relation is not None:
+            heads = list(zip(heads, self._texts(self._relation), strict=True))
+        return self.sentences(heads)
 
     def optional(self, name: str) -> list[list[Value]]:
         """Return another column by sentences, None where a row has no value."""
@@ -230,8 +225,8 @@ class TokenTable:
     def _values(self, name: str) -> list[Value]:
         """Return a column as a list, None where it is null or NaN."""
         column = self._frame[name]
-        found: list[Value] = column.to_list()
         nulls = column.is_null()
+        found: list[Value] = column.to_list()
         if nulls.any():
             found = [None if null else value for value, null in zip(found, nulls.to_list(), strict=True)]
         if column.dtype.is_float() or not column.dtype.is_numeric():  # polars has NaN and null; objects may be either
@@ -263,10 +258,9 @@ class TokenTable:
         """Return a column of strings, finite numbers, bools or lists of strings; None where a value is missing."""
         found = [each.tolist() if hasattr(each, "tolist") else each for each in self._values(name)]
         for row, value in enumerate(found):
-            if isinstance(value, Sequence) and not isinstance(value, str):
+            fits = value is None or isinstance(value, str) or _is_finite(value)
+            if isinstance(value, Sequence) and not fits:
                 fits = all(isinstance(each, str) for each in value)
-            else:
-                fits = value is None or isinstance(value, str) or _is_finite(value)
             if not fits:
                 raise TableError(f"is {_shown(value)}, expected text, a finite number or a list of strings", name, row)
         return found

@@ -65,6 +65,7 @@ def predict_dask(
     columns, into, probabilities, nulls, k_best
         Dataframes: as for `TablePredictor`.
     """
+    from dask import bag
     from dask.delayed import delayed
 
     if isinstance(model, (str, os.PathLike)):
@@ -76,19 +77,15 @@ def predict_dask(
     if is_bag or _is(data, "dask.array", "Array"):
         if (columns, into, probabilities, nulls, k_best) != (None, "prediction", False, "error", None):
             raise ValueError("columns, into, probabilities, nulls and k_best are for dataframes")
-        return _label_bag(data, shared) if is_bag else _label_array(data, fitted, shared)
+        if not is_bag:
+            return _label_array(data, fitted, shared)
+        numbers = cast(Any, bag).from_sequence(range(data.npartitions), npartitions=data.npartitions)
+        return data.map_partitions(_label_examples, numbers, shared)
     if not hasattr(data, "map_partitions") or not hasattr(data, "_meta") or not hasattr(data, "columns"):
         raise TypeError(f"predict takes a Dask bag, dataframe or array, got {type(data).__name__}")
     options = {"columns": columns, "into": into, "probabilities": probabilities, "nulls": nulls, "k_best": k_best}
     meta = _label_frame(data._meta, fitted, options)
     return data.map_partitions(_label_frame, shared, options, meta=meta)
-
-
-def _label_bag(data: Data, model: Estimator) -> Data:
-    from dask import bag
-
-    numbers = cast(Any, bag).from_sequence(range(data.npartitions), npartitions=data.npartitions)
-    return data.map_partitions(_label_examples, numbers, model)
 
 
 def _label_array(data: Data, fitted: Estimator, model: Estimator) -> Data:
@@ -132,8 +129,7 @@ def _label_rows(rows: Data, model: Estimator, block_info: Any = None) -> Data:
     try:
         return np.asarray(fitted.predict(rows))
     except (TypeError, ValueError) as error:
-        place = block_info[0]["chunk-location"][0] if block_info else 0
-        raise _placed(error, place) from error
+        raise _placed(error, block_info[0]["chunk-location"][0] if block_info else 0) from error
 
 
 def _label_frame(frame: Data, model: Estimator, options: dict[str, Any], partition_info: Any = None) -> Data:
