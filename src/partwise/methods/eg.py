@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 
 from partwise.methods.simplices import LEAST_LOG, ROUNDING, Quadratic, SimplexFunction, log_of, quadratic
 from partwise.problem import ConvergenceWarning, DivergenceError
-from partwise.solvers.engine.divergence import FALL, PATIENCE
+from partwise.solvers.dual.base import FALL, PATIENCE
 from partwise.support.arrays import Floats, Ints
 from partwise.support.checks import check_choice, check_positive
 

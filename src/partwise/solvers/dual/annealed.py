@@ -4,18 +4,13 @@
 
 is smooth in Gibbs distributions, and its maximum is within tau sum_i omega_i log |Y_i| of that of D.
 
-Update. First `eg`'s: example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i, and a visit makes
-
-    s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i)
-
-with eta adapted so that D_tau does not fall. D_tau and D differ by tau sum_i omega_i H(p_i), which at the maximum of
-D_tau is an upper bound of P - D. So the temperature, which starts at `temperature` in units of the cost, is multiplied
-by `factor` after each pass in which D_tau rose by less than `settled` times that (or after `PATIENCE` passes). Below
-`last_temperature` each example's distribution becomes a working set: its `labellings` most probable labellings, with
-probabilities that sum to 1 (where the structure has no k_best: the expected counts as one mixture). From there on a
-step is one of `bcfw` with its default options.
-
-A warm start in slot scores starts at `temperature`; one in expected counts or active sets starts with working sets.
+Update. First passes of `eg` at the temperature tau. D_tau and D differ by tau sum_i omega_i H(p_i), which at the
+maximum of D_tau is an upper bound of P - D. So the temperature, which starts at `temperature` in units of the cost, is
+multiplied by `factor` after each pass in which D_tau rose by less than `settled` times that (or after `PATIENCE`
+passes). Below `last_temperature` each example's distribution becomes a working set: its `labellings` most probable
+labellings, with probabilities that sum to 1 (where the structure has no k_best: the expected counts as one mixture).
+From there on a step is one of `bcfw` with its default options. A warm start in slot scores starts at `temperature`; one
+in expected counts or active sets starts with working sets.
 
 Stopping rule. gap = P(w) - D <= tol |P| at temperature 0 in both parts, without the point's entropy. The gap is
 computed every fifth pass in the first part, then as in `bcfw`.
@@ -98,17 +93,15 @@ class Annealed(OnlineSolver[AnnealedState]):
         return BCFW(order=self.order, check_every=self.check_every, memory_mb=self.memory_mb)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> AnnealedState:
-        n, sparse = problem.n_examples, None
-        if warm_start is not None:
-            sparse = start_point(problem, warm_start, ("slots", "active"))
+        n, d, slots = problem.n_examples, problem.n_weights, problem.n_slots
+        sparse = start_point(problem, warm_start, ("slots", "active"))
+        scores, marginals, entropies = np.zeros(slots), np.zeros(slots), np.zeros(n)
         if sparse is None:
             scores = start_scores(problem, warm_start, -self.sharpness, self.name)
             marginals, entropies = problem.sums.marginals_of_scores(scores)
-        else:
-            scores, marginals, entropies = np.zeros(problem.n_slots), np.zeros(problem.n_slots), np.zeros(n)
         state = AnnealedState(
-            weights=np.zeros(problem.n_weights),
-            lag=np.zeros(problem.n_weights),
+            weights=np.zeros(d),
+            lag=np.zeros(d),
             average=np.array([0.0, 1.0, 0.0]),
             gaps=np.zeros(n),
             sets=start_sets(problem, sparse, self.name),
@@ -146,8 +139,8 @@ class Annealed(OnlineSolver[AnnealedState]):
         options = _core.EgOptions(
             l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
         )
-        arrays = state.scores, state.marginals, state.entropies, state.step_sizes
-        blocks = GibbsBlocks(state.weights, np.zeros(0), *arrays)
+        own = state.scores, state.marginals, state.entropies, state.step_sizes
+        blocks = GibbsBlocks(state.weights, np.zeros(0), *own)
         visits, state.gain = blocks.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
@@ -171,11 +164,9 @@ class Annealed(OnlineSolver[AnnealedState]):
         """Return the working sets that take the Gibbs distributions' place."""
         if Capability.K_BEST not in problem.capabilities():
             return start_sets(problem, DualPoint.of_scores(state.scores), self.name)
+        parts = problem.sums.in_memory()
         return KeptLabellings(
-            [
-                _core.likely_labellings(part.native, state.scores[part.slots], self.labellings)
-                for part in problem.sums.in_memory()
-            ]
+            [_core.likely_labellings(part.native, state.scores[part.slots], self.labellings) for part in parts]
         )
 
     @staticmethod

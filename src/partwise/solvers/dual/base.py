@@ -1,5 +1,12 @@
-"""What solvers on distributions share: options, dual points to start from, steps of exponentiated gradient."""
+"""What solvers on distributions share: options, dual points to start from, steps of exponentiated gradient.
 
+Steps that theory or a search allows never let the dual fall but by rounding, which the certificate accounts for; a step
+size given by the user may. Such a run raises DivergenceError when the dual has stayed below its best value for
+`PATIENCE` epochs, and when it is below its best at the end: weights of a run that diverged are never returned. A dual
+that is no longer finite raises in any case.
+"""
+
+from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple, get_args
 
@@ -7,9 +14,11 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem
+from partwise.problem.result import Status
 from partwise.solvers.engine.base import WarmStart, start_point, start_weights
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
+from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
 
 Start = Literal["gold", "uniform"]
@@ -18,6 +27,46 @@ Start = Literal["gold", "uniform"]
 REFRESH = 20
 #: Calibration of the first step: share of the data that is used, fewest examples, and share of them that must improve.
 SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95
+#: Epochs without a new best dual value before a run counts as diverging.
+PATIENCE = 5
+#: A fall of the dual, over 1 + |dual|, that is more than rounding.
+FALL = 1e-6
+
+
+@dataclass(kw_only=True)
+class WatchedState(State):
+    """dual: D as the solver tracks it. best_dual, best_epoch: the highest one since the objective last changed."""
+
+    dual: float
+    best_dual: float
+    best_epoch: int = 0
+
+
+def watch(state: WatchedState, solver: str, step_size: str | float) -> None:
+    """After each epoch: note the best dual value, DivergenceError if it is out of reach."""
+    given = not isinstance(step_size, str)
+    if not isfinite(state.dual):
+        reason = f" with step_size={step_size}" if given else ": values or weights are too large"
+        raise DivergenceError(f"{solver}: the dual is {state.dual} after {state.epoch} epochs{reason}")
+    if state.dual > state.best_dual:
+        state.best_dual, state.best_epoch = state.dual, state.epoch
+    if state.epoch - state.best_epoch >= PATIENCE:
+        _check_fall(state, solver, step_size, f"for {PATIENCE} epochs")
+
+
+def check_end(state: WatchedState, status: Status, solver: str, step_size: str | float) -> None:
+    """At the end of a run: DivergenceError if it ends below its best without having converged."""
+    if status != "converged":
+        _check_fall(state, solver, step_size, f"at the end ({status})")
+
+
+def _check_fall(state: WatchedState, solver: str, step_size: str | float, when: str) -> None:
+    fall = state.best_dual - state.dual
+    if not isinstance(step_size, str) and fall > FALL * (1.0 + abs(state.best_dual)):
+        raise DivergenceError(
+            f"{solver}: the dual fell by {fall:.3g} from {state.best_dual:.6g} and has not come back {when} "
+            f"with step_size={step_size}; take a smaller one, or let the solver choose it"
+        )
 
 
 def step_size_option(default: str, theorem: str) -> str | float:
@@ -160,20 +209,9 @@ def calibrate(
     The paper takes a step with which the dual rises monotonically for at least 95 % of the examples in a tenth of the
     data, and leaves open how the step is found. Here the tenth, drawn at random, is a problem of its own. A pass of EG
     over it with one step for all examples counts those whose first trial did not let the dual fall. The step starts at
-    1 (at most 1 / tau, at least `least`) and is halved until these are 95 %. Larger steps are not tried: far from the
-    optimum nearly all examples accept them, which harms the others.
-
-    Parameters
-    ----------
-    scores, marginals, entropies : arrays
-        The dual point to start from, which is left alone.
-    least : float
-        A step that every example is known to accept.
-
-    Returns
-    -------
-    (float, int)
-        The step, and the examples visited to find it.
+    1 (at most 1 / tau, at least `least`, which every example is known to accept) and is halved until these are 95 %.
+    Larger steps are not tried: far from the optimum nearly all examples accept them, which harms the others. The dual
+    point to start from is left alone. Return the step, and the examples visited to find it.
     """
     sample = draw_sample(problem, rng)
     plane = _plane_of(problem, marginals, sample)
@@ -218,11 +256,9 @@ def improving_share(
 
 def _plane_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
     """Return u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
-    counts = np.zeros_like(marginals)
+    counts, offsets = np.zeros_like(marginals), problem.slot_offsets
     indptr, slots, gold = problem.gold
-    offsets = problem.slot_offsets
-    owner = np.repeat(np.arange(problem.n_examples), np.diff(indptr))
-    np.add.at(counts, offsets[owner] + slots, gold)
+    np.add.at(counts, np.repeat(offsets[:-1], np.diff(indptr)) + slots, gold)
     for i in sample:
         counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
     return problem.dual_terms(DualPoint.of_counts(counts))[0]

@@ -6,9 +6,8 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 
     s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i),    theta_i = A_i w,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
 
-and w follows the change of mu_i. With l1, u = sum_i omega_i A_i'(g_i - mu_i) is kept beside w = soft(u, l1) / l2, and
-both follow on the rows that a visit touches; |soft(u, l1)|^2 / (2 l2) is no rougher than |u|^2 / (2 l2), so that bounds
-on steps are the same. Step sizes:
+and w follows the change of mu_i. With l1, u is kept beside w = soft(u, l1) / l2, and both follow on the rows that a
+visit touches; |soft(u, l1)|^2 is no rougher than |u|^2, so that bounds on steps are the same. Step sizes:
 
     adaptive   eta_i starts at `initial_step` ("calibrate": see `calibrate`), is halved until the dual does not fall by
                more than rounding (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth`
@@ -29,10 +28,10 @@ and order "random"; of the default options it is known that the dual never falls
 
 Departures. Sample weights; temperatures other than 0 and 1; order "permuted"; start near the gold labelling, s_i =
 -sharpness * c_i (at small l2 the uniform distribution gives enormous first weights, from which no run recovers); w is
-recomputed from the dual every `REFRESH` passes. With n_jobs > 1 and examples enough, it is another algorithm: threads
-visit a few examples each at the weights of the round's beginning plus their own changes, and exchange changes at its
-end. A round that lowers the dual is undone but for the first thread's part. The certificate is the same, the papers'
-bounds are not proved, and a pass raises the dual less. The same seed and number of threads give the same bits.
+recomputed from the dual every `REFRESH` passes. With n_jobs > 1 and examples enough, threads visit a few examples each
+at the weights of the round's beginning plus their own changes, and exchange changes at its end. A round that lowers the
+dual is undone but for the first thread's part. The papers' bounds are not proved of this, and a pass raises the dual
+less. The same seed and number of threads give the same bits.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +48,9 @@ from partwise.solvers.dual.base import (
     REFRESH,
     GibbsBlocks,
     Start,
+    WatchedState,
     calibrate,
+    check_end,
     growth_option,
     max_step,
     psi2_bounds,
@@ -59,10 +60,10 @@ from partwise.solvers.dual.base import (
     start_option,
     start_scores,
     step_size_option,
+    watch,
     with_l2,
 )
 from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState
 from partwise.support.arrays import Floats
@@ -145,16 +146,14 @@ class EG(BlockSolver[EGState]):
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.sums.marginals_of_scores(scores)
         u, b = problem.sums.dual_terms_slots(marginals, None, entropies)
-        visits = 0
+        visits, excess, runs = 0, self.excess(1), self.runs
         if self.step_size == "adaptive" and self.initial_step == "calibrate":
             first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
             steps = np.full(problem.n_examples, first)
         else:
             steps = self.step_sizes(problem)
-        excess = self.excess(1)
         annealed = _annealed(problem, excess)
         dual = annealed.dual_as_it_is(u, b)
-        runs = self.runs
         return EGState(
             weights=np.tile(annealed.weights_of_plane(u), runs),
             plane=np.tile(u, runs) if problem.l1 else np.zeros(0),

@@ -21,10 +21,9 @@ D* - D^(T+1) <= KL(u* || u^1) / (eta T), for tau > 0 also <= e^(-eta tau T) KL(u
 weights omega.
 
 Departures. Sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL,
-by Pinsker's inequality on the distribution omega_i p_i / sum omega); start near the gold labelling; the search, as most
-problems allow far longer steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a
-single step, so that the dual still never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step
-is due to Cauchy's inequality in place of the largest |psi|.
+by Pinsker's inequality on omega_i p_i / sum omega); start near the gold labelling; the search, as most problems allow
+far longer steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a single step, so
+that the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy.
 """
 
 from abc import ABC, abstractmethod
@@ -39,6 +38,8 @@ from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.result import Status
 from partwise.solvers.dual.base import (
     Start,
+    WatchedState,
+    check_end,
     growth_option,
     max_step,
     psi2_bounds,
@@ -47,9 +48,9 @@ from partwise.solvers.dual.base import (
     start_option,
     start_scores,
     step_size_option,
+    watch,
 )
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
-from partwise.solvers.engine.divergence import WatchedState, check_end, watch
 from partwise.support.arrays import Floats
 
 #: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
@@ -86,7 +87,7 @@ P = TypeVar("P")
 
 
 class Moved(NamedTuple, Generic[P]):
-    """Where a step leads: the point, its dual terms, and what the search needs.
+    """Where a step leads: the point and its dual terms.
 
     reference: sum_i omega_i (H(p_i) + <mu_i, scores before>); log_partition before - reference is the step's KL.
     """
@@ -122,8 +123,7 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
         """Make the point that `move` gave the state's own."""
 
     @abstractmethod
-    def point(self, state: S) -> DualPoint:
-        """Return the state's point."""
+    def point(self, state: S) -> DualPoint: ...
 
     def step(self, problem: Problem, state: S) -> None:
         while True:

@@ -10,9 +10,8 @@ from its maximum, z <- w; the next pass begins at the same distributions. At a f
 penalty at w: there rho does not matter, while it makes eg's steps long.
 
 `proximity` "auto" is `PULL` sqrt(l2 c / tau), c the mean over examples of omega_i |psi_i|^2 / parts_i (`Look.curvature`
-at l2 = 1), which scales with the data as l2 does; with l1 at least a hundredth of c. The larger l2 + rho is beside
-c / tau, the nearer a pass of eg comes to its maximum, and the less it moves w away from z; the geometric mean of both
-costs least (docs/solvers.md has the measurements).
+at l2 = 1); with l1 at least a hundredth of c. The larger l2 + rho is beside c / tau, the nearer a pass of eg comes to
+its maximum, and the less it moves w away from z; the geometric mean of both costs least (docs/solvers.md).
 
 Stopping rule. gap = P(w) - D <= tol |P| at the weights w of the last pass, D the dual of the distributions under the
 penalty itself; both summed anew over all examples. With l2 = 0 D takes the multiple of u that lies in the box.
@@ -21,8 +20,7 @@ Source. Rockafellar 1976 (inexact proximal points); for l1 in its dual form Tomi
 Lagrangians); Collins et al. 2008 for the passes of eg.
 
 Departures. A pass of eg stands in place of an inner solver with a stopping rule. Rockafellar's linear rate asks for
-inner errors over |w - z| with a finite sum, while `settled` falls like 1 / epoch and looks at a pass's gain: it does
-not cover this method. Threads as in `eg`.
+inner errors over |w - z| with a finite sum, which `settled` does not give. Threads as in `eg`.
 """
 
 from dataclasses import dataclass
@@ -73,8 +71,7 @@ def settled(epoch: int, ratio: float) -> float:
 class EGProxState(OnlineState):
     """weights, last: (d,), those of the pass to come, at its centre, and those that the last pass ended with.
 
-    center: (d,), z. plane: (d,), u + rho z with l1, else empty. scores, marginals: (all slots,). entropies, step_sizes:
-    (n,). proximity: rho.
+    center: (d,), z. plane: (d,), u + rho z with l1, else empty. proximity: rho. The others as in `EGState`.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes", "proximity"})
@@ -89,8 +86,8 @@ class EGProxState(OnlineState):
     proximity: float
 
     def complaint(self, fresh: Self) -> str:
-        same = self.proximity == fresh.proximity
-        return super().complaint(fresh) or ("" if same else "its proximity is not that of this run")
+        odd = "its proximity is not that of this run" if self.proximity != fresh.proximity else ""
+        return super().complaint(fresh) or odd
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ fall like mu.
 Source. Zhang et al. 2011: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of
 (40) are (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
 ((1 - tau) theta + tau theta' + kappa c) / ((1 - tau) mu). So the second inference of a step is the first of the next,
-and is done once. Section 4.3: weights are only mixed, so kernels need nothing else. Algorithm 1 for other functions is
+and is done once. Weights are only mixed (section 4.3), so kernels need nothing else. Algorithm 1 for other functions is
 `methods.ExcessiveGapMethod`.
 
 Departures. Sample weights (the prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i
-serves for (sum omega) max Psi); adaptive smoothing, the default, as the theorem's constant is the worst case over all
-labellings and costs hundreds of steps before anything happens; warm starts, at the least smoothing for which equation
-11 is true of them; mu stops falling where it is lost in rounding.
+serves for (sum omega) max Psi); adaptive smoothing, as the theorem's constant, the worst case over all labellings,
+costs hundreds of steps before anything happens; warm starts, at the least smoothing for which equation 11 is true of
+them; mu stops falling where it is lost in rounding.
 """
 
 import sys
@@ -120,7 +120,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         omega, psi2 = problem.sample_weight, psi2_bounds(problem)
         theorem = float(omega.sum() * psi2[problem.active].max())
         bound = (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2  # L
-        spread = dot(problem.sample_weight, entropies)
         u, b = problem.sums.dual_terms_slots(uniform)
         state = ExcessiveGapState(
             weights=problem.weights_of_plane(u),
@@ -132,7 +131,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             mu=bound,
             curvature=bound,
             bound=bound,
-            spread=spread,
+            spread=dot(omega, entropies),
         )
         if bound == 0.0:  # no features: w = 0 whatever alpha is
             state.mu = state.curvature = state.bound = 1.0
@@ -216,7 +215,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
                 break
             mu, found = mu / RATIO, q
         state.mu = state.curvature = mu
-        self._settle(state, found, found.u, found.b, found.marginals)
+        _settle(state, found, found.u, found.b, found.marginals)
 
     def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
         """Start at the given pair and the least mu (of powers of RATIO) with an excessive gap; False if none has."""
@@ -241,16 +240,16 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             if penalty + q.value - mu * state.spread <= problem.dual_of_plane(u, b):  # eq. 11
                 state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
                 state.k = max(state.k, steps_to(mu, state.bound))
-                self._settle(state, q, u, b, q.marginals if counts is None else counts)
+                _settle(state, q, u, b, q.marginals if counts is None else counts)
                 return True
             mu *= RATIO
         return False
 
-    @staticmethod
-    def _settle(state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
-        """Make (u, b, counts) alpha, and q q_mu(w)."""
-        state.smoothed_losses, state.q_u = q.value, q.u
-        state.u, state.b, state.marginals = u, b, counts
+
+def _settle(state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
+    """Make (u, b, counts) alpha, and q q_mu(w)."""
+    state.smoothed_losses, state.q_u = q.value, q.u
+    state.u, state.b, state.marginals = u, b, counts
 
 
 def steps_to(mu: float, bound: float) -> int:

@@ -189,9 +189,9 @@ class SDCA(BlockSolver[BlockState | LineState]):
         return Certified(*problem.certify(point, carried), point)
 
     def dual_point(self, problem: Problem, state: BlockState | LineState) -> DualPoint:
-        return (
-            DualPoint.of_cliques(state.cliques) if isinstance(state, LineState) else DualPoint.of_scores(state.scores)
-        )
+        if isinstance(state, LineState):
+            return DualPoint.of_cliques(state.cliques)
+        return DualPoint.of_scores(state.scores)
 
     def weights(self, problem: Problem, state: BlockState | LineState) -> Floats:
         weights = state.weights.copy()
@@ -210,13 +210,10 @@ class SDCA(BlockSolver[BlockState | LineState]):
     def _start_blocks(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None, curvatures: Floats
     ) -> BlockState:
-        """Return the first state of exact blocks. curvatures: as `Problem.slot_curvatures` gives them."""
+        """Return the first state of exact blocks. curvatures: as `Sums.slot_curvatures` gives them."""
         scores = self._start_scores(problem, warm_start)
-        entropies = [
-            _core.sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs)
-            for part in problem.sums.in_memory()
-        ]
-        n = problem.n_examples
+        n, parts = problem.n_examples, problem.sums.in_memory()
+        entropies = [_core.sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in parts]
         fields: dict[str, Any] = {
             "weights": np.empty(0),
             "plane": np.empty(0),
@@ -282,7 +279,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
             _move_center(problem, state)
 
     def _start_lines(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LineState:
-        point = None if warm_start is None else start_point(problem, warm_start, ("cliques",))
+        point = start_point(problem, warm_start, ("cliques",))
         if point is not None:
             cliques = clique_marginals(problem, point)
         else:

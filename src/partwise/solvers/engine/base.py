@@ -303,7 +303,7 @@ def start_weights(problem: Problem, warm_start: WarmStart | None) -> Floats:
     return weights
 
 
-def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...]) -> DualPoint | None:
+def start_point(problem: Problem, warm_start: WarmStart | None, kinds: tuple[str, ...]) -> DualPoint | None:
     """Return a dual point of one of these kinds to start from, if the warm start has one.
 
     It is checked (`point_conversions.check_point`): ForeignPoint if it is one of another problem.
