@@ -10,8 +10,8 @@ Update. alpha_ij <- alpha_ij exp(-eta grad_ij Q(alpha)) / (the same, summed over
 Step sizes:
 
     theorem    1 / upper for all blocks at once, 1 / block_upper_i for block i alone; `eg_qp` with tau = 0: 0.4 / (B +
-               lambda), with lambda the largest eigenvalue of A and B an upper bound of what two components of b + A
-               alpha within one block can differ by anywhere in the feasible set
+               lambda), lambda the largest eigenvalue of A, B an upper bound of what two components of b + A alpha
+               within one block can differ by
     adaptive   halved until Q does not rise, multiplied by 1.05 after each step; one per block where they move alone
     search     batch only: halved until B_Q[p || q] <= D[p || q] / eta for the step from q to p; doubled after each step
                until that fails for the first time, then multiplied by 1.05
@@ -28,8 +28,7 @@ and the steps of its section 3.2.
 
 Departures. Constants may differ between blocks, and components are kept above e^-700. The search is our own: what the
 proof of Lemma 2 needs is checked instead of assumed (see `solvers.dual.eg_batch`). Bartlett et al. take B over all
-components; their proof uses differences within a block alone, and their bound 2 (n max |A| + max |b|) is replaced by a
-sharper one.
+components, but their proof uses differences within a block alone; their bound of B is replaced by a sharper one.
 """
 
 import warnings
@@ -43,7 +42,7 @@ from numpy.typing import ArrayLike
 from partwise.methods.simplices import LEAST_LOG, ROUNDING, Quadratic, SimplexFunction, log_of, quadratic
 from partwise.problem import ConvergenceWarning, DivergenceError
 from partwise.solvers.dual.base import FALL, PATIENCE
-from partwise.support.arrays import Floats, Ints
+from partwise.support.arrays import Floats
 from partwise.support.checks import check_choice, check_positive
 
 Order = Literal["batch", "random", "cyclic"]
@@ -107,12 +106,8 @@ class EGResult:
 
         Theorem 1 of Collins et al. 2008 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were
         searched for, and Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
-
-        Raises
-        ------
-        ValueError
-            If no theorem is about this run: the order "cyclic", adaptive steps, steps above those of the theorem, or
-            no iteration.
+        ValueError if no theorem is about this run: the order "cyclic", adaptive steps, steps above those of the
+        theorem, or no iteration.
         """
         point = self.function.simplices.check_point(other)
         terms = point * np.log(np.where(point > 0, point / self.start, 1.0))
@@ -123,12 +118,8 @@ class EGResult:
         """Return after how many iterations Q is within epsilon of its minimum, by the theorems, for any minimiser.
 
         D[alpha* || alpha^1] is replaced by the largest it can be, sum_i max_j log(1 / alpha^1_ij), and
-        Q(alpha^1) - Q(alpha*) by Q(alpha^1) - lower_bound.
-
-        Raises
-        ------
-        ValueError
-            As `bound`, for a search, whose next steps have no length that is known before, and for epsilon <= 0.
+        Q(alpha^1) - Q(alpha*) by Q(alpha^1) - lower_bound. ValueError as for `bound`, for a search, whose next steps
+        have no length that is known before, and for epsilon <= 0.
         """
         check_positive("epsilon", epsilon)
         if self.rule == "search":
@@ -148,13 +139,13 @@ class EGResult:
             if self.rule == "search":
                 return Guarantee(float(divergences.sum()) * self.iterations / self.step_sum)
             if steps is not None and function.upper is not None and steps[0] * function.upper <= 1.0 + 1e-12:
-                step, mu = float(steps[0]), float(function.mu.min())
-                return Guarantee(float(divergences.sum()) / step, contraction=step * mu)
+                first = float(divergences.sum()) / float(steps[0])
+                return Guarantee(first, first, float(steps[0]) * float(function.mu.min()))
         elif self.order == "random" and steps is not None and function.block_tau is not None:
             n = function.simplices.n_blocks
             if (steps * function.block_tau <= 1.0 + 1e-12).all():
-                distance = float((divergences / steps).sum())
-                return Guarantee(n * (distance + excess), (distance + excess), float((steps * function.mu).min()) / n)
+                first = float((divergences / steps).sum()) + excess
+                return Guarantee(n * first, first, float((steps * function.mu).min()) / n)
         raise ValueError(
             "no theorem is about this run: they ask for order='batch' or 'random' and constant steps of at most "
             "1 / upper or 1 / block_upper (or step_size='search')"
@@ -163,29 +154,23 @@ class EGResult:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A bound Q(alpha^(T + 1)) - Q* <= min(sublinear / T, linear exp(-contraction T)); linear: None is `sublinear`."""
+    """The bound Q(alpha^(T + 1)) - Q* <= min(sublinear / T, linear exp(-contraction T)); contraction 0: the first."""
 
     sublinear: float
-    linear: float | None = None
+    linear: float = 0.0
     contraction: float = 0.0
 
     def after(self, iterations: float) -> float:
         """Return the bound after so many iterations."""
         first = self.sublinear / iterations
-        if not self.contraction:
-            return first
-        return min(first, self._factor * exp(-self.contraction * iterations))
+        return min(first, self.linear * exp(-self.contraction * iterations)) if self.contraction else first
 
     def needed(self, epsilon: float) -> int:
         """Return the least number of iterations with a bound of at most epsilon."""
         first = self.sublinear / epsilon
-        if self.contraction and self._factor > 0:
-            first = min(first, max(log(self._factor / epsilon), 0.0) / self.contraction)
+        if self.contraction and self.linear > 0:
+            first = min(first, max(log(self.linear / epsilon), 0.0) / self.contraction)
         return max(ceil(first), 1)
-
-    @property
-    def _factor(self) -> float:
-        return self.sublinear if self.linear is None else self.linear
 
 
 def eg(
@@ -279,15 +264,10 @@ class Run:
             raise ValueError(
                 f"step_size must be {', '.join(allowed)} or a number with order={self.order!r}, got {self.step_size!r}"
             )
-        tau = function.block_tau if self.order != "batch" else None
-        if self.order == "batch" and function.upper is not None:
-            tau = np.full(n, function.upper)
-        if tau is None:
-            if self.step_size == "theorem":
-                needed = "upper" if self.order == "batch" else "block_upper"
-                raise ValueError(f"step_size='theorem' needs the function's constant {needed}")
-            return np.full(n, FIRST_STEP)
-        return 1.0 / np.maximum(tau, 1.0 / LARGEST_STEP)
+        tau, needed = (function.upper, "upper") if self.order == "batch" else (function.block_tau, "block_upper")
+        if tau is None and self.step_size == "theorem":
+            raise ValueError(f"step_size='theorem' needs the function's constant {needed}")
+        return np.full(n, FIRST_STEP if tau is None else 1.0 / np.maximum(tau, 1.0 / LARGEST_STEP))
 
     def go(self, start: ArrayLike | None, tol: float, max_iterations: int) -> EGResult:
         """Run to the stopping rule."""
@@ -315,14 +295,19 @@ class Run:
             lower = max(lower, now.value - now.gap)
             if now.value < best:
                 best, best_at = now.value, len(values) - 1
-            elif not isfinite(now.value) or (len(values) - 1 - best_at >= PATIENCE and _risen(now.value, best)):
-                raise self._divergence(now.value, best, "")
+            elif not isfinite(now.value) or len(values) - 1 - best_at >= PATIENCE:
+                self._check_rise(now.value, best, "")
         converged = now.gap <= tol * (1.0 + abs(now.value))
         if not converged:
-            if _risen(now.value, best):
-                raise self._divergence(now.value, best, " at the end")
-            if tol > 0:
-                self._warn(now, iterations, tol)
+            self._check_rise(now.value, best, " at the end")
+        if not converged and tol > 0:
+            better = "search" if self.order == "batch" else "adaptive"
+            warnings.warn(
+                f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}, tol is {tol:.3g}. "
+                f"Raise max_iterations or tol, or take step_size={better!r}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return EGResult(
             alpha=now.alpha,
             value=now.value,
@@ -339,23 +324,16 @@ class Run:
             function=function,
         )
 
-    def _divergence(self, value: float, best: float, when: str) -> DivergenceError:
-        return DivergenceError(f"{self.name}: Q is {value:.6g}{when} after {best:.6g} with step_size={self.step_size}")
+    def _check_rise(self, value: float, best: float, when: str) -> None:
+        if not value - best <= FALL * (1.0 + abs(best)):
+            step = self.step_size
+            raise DivergenceError(f"{self.name}: Q is {value:.6g}{when} after {best:.6g} with step_size={step}")
 
-    def _warn(self, now: Point, iterations: int, tol: float) -> None:
-        better = "search" if self.order == "batch" else "adaptive"
-        warnings.warn(
-            f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}, tol is {tol:.3g}. "
-            f"Raise max_iterations or tol, or take step_size={better!r}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
-    def evaluate(self, logs: Floats, gradient: bool = True) -> Point:
+    def evaluate(self, logs: Floats) -> Point:
         """Return the point with these logs, its value, gradient and gap."""
         alpha = np.exp(logs)
         value = self.function.value_at(alpha)
-        if not gradient or not isfinite(value):
+        if not isfinite(value):
             return Point(logs, alpha, alpha, value, np.inf)
         found = self.function.gradient_at(alpha)
         return Point(logs, alpha, found, value, self.function.gap(logs, found))
@@ -395,7 +373,8 @@ class Run:
     def single_steps(self, now: Point, count: int) -> Point:
         """Move blocks one after the other (Collins et al. 2008, Figure 2)."""
         logs, alpha, value = now.logs.copy(), now.alpha.copy(), now.value
-        for i in self.visits(count):
+        n = self.simplices.n_blocks
+        for i in self.rng.integers(0, n, count) if self.order == "random" else np.arange(count) % n:
             block = self.simplices.block(i)
             gradient = self.function.block_gradient_at(alpha, i)
             terms = float(alpha[block] @ np.abs(gradient))
@@ -416,15 +395,6 @@ class Run:
             if not self.constant:
                 self.steps[i] = min(self.steps[i] * GROWTH, LARGEST_STEP)
         return self.evaluate(logs)
-
-    def visits(self, count: int) -> Ints:
-        """Return the next blocks."""
-        n = self.simplices.n_blocks
-        return self.rng.integers(0, n, count) if self.order == "random" else np.arange(count) % n
-
-
-def _risen(value: float, best: float) -> bool:
-    return value - best > FALL * (1.0 + abs(best))
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,8 +423,8 @@ class QPResult(EGResult):
         try:
             return super()._guarantee(divergences, excess)
         except ValueError:
-            factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
-            if self.function.entropic or factors is None or self.iterations == 0:
+            factors = self._theorem_1_factors()
+            if factors is None:
                 raise
             return Guarantee(factors[0] * float(divergences.sum()) + factors[1] * excess)
 
@@ -465,25 +435,24 @@ class QPResult(EGResult):
         well, can be above the minimum after T iterations.
         """
         u = self.function.simplices.check_point(other)
-        factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
-        if self.function.entropic or factors is None or self.iterations == 0:
+        factors = self._theorem_1_factors()
+        if factors is None:
             raise ValueError("Theorem 1 requires temperature 0, a constant step below 0.567 / (B + lambda), T >= 1")
         divergence = float(np.sum(u * (log_of(u) - np.log(self.start)), where=u > 0))
         fall = self.first_value - self.value
         return self.function.value(u) + (factors[0] * divergence + factors[1] * fall) / self.iterations
 
-
-def theorem_1_factors(step_size: float | None, gradient_range: float, largest: float) -> tuple[float, float] | None:
-    """Return the factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T, if the theorem has any."""
-    if step_size is None:
-        return None
-    x = step_size * gradient_range
-    rest = 1.0 - step_size * (gradient_range + largest) * exp(min(x, 700.0))
-    if rest <= 0:
-        return None
-    # (e^x - 1 - x) / x^2, by its series where the difference would cancel
-    shape = 0.5 + x / 6.0 + x * x / 24.0 if x < 1e-3 else (exp(x) - 1.0 - x) / (x * x)
-    return 1.0 / step_size, shape / rest
+    def _theorem_1_factors(self) -> tuple[float, float] | None:
+        """Return the factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T, if the theorem has any."""
+        if self.function.entropic or self.iterations == 0 or self.step_size is None:
+            return None
+        x = self.step_size * self.gradient_range
+        rest = 1.0 - self.step_size * (self.gradient_range + self.largest_eigenvalue) * exp(min(x, 700.0))
+        if rest <= 0:
+            return None
+        # (e^x - 1 - x) / x^2, by its series where the difference would cancel
+        shape = 0.5 + x / 6.0 + x * x / 24.0 if x < 1e-3 else (exp(x) - 1.0 - x) / (x * x)
+        return 1.0 / self.step_size, shape / rest
 
 
 def eg_qp(
@@ -501,32 +470,11 @@ def eg_qp(
 
     Parameters
     ----------
-    A : array (m, m)
-        Symmetric, positive semi-definite.
-    b : array (m,)
-    blocks : array of n integers
-        Sizes of the simplices, which follow one another in alpha; they sum to m.
-    temperature : float or array (n,)
-        tau_i, the weight of block i's negative entropy.
+    A, b, blocks, temperature
+        As for `quadratic`.
     step_size : "theorem", "adaptive", "search" or a number > 0
-    start : array (m,), optional
-        A point in the interior (default: uniform distributions).
-    tol : float
-        Stop at gap <= tol * (1 + |Q|).
-    max_iterations : int
-
-    Raises
-    ------
-    ValueError
-        If A is not symmetric or not positive semi-definite, sizes do not match, a step is not positive, or the start
-        is not in the interior.
-    DivergenceError
-        If a given step lets Q rise for good.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the tolerance was not reached.
+    start, tol, max_iterations
+        As for `eg`, which has the same errors and warnings.
     """
     function = quadratic(A, b, blocks, temperature)
     step = None

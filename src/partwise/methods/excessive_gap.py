@@ -16,10 +16,9 @@ L = |A|^2 / rho + L_g (equation 17).
 Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|, with (11) and
 (17) checked at every step: functions, constants or operators that do not belong together are found out.
 
-Source. Zhang et al. 2011, section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
-are the functions of its section 3; other functions are other objects with the methods of the protocols below
-(`StronglyConvex`, `SmoothTerm`, `Prox`).
-Structured problems are solved by the solver `excessive-gap`, which never lists labellings.
+Source. Zhang et al. 2011, section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx` are the functions of
+its section 3; other functions are other objects with the methods of the protocols below. Structured problems are solved
+by the solver `excessive-gap`, which never lists labellings.
 """
 
 import warnings
@@ -177,18 +176,10 @@ class ExcessiveGapMethod:
             k += 1
 
     def minimize(self, tol: float = 1e-3, max_steps: int = 10_000) -> "ExcessiveGapResult":
-        """Algorithm 1 to J(w) - D(alpha) <= tol |J(w)|, or for max_steps steps.
+        """Algorithm 1 to J(w) - D(alpha) <= tol |J(w)|, or for max_steps steps, with a ConvergenceWarning.
 
-        Raises
-        ------
-        ValueError
-            If a step breaks the excessive gap condition (11), the bound (17) or weak duality by more than rounding: a
-            modulus, `norm` or the diameter is wrong, or a response is not the maximiser it should be.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the tolerance was not reached.
+        ValueError if a step breaks the excessive gap condition (11), the bound (17) or weak duality by more than
+        rounding: a modulus, `norm` or the diameter is wrong, or a response is not the maximiser it should be.
         """
         check_positive("tol", tol, zero=True)
         if max_steps < 1:
@@ -224,14 +215,15 @@ class ExcessiveGapMethod:
         """Return J(w), D(alpha) and D(alpha) - J_mu(w); ValueError if they contradict what is proved."""
         primal, dual = self.primal(iterate.w), self.dual(iterate.alpha)
         smoothed = self.smoothed(iterate.w, iterate.mu)
-        if not (isfinite(primal) and isfinite(dual) and isfinite(smoothed)):
+        if not all(map(isfinite, (primal, dual, smoothed))):
             raise ValueError(f"step {iterate.k}: J = {primal}, D = {dual}, J_mu = {smoothed} are not finite")
         slack = ROUNDING * (1.0 + abs(primal) + abs(dual))
-        for name, excess in (
-            ("J_mu(w) <= D(alpha), eq. 11", smoothed - dual),
-            ("D(alpha) <= J(w)", dual - primal),
-            ("J(w) - D(alpha) <= the bound of eq. 17", primal - dual - self.bound(iterate.k)),
-        ):
+        excesses = {
+            "J_mu(w) <= D(alpha), eq. 11": smoothed - dual,
+            "D(alpha) <= J(w)": dual - primal,
+            "J(w) - D(alpha) <= the bound of eq. 17": primal - dual - self.bound(iterate.k),
+        }
+        for name, excess in excesses.items():
             if excess > slack:
                 raise ValueError(
                     f"step {iterate.k} breaks {name}, by {excess:.3g}: a modulus, the norm of A or the diameter is not "

@@ -8,7 +8,7 @@ With alpha_{i,y} = p_i(y) for each labelling y of each example, -D of `problem` 
 
 over a product of simplices, which is the form of Collins et al. 2008 (equations 4 and 5) and of Bartlett et al. 2004
 (Figure 1), and what `eg_qp` or any QP solver takes. The solvers work on slot scores instead, whose number does not grow
-with the number of labellings; on this form they can be checked, and for one label per example the two are the same.
+with the number of labellings; for one label per example the two are the same.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,8 @@ from partwise.problem.capabilities import Capability, listed
 from partwise.support.arrays import Floats, Ints, pointers
 
 NEEDS = frozenset(
-    {
-        Capability.K_BEST,
-        Capability.IDENTITY_LINK,
-        Capability.L2,
-        Capability.ALL_PENALISED,
-        Capability.EXPLICIT_WEIGHTS,
-        Capability.IN_MEMORY,
-        Capability.ONE_BATCH,
-    }
-)
+    {Capability.K_BEST, Capability.IDENTITY_LINK, Capability.L2, Capability.ALL_PENALISED, Capability.EXPLICIT_WEIGHTS}
+) | {Capability.IN_MEMORY, Capability.ONE_BATCH}
 
 
 @dataclass(frozen=True, eq=False)

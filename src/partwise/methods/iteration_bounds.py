@@ -15,7 +15,7 @@ import numpy as np
 
 from partwise.methods.eg import Guarantee
 from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability, listed
+from partwise.problem.capabilities import PLAIN_L2, Capability, listed
 from partwise.solvers.dual.base import max_step, psi2_bounds
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.dual.excessive_gap import steps_to
@@ -60,9 +60,8 @@ class Constants:
 
         Of "gap": for P - D of the point and its weights w to be at most epsilon; of "dual": epsilon itself.
 
-        Where the dual value is d below the best, |w - w*|^2 <= 2 d / l2, as -D rises from its minimum by at least
-        l2/2 |w - w*|^2. The sum of losses has slopes of at most G = sum_i omega_i |psi_i|, and above temperature 0 a
-        curvature of at most sum_i omega_i |psi_i|^2 / tau. So
+        Where the dual value is d below the best, |w - w*|^2 <= 2 d / l2. The sum of losses has slopes of at most
+        G = sum_i omega_i |psi_i|, and above temperature 0 a curvature of at most sum_i omega_i |psi_i|^2 / tau. So
 
             P(w) - P* <= 2 G sqrt(2 d / l2) + d        and above temperature 0
             P(w) - P* <= (1 + sum_i omega_i |psi_i|^2 / (tau l2)) d
@@ -92,19 +91,9 @@ class Constants:
 def constants(problem: Problem) -> Constants:
     """The constants of a problem with the L2 penalty, from its oracles.
 
-    Raises
-    ------
-    ValueError
-        If the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
+    ValueError if the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
     """
-    needs = {
-        Capability.EXPECTATION_ORACLE,
-        Capability.MAX_ORACLE,
-        Capability.L2,
-        Capability.ALL_PENALISED,
-        Capability.SMOOTH_PENALTY,
-    }
-    missing = frozenset(needs) - problem.capabilities()
+    missing = (PLAIN_L2 | {Capability.EXPECTATION_ORACLE, Capability.MAX_ORACLE}) - problem.capabilities()
     if missing:
         raise ValueError(f"iteration bounds need {listed(missing)}, which this problem does not have")
     active = problem.active
@@ -154,9 +143,8 @@ def eg_passes(
     """
     check_choice("order", order, ("batch", "random"))
     _check_identity(problem)
-    found = constants(problem)
+    found, runs = constants(problem), EG(delta=delta).runs
     epsilon = found.dual_accuracy(epsilon, accuracy)
-    runs = EG(delta=delta).runs
     if delta < 1:
         if order != "random":
             raise ValueError(f"delta is about the draws of order='random', not about order={order!r}")
@@ -166,7 +154,7 @@ def eg_passes(
     heaviest = float(found.weights.sum() if order == "batch" else found.weights.max())
     rate = max(tau + heaviest * found.curvature, 1.0 / max_step(problem))  # 1 / step: the solvers' steps are finite
     if order == "batch":
-        return float(Guarantee(distance * rate, contraction=tau / rate).needed(epsilon))
+        return float(Guarantee(distance * rate, distance * rate, tau / rate).needed(epsilon))
     reach = distance * rate + _excess_of_uniform(problem)
     return runs * Guarantee(n * reach, reach, tau / rate / n).needed(epsilon) / n
 

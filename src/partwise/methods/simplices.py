@@ -228,10 +228,9 @@ class SimplexFunction:
         return float((here - least).sum())
 
     def check_gradient(self, logs: Floats, value: float, gradient: Floats) -> None:
-        """Raise ValueError unless the gradient at a point is a subgradient of a convex function with these values.
+        """ValueError unless the gradient at a point is a subgradient of a convex function with these values.
 
-        The slope along a direction lies between the quotients of differences before and after the point, also at a
-        kink, where these differ.
+        The slope along a direction lies between the quotients of differences before and after the point.
         """
         alpha, simplices = np.exp(logs), self.simplices
         direction = alpha * np.cos(np.arange(len(alpha)) + 1.0)
@@ -281,14 +280,9 @@ def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayL
         Symmetric, positive semi-definite.
     b : array (m,)
     blocks : array of n integers
-        Sizes of the simplices; they sum to m.
+        Sizes of the simplices, which follow one another in alpha; they sum to m.
     temperature : float or array (n,)
         tau_i, the weight of block i's negative entropy.
-
-    Raises
-    ------
-    ValueError
-        If A is not symmetric or not positive semi-definite, or sizes do not match.
     """
     A, b = np.array(A, dtype=np.float64), np.array(b, dtype=np.float64)
     m = len(b) if b.ndim == 1 else 0
@@ -306,11 +300,12 @@ def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayL
     if eigenvalues[0] < -NEGATIVE * largest or (eigenvalues[0] < 0 and not largest):
         raise ValueError(f"A must be positive semi-definite, it has the eigenvalue {eigenvalues[0]:.3g}")
     tau = simplices.per_block("temperature", temperature)
-    taus = simplices.per_component(tau)  # (m,)
+    taus, entropic = simplices.per_component(tau), bool(tau.any())
     spans = [simplices.block(i) for i in range(simplices.n_blocks)]
     own = np.array([np.abs(A[span, span]).max() for span in spans])
-
-    entropic = bool(tau.any())
+    firsts = simplices.firsts  # components of b + A alpha lie between sums of their rows' extremes in each block
+    high = b + np.maximum.reduceat(A, firsts, axis=1).sum(axis=1)
+    low = b + np.minimum.reduceat(A, firsts, axis=1).sum(axis=1)
 
     def value(alpha: Floats) -> float:
         entropy = float(taus @ (alpha * log_of(alpha))) if entropic else 0.0
@@ -340,14 +335,6 @@ def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayL
         bregman=bregman,
         A=A,
         b=b,
-        gradient_range=_gradient_range(A, b, simplices),
+        gradient_range=float((simplices.largest(high) - simplices.least(low)).max()),
         largest_eigenvalue=largest,
     )
-
-
-def _gradient_range(A: Floats, b: Floats, simplices: Simplices) -> float:
-    """Return B: components of b + A alpha lie between sums over blocks of their rows' least and largest entries."""
-    firsts = simplices.firsts
-    high = b + np.maximum.reduceat(A, firsts, axis=1).sum(axis=1)
-    low = b + np.minimum.reduceat(A, firsts, axis=1).sum(axis=1)
-    return float((simplices.largest(high) - simplices.least(low)).max())

@@ -57,6 +57,12 @@ class Capability(StrEnum):
 
 #: An l2 penalty on all weights, and nothing besides.
 PLAIN_L2 = frozenset({Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH_PENALTY})
+#: That, and a max-margin loss with a dual over distributions.
+HINGE = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK}
+#: Gradients of a smooth loss in weights.
+SMOOTH_LOSS = frozenset({Capability.SMOOTH, Capability.EXPECTATION_ORACLE, Capability.EXPLICIT_WEIGHTS})
+#: Weights that follow the best labelling of one example after the other.
+BEST_LABELLINGS = frozenset({Capability.MAX_ORACLE, Capability.EXPLICIT_WEIGHTS, Capability.IN_MEMORY})
 
 
 def capabilities(names: Iterable[str]) -> frozenset[Capability]:

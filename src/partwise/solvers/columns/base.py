@@ -35,7 +35,7 @@ import numpy as np
 from partwise import _core
 from partwise._core import ScalingReport, scaling_refresh
 from partwise.problem import DualPoint, Part, Problem
-from partwise.problem.capabilities import Capability, listed
+from partwise.problem.capabilities import SMOOTH_LOSS, Capability, listed
 from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
@@ -59,17 +59,9 @@ GROWN = 30.0
 
 #: What S and T need of the batches.
 OF_TABLES = frozenset({Capability.IN_MEMORY, Capability.ONE_BATCH})
-NEEDS = OF_TABLES | frozenset(
-    {
-        Capability.SMOOTH,
-        Capability.IDENTITY_LINK,
-        Capability.SMOOTH_PENALTY,
-        Capability.ALL_PENALISED,
-        Capability.EXPECTATION_ORACLE,
-        Capability.EXPLICIT_WEIGHTS,
-        Capability.ONE_PART,
-        Capability.COLUMN_ACCESS,
-    }
+NEEDS = (OF_TABLES | SMOOTH_LOSS).union(
+    {Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY, Capability.ALL_PENALISED},
+    {Capability.ONE_PART, Capability.COLUMN_ACCESS},
 )
 
 

@@ -38,6 +38,7 @@ import numpy as np
 from partwise import _core
 from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
+from partwise.solvers.columns.base import OF_TABLES
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.engine.state import State
@@ -74,17 +75,9 @@ class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set, for penalties that make weights zero."""
 
     name = "cd-l1"
-    requires = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.IDENTITY_LINK,
-            Capability.ONE_PART,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.L1,
-            Capability.ALL_PENALISED,
-            Capability.IN_MEMORY,
-            Capability.ONE_BATCH,
-        }
+    requires = OF_TABLES.union(
+        {Capability.SMOOTH, Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.EXPLICIT_WEIGHTS},
+        {Capability.L1, Capability.ALL_PENALISED},
     )
     rate = "linear"
     proof = "Luo and Tseng 1992: O(log 1/eps)"

@@ -98,15 +98,8 @@ class EG(BlockSolver[EGState]):
 
     name = "eg"
     requires = frozenset(
-        {
-            Capability.IDENTITY_LINK,
-            Capability.EXPECTATION_ORACLE,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_TERM,
-            Capability.IN_MEMORY,
-        }
-    )
+        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.SMOOTH_TERM, Capability.IN_MEMORY}
+    ) | {Capability.L2, Capability.ALL_PENALISED}
     state_types = (EGState,)
     rate = "linear"
     proof = (

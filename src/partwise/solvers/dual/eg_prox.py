@@ -31,7 +31,7 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.solvers.dual.base import (
     REFRESH,
     GibbsBlocks,
@@ -95,16 +95,8 @@ class EGProx(OnlineSolver[EGProxState]):
     """Proximal points by online exponentiated gradient: smooth losses with any penalty, also l1 without l2."""
 
     name = "eg-prox"
-    requires = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.IDENTITY_LINK,
-            Capability.EXPECTATION_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.PENALTY,
-            Capability.ALL_PENALISED,
-            Capability.IN_MEMORY,
-        }
+    requires = SMOOTH_LOSS.union(
+        {Capability.IDENTITY_LINK, Capability.PENALTY, Capability.ALL_PENALISED, Capability.IN_MEMORY}
     )
     rate = "linear"
     proof = "none for its criterion: Rockafellar 1976 has O(log 1/eps) for errors with a finite sum"

@@ -47,7 +47,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import DivergenceError, DualPoint, Problem, Result
-from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.capabilities import HINGE, Capability
 from partwise.problem.rounding import EPSILON
 from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_point, start_weights
@@ -103,7 +103,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap: accelerated primal-dual training of max-margin losses."""
 
     name = "excessive-gap"
-    requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    requires = HINGE | {Capability.EXPECTATION_ORACLE}
     rate = "sublinear"
     rate_at_zero = "accelerated"
     proof = "Zhang et al. 2011, Theorem 4: O(1/sqrt(eps))"

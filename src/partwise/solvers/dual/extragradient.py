@@ -37,7 +37,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.capabilities import HINGE, Capability
 from partwise.solvers.dual.base import psi2_bounds
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
@@ -94,7 +94,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     """Dual extragradient with Bregman projections, for the saddle point of max-margin losses."""
 
     name = "extragradient"
-    requires = PLAIN_L2 | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
+    requires = HINGE | {Capability.EXPECTATION_ORACLE}
     rate = "sublinear"
     proof = "Taskar et al. 2006: O(1/eps)"
     advice = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.capabilities import HINGE, Capability
 from partwise.solvers.dual.base import start_cliques
 from partwise.solvers.dual.eg import EG, EGState
 from partwise.solvers.dual.smo import SMO, SMOState
@@ -45,15 +45,10 @@ class SMOEG(OnlineSolver[SMOEGState]):
     """Sequential minimal optimisation first, then online exponentiated gradient from its marginals."""
 
     name = "smo-eg"
-    requires = PLAIN_L2 | {
-        Capability.TEMPERATURE_0,
-        Capability.IDENTITY_LINK,
-        Capability.MAX_ORACLE,
-        Capability.EXPECTATION_ORACLE,
-        Capability.CLIQUES,
-        Capability.CLIQUE_SUPPORT,
-        Capability.IN_MEMORY,
-    }
+    requires = HINGE.union(
+        {Capability.MAX_ORACLE, Capability.EXPECTATION_ORACLE, Capability.CLIQUES, Capability.CLIQUE_SUPPORT},
+        {Capability.IN_MEMORY},
+    )
     rate = "sublinear"
     proof = "that of `eg`, which follows SMO: none for the default steps, O(1/eps) for a theorem's"
     slot_vectors = 2

@@ -33,15 +33,11 @@ Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature 
 units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-2 and
 1e-3), curvature 1e5: eg-prox 3.5 and 6.2, lbfgs 12.5 and 16.9; 1e6: 7.1 and 11.9, lbfgs at a gap of 0.45 after 20.
 
-Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-1, 1e-2 and 1e-3
-after 0.7, 1.5 and 2.9 s of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3,
-0.6 and 0.3 after 6 s; at l2 = 0.02 (2500) bcfw and excessive-gap are at 0.15 and 0.11 after 30 s. On 1000 words of OCR
-letters at l2 = 2: 1e-3 after 1.5 s, 0.036 and 0.078 after 6 s. Squared hinge, l2 = 2, all of CoNLL-2000: bcfw is at
-1e-2 and 1e-3 after 9.0 and 16 s, dcd after 8.4 and 22 s; OCR letters: at 1e-1 after 15 s, dcd after 23 s, cpd after
-17 s. All of these are of sweeps with a fixed cost (`sweep_cost=0.1`). With counted work, the default now, beside it in
-the same hour on a busy machine (hinge, CPU s): handwritten words, folds 1-9, l2 = 6.25, gap 0.033 after 2.1 s (2.5
-with a fixed cost); fold 0 alone, l2 = 6.26, 0.03 after 0.35 to 0.42 s (0.44); CoNLL-2000, l2 = 8.94, 0.27 after 1.7 s
-(1.7). `annealed` on fold 0: 1e-1, 3e-2 and 1e-2 after 0.35, 0.47 and 0.61 s, bcfw after 0.23, 0.40 and 0.55 s.
+Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-3 after 2.9 s
+of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3, 0.6 and 0.3 after 6 s; at
+l2 = 0.02 (2500) bcfw and excessive-gap are at 0.15 and 0.11 after 30 s. Squared hinge, l2 = 2, all of CoNLL-2000: bcfw
+is at 1e-3 after 16 s, dcd after 22 s; OCR letters: at 1e-1 after 15 s, dcd after 23 s, cpd after 17 s. `annealed` on
+fold 0 of the handwritten words: 1e-2 after 0.61 s, bcfw after 0.55 s.
 """
 
 import logging
@@ -75,10 +71,9 @@ MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
 FEW = 2000
 #: Weights, and features of a slot in the mean, up to which single columns are ahead.
 FEW_COLUMNS, FEW_FEATURES = 10_000, 4.5
-#: Numbers that dual variables may always have, and how many each gold part may have beyond that.
-DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
-#: The latter where weights have no penalty.
-DUAL_PER_FREE_PART = 2000
+#: Numbers that dual variables may always have, and how many each gold part may have beyond that, all weights penalised
+#: or not.
+DUAL_SIZE, DUAL_PER_PART, DUAL_PER_FREE_PART = 1 << 22, 500, 2000
 #: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
 WEAK_HINGE = 100.0
 
@@ -118,10 +113,10 @@ def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
     if in_files and not smooth:
         return Choice(get_solver("block-dual"), f"{loss}, and batches are not in memory")
     look = Look(problem)
-    if not smooth and not (fits("excessive-gap") or fits("eg")):
-        return Choice(get_solver("one-slack"), f"{loss}, for which there are only planes")
     if not smooth:
-        if fits("excessive-gap") and not fits("eg"):
+        if not (fits("excessive-gap") or fits("eg")):
+            return Choice(get_solver("one-slack"), f"{loss}, for which there are only planes")
+        if not fits("eg"):
             return Choice(get_solver("excessive-gap"), f"{loss}, and single examples cannot be visited")
         if fits("excessive-gap") and look.curvature > WEAK_HINGE:
             reason = f"{loss} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
@@ -137,12 +132,12 @@ def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
         return Choice(get_solver("lbfgs"), "smooth, and no dual method fits", exact_passes)
     one_part = Capability.DIAGONAL_BLOCKS in problem.capabilities() and fits("sdca")
     if fits("newton"):
+        newton = get_solver("newton", preconditioner="diagonal")
         if look.curvature > STEEP and look.different_scales:
             reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
-            return Choice(get_solver("newton", preconditioner="diagonal"), reason, exact_passes)
+            return Choice(newton, reason, exact_passes)
         if one_part and tiny:
-            reason = "smooth and tiny, one part per labelling"
-            return Choice(get_solver("newton", preconditioner="diagonal"), reason, exact_passes)
+            return Choice(newton, "smooth and tiny, one part per labelling", exact_passes)
         if _few_columns(look) and fits("cd"):
             return Choice(get_solver("cd"), f"smooth, few 0/1 features per slot, few weights ({problem.n_weights})")
         if one_part and _few_weights(look):
@@ -165,15 +160,12 @@ def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
 def _max_margin(problem: Problem) -> Solver[Any]:
     """`bcfw` as it measures best.
 
-    CPU s to gaps of 1e-1, 1e-2 and 1e-3 in the default form, with draws by gaps, and with those and `steps=5`, all at
-    l2 = 2. Hinge: CoNLL-2000 3.3, 5.8, 10.3; 3.2, 5.2, 8.2; 3.1, 4.8, 7.4; OCR letters 1.7, 3.3, 6.7; 1.9, 4.0, 8.2;
-    1.7, 3.1, 6.2; names of WNUT 17 1.1, 2.1, 3.3; 1.0, 1.7, 2.4; 1.0, 1.5, 2.4. Squared hinge, names: 1.2, 3.6, 12;
-    1.0, 1.8, 3.4; 1.2, 2.1, 4.0; CoNLL-2000, first two forms: 2.8, 5.0, 8.1; 3.2, 4.5, 7.2; OCR letters to 1e-1: 8.6;
-    8.7. `keep=2`: 3 % less work on the hinge.
+    CPU s to a gap of 1e-3 in the default form, with draws by gaps, and with those and `steps=5`, all at l2 = 2. Hinge:
+    CoNLL-2000 10.3, 8.2, 7.4; OCR letters 6.7, 8.2, 6.2; names of WNUT 17 3.3, 2.4, 2.4. Squared hinge: names 12, 3.4,
+    4.0; CoNLL-2000 8.1, 7.2. `keep=2`: 3 % less work on the hinge.
     """
-    if Capability.IDENTITY_LINK in problem.capabilities():
-        return get_solver("bcfw", gap_sampling=True, steps=5, keep=2)
-    return get_solver("bcfw", gap_sampling=True)
+    hinge = {"steps": 5, "keep": 2} if Capability.IDENTITY_LINK in problem.capabilities() else {}
+    return get_solver("bcfw", gap_sampling=True, **hinge)
 
 
 def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
@@ -199,14 +191,11 @@ def _sparse(problem: Problem, fits: Callable[[str], bool]) -> Choice:
 def _few_weights(look: Look) -> bool:
     """Whether there are so many examples per weight that Newton steps are ahead of visits to single examples.
 
-    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples per weight, 14 features per row) 0.10 s, 0.48 s;
-    its first 2000 rows (4 per weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007,
-    0.015; drawn 0/1 rows of 10 to 50 features, 1 to 0.5 per weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 per
-    weight, level. Long rows: digits (2.3 per weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51;
-    all of MNIST (6) at l2 = 10: 6.3, 1.5. More than `FEW` weights, short rows: contexts of CoNLL-2000 at l2 = 1 (4
-    examples per weight, 44 parts of speech or 22 chunk labels): sdca is at 1e-3 after 8.0 and 7.6 s, when newton is at
-    a gap of 31 and 26 times the objective (`python -m benchmarks maxent-auto`). There `cd` with columns is at 1e-1
-    after 5.4 and 6.2 s, sdca after 6.8 and 7.6 s, and at 2e-2 and 3e-2 when sdca is at 1e-3.
+    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples per weight, 14 features per row) 0.10 s, 0.48 s; w8a
+    (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015; drawn 0/1 rows of 10 to 50 features, 0.1 per
+    weight, level. Long rows: digits (2.3 per weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51.
+    More than `FEW` weights, short rows: contexts of CoNLL-2000 at l2 = 1 (4 examples per weight, 22 chunk labels): sdca
+    is at 1e-3 after 7.6 s, when newton is at a gap of 26 times the objective (`python -m benchmarks maxent-auto`).
     """
     short = look.row_length <= SHORT and look.problem.n_weights <= FEW
     many = MANY_SHORT if short else MANY_EXAMPLES
@@ -216,9 +205,8 @@ def _few_weights(look: Look) -> bool:
 def _columns_for_sparse(problem: Problem) -> bool:
     """Whether columns are the better way under an l1 term: l2 = 0, tiny or few weights.
 
-    CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1: a9a (265 examples per weight), l1_ratio 0.1: 0.12, 0.56;
-    0.5: 0.27, 0.70; 0.9: 0.11, 1.0. 20news (0.01 per weight): 0.1: more than 8, 1.3; 0.5: 18, 1.2; 0.9: 8.1, 1.6; 0.99:
-    2.7, 2.0; 0.999: 2.1, 2.4.
+    CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1, l1_ratio 0.1, 0.5 and 0.9: a9a (265 examples per weight)
+    0.12, 0.56; 0.27, 0.70; 0.11, 1.0; 20news (0.01 per weight) more than 8, 1.3; 18, 1.2; 8.1, 1.6.
     """
     look = Look(problem)
     return problem.l2 == 0 or look.work <= TINY or _few_weights(look)
@@ -227,12 +215,9 @@ def _columns_for_sparse(problem: Problem) -> bool:
 def _few_columns(look: Look) -> bool:
     """Whether going from column to column is fastest.
 
-    Contexts of CoNLL-2000 with the pairs of attribute and label that meet five times, parts of speech and chunks, CPU s
-    to 1e-3 of cd, sdca and lbfgs (`python -m benchmarks maxent-auto`). 150 sentences, 1,700 and 2,100 weights, l2 =
-    0.01: 0.12, 0.80, 0.33 and 0.16, 0.37, 0.28; l2 = 1: 0.02, 0.07, 0.05 and 0.03, 0.05, 0.05. 600 sentences, 6,500
-    and 7,300 weights, l2 = 0.01: 1.3, 2.6, 1.8 and 1.3, 3.0, 1.7; l2 = 1: 0.18, 0.29, 0.36 and 0.22, 0.28, 0.30. 2000
-    sentences, 17,500 weights, l2 = 1: 1.3, 1.2, 1.9. With a weight for all pairs, 150 sentences, 13 to 20 features per
-    slot: 0.45, 0.06, 0.54 and 0.49, 0.05, 0.49.
+    Contexts of CoNLL-2000 with the pairs of attribute and label that meet five times, CPU s to 1e-3 of cd, sdca and
+    lbfgs (`python -m benchmarks maxent-auto`), l2 = 1: 1,700 weights 0.02, 0.07, 0.05; 6,500 weights 0.18, 0.29, 0.36;
+    17,500 weights 1.3, 1.2, 1.9. With a weight for all pairs, 13 to 20 features per slot: 0.45, 0.06, 0.54.
     """
     problem = look.problem
     few = problem.n_weights <= FEW_COLUMNS and look.row_length <= FEW_FEATURES
@@ -243,8 +228,7 @@ def too_many_slots(problem: Problem) -> bool:
     """Whether dual variables, 16 bytes per slot, are out of proportion to the data.
 
     A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
-    in a file, would take 2 GB. Where weights have no penalty lbfgs is slow, and more is in proportion: 1,000 labels,
-    6,000 rows of 64 numbers, l2 = 1, CPU s to 1e-3: sdca 4.0, lbfgs 15; with a penalty on all weights 3.4 and 4.7.
+    in a file, would take 2 GB. Where weights have no penalty lbfgs is slow, and more is in proportion.
     """
     each = DUAL_PER_PART if problem.penalty.free is None else DUAL_PER_FREE_PART
     return problem.n_slots > max(DUAL_SIZE, each * float(problem.gold[2].sum()))

@@ -93,15 +93,7 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """What was written.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is not a whole and undamaged checkpoint.
-    OSError
-        If it cannot be read.
-    """
+    """What was written; CheckpointError if the file is not a whole and undamaged checkpoint."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise CheckpointError("is not a file", path)
     metadata, arrays = container.read(path, KIND)
@@ -125,7 +117,7 @@ def _constant(text: str) -> float:
 
 
 def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
-    """The schema of a file, apart from the state, which `state.unpack` looks at."""
+    """Return what a file holds; CheckpointError unless all but the state (see `state.unpack`) is valid."""
     kinds = {"solver": str, "options": dict, "problem": dict, "history": dict, "scalars": dict}
     if not isinstance(values, dict) or set(values) != {*kinds, "seconds", "status"}:
         raise CheckpointError("lacks something that every checkpoint has")
@@ -133,16 +125,11 @@ def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
         if not isinstance(values[name], kind):
             raise CheckpointError(f"has a field {name} that is no {kind.__name__}")
     seconds, status, history = values["seconds"], values["status"], values["history"]
-    if not is_number(seconds) or not 0 <= seconds < math.inf:
+    if not _is_number(seconds) or not 0 <= seconds < math.inf:
         raise CheckpointError("has an invalid number of seconds")
     if status is not None and status not in get_args(Status):
         raise CheckpointError("ended in a way that is unknown here")
-    columns = list(history.values())
-    if not set(HISTORY) <= set(history) or not all(isinstance(column, list) for column in columns):
-        raise CheckpointError("has an invalid history")
-    if len({len(column) for column in columns}) != 1 or not all(is_number(x) for column in columns for x in column):
-        raise CheckpointError("has an invalid history")
-    if not rises(history["passes"]) or not all(math.isfinite(x) for x in history["primal"]):
+    if not _is_history(history):
         raise CheckpointError("has an invalid history")
     parts: dict[str, dict[str, Array]] = {"data": {}, "state": {}}
     for key, array in arrays.items():
@@ -153,15 +140,18 @@ def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
     return Saved(**values, data=parts["data"], arrays=parts["state"])
 
 
-def is_number(value: Any) -> bool:
-    """Whether it is a float and not NaN."""
+def _is_history(history: dict[str, Any]) -> bool:
+    columns = list(history.values())
+    if not set(HISTORY) <= set(history) or not all(isinstance(column, list) for column in columns):
+        return False
+    if len({len(column) for column in columns}) != 1 or not all(_is_number(x) for column in columns for x in column):
+        return False
+    passes = np.array([0.0, *history["passes"]])  # they never fall
+    return bool(np.isfinite(passes).all() and np.all(np.diff(passes) >= 0) and np.isfinite(history["primal"]).all())
+
+
+def _is_number(value: Any) -> bool:
     return type(value) is float and not math.isnan(value)
-
-
-def rises(values: list[float]) -> bool:
-    """Whether they are finite, not negative, and never fall."""
-    good = np.array([0.0, *values])
-    return bool(np.isfinite(good).all() and np.all(np.diff(good) >= 0))
 
 
 def constants(problem: Problem) -> dict[str, Any]:

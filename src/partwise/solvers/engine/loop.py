@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +66,6 @@ class Limits:
             raise ValueError(f"max_seconds must be >= 0, got {self.max_seconds}")
 
 
-class Resumed(NamedTuple):
-    """A state that was saved, and whether its run had come to an end."""
-
-    state: State
-    ended: bool
-
-
 class Run:
     """One run of a solver on a problem."""
 
@@ -117,21 +110,17 @@ class Run:
 
     def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
         with _shown(self.verbose):
-            latest: Certified | None
-            found = self._resume()
-            if found is not None:
-                self.saved_passes = self.passes(found.state)
-            if found is not None and not found.ended:  # an unfinished run: continue as if nothing had happened
-                return self._conclude(found.state, *self._loop(found.state, None))
-            if found is not None:
-                # A finished run that is asked for again must not make one more step.
-                state, latest = found.state, self._certify(found.state)
+            latest: Certified | None = None
+            if self.checkpoint is not None and os.path.exists(self.checkpoint.path):
+                state, ended = self._resume(self.checkpoint.path)
+                self.saved_passes = self.passes(state)
+                if ended:  # a finished run that is asked for again must not make one more step
+                    latest = self._certify(state)
             else:
                 state, warm = self._begin(generator(random_state), warm_start)
                 self._place(state)
-                due = warm or self.solver.check_due(state, self._target(state))
-                latest = self._certify(state) if due else None
-                if latest is not None:
+                if warm or self.solver.check_due(state, self._target(state)):
+                    latest = self._certify(state)
                     self.solver.observe(self.problem, state, latest.certificate)
             return self._conclude(state, *self._loop(state, latest))
 
@@ -168,7 +157,9 @@ class Run:
                 state.checked_gap, state.checked_primal = last.gap, last.primal
                 solver.observe(problem, state, last)
                 status = solver.finished(problem, state, last, self._target(state))
-            self._report(state, last, fresh=latest is not None)
+                if self.verbose:
+                    passes = self.passes(state)
+                    logger.info("%s: pass %.4g, %.2f s, %s", solver.name, passes, self.seconds, self._text(last))
             if self._called_off(state, last, fresh=latest is not None):
                 status = status or "stopped"
             elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
@@ -212,19 +203,17 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
-        if status in UNFINISHED and 0 < self.limits.tol >= latest.certificate.relative_gap:
+        name, passes, c = self.solver.name, self.passes(state), latest.certificate
+        if status in UNFINISHED and 0 < self.limits.tol >= c.relative_gap:
             status = "converged"  # it aimed lower than the tolerance
         if status in UNFINISHED and not self.solver.certified:
             status = "no certificate"
         self.solver.check_end(self.problem, state, status)
-        if not type(self.solver).__module__.startswith("partwise."):  # one pass, as nobody else checks such a solver
-            complaint = self._complaint(latest)
-            if complaint:
-                raise CertificateError(f"solver {self.solver.name!r}: {complaint}")
+        own = type(self.solver).__module__.startswith("partwise.")
+        if not own and (complaint := self._complaint(latest)):  # one pass, as nobody else checks such a solver
+            raise CertificateError(f"solver {name!r}: {complaint}")
         if self.checkpoint:
             self._save(state, status)
-        c = latest.certificate
-        name, passes = self.solver.name, self.passes(state)
         message = f"{name}: {status} after {passes:.4g} passes, {self._text(c)}"
         if status == "stalled" and c.rounding > 0.5 * c.gap:
             message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
@@ -254,16 +243,6 @@ class Run:
             message=message,
         )
 
-    def _report(self, state: State, last: Certificate | None, *, fresh: bool) -> None:
-        if fresh and last is not None and self.verbose:
-            logger.info(
-                "%s: pass %.4g, %.2f s, %s",
-                self.solver.name,
-                self.passes(state),
-                self.seconds,
-                self._text(last),
-            )
-
     def _text(self, certificate: Certificate) -> str:
         return certificate.text(self.problem.l2, self.solver.certified)
 
@@ -271,6 +250,7 @@ class Run:
         if self.callback is None:
             return False
         before = time.perf_counter()
+        limits = self.limits
         told = Progress(
             self.solver.name,
             state.epoch,
@@ -278,10 +258,10 @@ class Run:
             self.seconds,
             last,
             fresh,
-            lambda: self.solver.weights(self.problem, state),
-            self.limits.tol,
-            self.limits.max_passes,
-            self.limits.max_seconds,
+            weights=lambda: self.solver.weights(self.problem, state),
+            tol=limits.tol,
+            max_passes=limits.max_passes,
+            max_seconds=limits.max_seconds,
             record=lambda: self._certify(state, told.seconds).certificate,
         )
         answer = self.callback(told)
@@ -289,9 +269,8 @@ class Run:
         return bool(answer)
 
     def _save_due(self, state: State) -> bool:
-        if self.checkpoint is None:
-            return False
-        return self.checkpoint.due(time.perf_counter() - self.saved, self.passes(state) - self.saved_passes)
+        since = time.perf_counter() - self.saved, self.passes(state) - self.saved_passes
+        return self.checkpoint is not None and self.checkpoint.due(*since)
 
     def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
@@ -301,10 +280,8 @@ class Run:
             self.solver.after_save(self.problem, state)
         except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
             if not self.unsaved:
-                reason = (error.strerror or str(error)).lower()
-                text = (
-                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
-                )
+                path, reason = os.fspath(self.checkpoint.path), (error.strerror or str(error)).lower()
+                text = f"{path}: the checkpoint cannot be written ({reason}); the run goes on"
                 warnings.warn(text, RuntimeWarning, stacklevel=6)
             self.unsaved = True
         self.saved, self.saved_passes = time.perf_counter(), self.passes(state)
@@ -326,11 +303,8 @@ class Run:
         )
         files.write(self.checkpoint.path, saved)
 
-    def _resume(self) -> Resumed | None:
-        """The saved state, None if there is none. CheckpointError if it is not one of this run."""
-        if self.checkpoint is None or not os.path.exists(self.checkpoint.path):
-            return None
-        path = self.checkpoint.path
+    def _resume(self, path: str | os.PathLike[str]) -> tuple[State, bool]:
+        """The saved state, and whether its run had ended. CheckpointError if it is not one of this run."""
         saved = files.read(path)
         mine = {"solver": self.solver.name, "options": self.solver.options()}
         for key, value in mine.items():
@@ -354,7 +328,7 @@ class Run:
         self.resumed = True
         self.history = {name: saved.history[name] for name in self.history}
         self.started = time.perf_counter() - saved.seconds
-        return Resumed(state, saved.status is not None)
+        return state, saved.status is not None
 
     def _place(self, state: State) -> None:
         if self.checkpoint is not None:
@@ -381,10 +355,8 @@ class Run:
     def _complaint(self, certified: Certified) -> str:
         """What the problem's own values of weights and dual point do not confirm of a certificate; "" if they do."""
         stated, weights, point = certified
-        if point is None:
-            own = Certificate.none(self.problem.value(weights))
-        else:
-            own = self.problem.certificate(weights, point)
+        problem = self.problem
+        own = Certificate.none(problem.value(weights)) if point is None else problem.certificate(weights, point)
         for name in ("primal", "dual"):
             says, found = getattr(stated, name), getattr(own, name)
             if not (says == found or abs(says - found) <= 1e-9 * abs(says) + own.rounding):
@@ -410,10 +382,8 @@ class Run:
 
 def _scaling_advice(problem: Problem) -> str:
     """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
-    if not problem.sums.explicit_weights:
-        return ""
     look = Look(problem)
-    if not look.different_scales:
+    if not problem.sums.explicit_weights or not look.different_scales:
         return ""
     return f". The features' scales differ by a factor of {look.scale_ratio:.2g}: bring them to one scale first"
 

@@ -81,15 +81,8 @@ class SolverTable(MutableMapping[str, type[Solver[Any]]]):
 
 SOLVERS = SolverTable()
 #: What a loss of margins is, and slack rescaling is not.
-OF_MARGINS = frozenset(
-    {
-        Capability.SMOOTH,
-        Capability.SMOOTH_TERM,
-        Capability.TEMPERATURE_0,
-        Capability.IDENTITY_LINK,
-        Capability.SQUARED_LINK,
-        Capability.EXAMPLE_BLOCKS,
-    }
+OF_MARGINS = frozenset({Capability.SMOOTH, Capability.SMOOTH_TERM, Capability.TEMPERATURE_0}).union(
+    {Capability.IDENTITY_LINK, Capability.SQUARED_LINK, Capability.EXAMPLE_BLOCKS}
 )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import Certificate, DivergenceError, Part, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import BEST_LABELLINGS, Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import option
 from partwise.solvers.online.base import OnlineSolver, OnlineState
@@ -50,16 +50,7 @@ class MistakeState(OnlineState):
 class MistakeDriven(OnlineSolver[MistakeState], ABC):
     """What perceptron and MIRA share: everything but the update."""
 
-    requires = frozenset(
-        {
-            Capability.TEMPERATURE_0,
-            Capability.IDENTITY_LINK,
-            Capability.MAX_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.SMOOTH_PENALTY,
-            Capability.IN_MEMORY,
-        }
-    )
+    requires = BEST_LABELLINGS | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY}
     rate = "none"
     rate_at_zero = "none"
     proof = "it does not minimise the objective"

@@ -36,7 +36,7 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
 from partwise.solvers.online.base import OnlineSolver, OnlineState
@@ -79,13 +79,7 @@ class SGD(OnlineSolver[SGDState]):
     """Stochastic (sub)gradient descent on the primal."""
 
     name = "sgd"
-    requires = PLAIN_L2 | {
-        Capability.IDENTITY_LINK,
-        Capability.LOSS_ORACLE,
-        Capability.MAX_ORACLE,
-        Capability.EXPLICIT_WEIGHTS,
-        Capability.IN_MEMORY,
-    }
+    requires = PLAIN_L2 | BEST_LABELLINGS | {Capability.IDENTITY_LINK, Capability.LOSS_ORACLE}
     rate = "sublinear"
     proof = "Bach and Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
     advice = "Raise max_passes or tol, or take another step_size"

@@ -27,7 +27,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.primal.base import PrimalSolver, PrimalState, QuasiNewtonState, descent, no_pairs, take_pair
@@ -46,9 +46,7 @@ class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS for smooth losses."""
 
     name = "lbfgs"
-    requires = frozenset(
-        {Capability.SMOOTH, Capability.SMOOTH_PENALTY, Capability.EXPECTATION_ORACLE, Capability.EXPLICIT_WEIGHTS}
-    )
+    requires = SMOOTH_LOSS | {Capability.SMOOTH_PENALTY}
     rate = "linear"
     proof = "Liu and Nocedal 1989: O(log 1/eps)"
 

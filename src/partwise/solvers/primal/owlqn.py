@@ -29,7 +29,7 @@ import numpy as np
 
 from partwise._core import dot
 from partwise.problem import DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.primal.base import (
@@ -61,15 +61,7 @@ class OWLQN(DescentSolver[OWLQNState]):
     """Orthant-wise limited-memory quasi-Newton for smooth losses with an l1 term."""
 
     name = "owlqn"
-    requires = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.IDENTITY_LINK,
-            Capability.L1,
-            Capability.EXPECTATION_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-        }
-    )
+    requires = SMOOTH_LOSS | {Capability.IDENTITY_LINK, Capability.L1}
     rate = "linear"
     advice = "Raise max_passes or tol, or take a larger l1 or l2"
 

@@ -10,7 +10,7 @@ import numpy as np
 from partwise import _core
 from partwise._core import WorkingSets
 from partwise.problem import DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import PLAIN_L2, Capability
+from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.problem.dual_points import ActiveSet
 from partwise.solvers.engine.base import WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
@@ -19,12 +19,7 @@ from partwise.solvers.online.base import BlockSolver, OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 
 #: What solvers of max-margin losses need that ask for the best labelling of single examples.
-LABELLING_NEEDS = PLAIN_L2 | {
-    Capability.TEMPERATURE_0,
-    Capability.MAX_ORACLE,
-    Capability.EXPLICIT_WEIGHTS,
-    Capability.IN_MEMORY,
-}
+LABELLING_NEEDS = PLAIN_L2 | BEST_LABELLINGS | {Capability.TEMPERATURE_0}
 _MEMORY_HELP = (
     "limit of the labellings kept and their inner products, in MB (2^20 bytes); above it the labellings of each "
     "example that the oracle visits are merged into one mixture: the same weights and dual value, but slower progress. "
