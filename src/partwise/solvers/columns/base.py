@@ -14,8 +14,8 @@ with A_t(0) = 0. The methods are their A_t (Huang et al. 2010, Table 1 and (39),
 
 The sequential update changes S and T, examples x slots, as it goes ((18), (19)): all columns are needed in one place.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|. Ends as well when no step brings P or the gap down any more. With
-l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, or no step brings P or the gap down any more. With l2 = 0:
+|grad P(w)| <= tol |grad P(0)|.
 
 Source. Huang et al. 2010, sections 2 to 4.
 
@@ -26,7 +26,6 @@ as their products drift; no step multiplies a probability by more than exp(50).
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import sqrt
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -34,13 +33,13 @@ import numpy as np
 
 from partwise import _core
 from partwise._core import ScalingReport, scaling_refresh
-from partwise.problem import DualPoint, Part, Problem
+from partwise.problem import Part, Problem
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability, listed
 from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.state import State
-from partwise.solvers.primal.base import norm_text
+from partwise.solvers.primal.base import certified_at, norm_text
 from partwise.support.arrays import Floats, Ints
 
 Order = Literal["index", "cyclic", "permuted", "adaptive"]
@@ -70,10 +69,9 @@ class ScalingState(State):
     """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); both are empty for
     GIS's parallel update, which works from the weights alone.
 
-    wait, rest: the adaptive order's plan, one number per column. by_index: the columns in the order of their weights'
-    numbers; empty for other orders. largest_sum: f# (GIS). updates: weights moved so far. cells: cells read so far.
-    still: passes in a row in which no weight moved. capped: steps cut short in the last pass. idle: certificates
-    without progress in a row. reference: |grad P(0)|, for l2 = 0.
+    wait, rest: the adaptive order's plan, one number per column. by_index: the columns by their weights' numbers; empty
+    for other orders. largest_sum: f# (GIS). updates, cells: weights moved and cells read so far. still: passes in a row
+    in which no weight moved. capped: steps cut short in the last pass. idle: certificates without progress in a row.
     """
 
     weights: Floats
@@ -132,7 +130,6 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     requires = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
     rate = "linear"
     proof = "Huang et al. 2010, Theorems 2, 3 and 5: O(log 1/eps)"
-    advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes = 2000
 
     order: Order = order_option("cyclic")
@@ -144,10 +141,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
                 f"{self.name}: a table of examples and labels needs {listed(missing)}; update='parallel' has no table"
             )
         check_data(problem)
-        constants = problem.sums.scaling_constants
+        constants, weights, reference = problem.sums.scaling_constants, np.zeros(problem.n_weights), 0.0
         columns = constants.weights
-        weights = np.zeros(problem.n_weights)
-        reference = 0.0
         if problem.l2 == 0:
             reference = sqrt(problem.norm2(problem.value_and_gradient(weights)[1]))
         if warm_start is not None:  # padding stays 0: no step would ever move it
@@ -184,7 +179,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         """Return the columns of one pass, in the order of their visits."""
         if self.order == "permuted":
             return state.rng.permutation(state.n_columns)
-        return state.by_index if self.order == "index" else _first(state.n_columns)
+        return state.by_index if self.order == "index" else np.arange(state.n_columns, dtype=np.int64)
 
     @abstractmethod
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
@@ -211,7 +206,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         self, problem: Problem, state: ScalingState, *, parallel: bool = False, **minimiser: Any
     ) -> ScalingReport:
         """Make the core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
-        minimiser = {"max_newton": MOST_NEWTON, **minimiser}
+        minimiser = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **minimiser}
         part = _part(problem)
         cells = _core.ScalingState(
             part.native,
@@ -224,19 +219,15 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         )
         if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
-            options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
-            return _core.scaling_rounds(cells, plan, options)
-        minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
-        options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+            return _core.scaling_rounds(cells, plan, _core.ScalingOptions(**minimiser))
+        options = _core.ScalingOptions(**minimiser, parallel=parallel, n_jobs=problem.n_jobs)
         return _core.scaling_epoch(cells, self.columns(state), options)
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
-        certificate = problem.certificate_at(primal, gradient, state.weights)
-        # The norm is all that `finished` can use where l2 = 0.
-        certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
-        plane = problem.touching_plane(state.weights, primal, gradient)
-        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
+        norm = sqrt(problem.norm2(gradient))  # all that `finished` can use where l2 = 0
+        certificate = replace(problem.certificate_at(primal, gradient, state.weights), gradient_norm=norm)
+        return certified_at(problem, certificate, state.weights.copy(), primal, gradient)
 
     def weights(self, problem: Problem, state: ScalingState) -> Floats:
         return state.weights.copy()
@@ -294,14 +285,6 @@ def _part(problem: Problem) -> Part:
     return part
 
 
-@lru_cache(maxsize=1)
-def _first(n: int) -> Ints:
-    """Return the numbers below n, which are made once for all passes."""
-    numbers = np.arange(n, dtype=np.int64)
-    numbers.setflags(write=False)
-    return numbers
-
-
 def check_data(problem: Problem) -> None:
     """Warn of features and labels that the data say nothing about; without a penalty, refuse what has no optimum."""
     describe, constants = problem.sums.describe_weight, problem.sums.scaling_constants
@@ -338,15 +321,13 @@ def check_data(problem: Problem) -> None:
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
-    separated = problem.sums.scaling_separates(state.weights)
     worst = int(np.abs(state.weights).argmax())
     weight = float(state.weights[worst])
-    if separated:
+    if problem.sums.scaling_separates(state.weights):
         reason = "the weights separate the training data, so that the optimum without a penalty is at infinity"
     elif abs(weight) > GROWN * problem.loss.temperature:
         reason = "the optimum without a penalty may be at infinity"
     else:
         return
-    described = problem.sums.describe_weight(worst)
-    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {described}. Take l2 > 0."
-    warnings.warn(text, ConvergenceWarning, stacklevel=6)
+    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {problem.sums.describe_weight(worst)}."
+    warnings.warn(f"{text} Take l2 > 0.", ConvergenceWarning, stacklevel=6)

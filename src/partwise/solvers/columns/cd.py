@@ -24,8 +24,7 @@ Source. Huang et al. 2010: Algorithm 3 with step 2' of section 3.2.1, (34), (35)
 with (8), (29)-(31).
 
 Departures. Those of `base`; the order of `cd`; the third-order bound, which changes only what the adaptive order takes
-a step's gain to be; gamma is chosen by whether the features are 0/1, as in the paper's experiments; P(y|x) is taken to
-be at most 1 - 1e-10 in A_t, since rounding hides the rest.
+a step's gain to be; gamma by whether features are 0/1, as in the paper's experiments; P(y|x) <= 1 - 1e-10 in A_t.
 """
 
 from dataclasses import dataclass

@@ -67,25 +67,13 @@ def check_point(problem: Problem, point: DualPoint) -> None:
 
     Labellings must be labellings of the structure and keep its masks, clique marginals must be those of distributions,
     and mixtures and expected counts must lie inside of the labellings' convex hull, as far as masks and maxima tell.
-    Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked.
-
-    Raises
-    ------
-    ForeignPoint
-        If an example's distribution is not over its labellings.
-    ValueError
-        If sizes, signs or masses are not those of a dual point of this problem.
+    Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked. ForeignPoint
+    if an example's distribution is not over its labellings; ValueError if sizes, signs or masses are invalid.
     """
     if point.marginals is None and point.active is None and point.counts is None:
         return
     if point.marginals is not None:
-        _check_cliques(problem)
-        marginals = np.asarray(point.marginals, dtype=np.float64)
-        if len(marginals) != problem.sums.clique_starts[-1]:
-            raise ValueError(
-                f"{len(marginals)} clique marginals given, the structure has {problem.sums.clique_starts[-1]}"
-            )
-        check_marginals(problem, marginals)
+        check_marginals(problem, _marginals_of(problem, point.marginals))
         return
     active = point.active
     n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
@@ -97,8 +85,8 @@ def check_point(problem: Problem, point: DualPoint) -> None:
         active = mixtures(problem, counts, mass)
     else:
         mass = active.used_slots(n)[3]
-    if one_mass and not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=OFF):
-        raise ValueError("warm start: masses other than 1 belong to another loss")
+    if one_mass:
+        _check_masses(mass[problem.active], OFF)
     complaint = problem.sums.labelling_complaint(split(arrays_of(active), problem.sums.batch_sizes))
     if complaint:
         raise ForeignPoint(complaint)
@@ -112,23 +100,11 @@ def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
     owner = np.searchsorted(offsets, used, side="right") - 1  # example of each slot
     used, owner = used[there[owner]], owner[there[owner]]
     sizes = np.bincount(owner, minlength=n)[there]
-    return ActiveSet(
-        pointers(there),
-        pointers(sizes),
-        used - offsets[owner],
-        counts[used] / mass[owner],
-        mass[there],
-    )
+    return ActiveSet(pointers(there), pointers(sizes), used - offsets[owner], counts[used] / mass[owner], mass[there])
 
 
 def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]:
-    """(s mu, s) of a point whose parts are known, slots and examples end to end.
-
-    Raises
-    ------
-    ValueError
-        If it is not a point of this problem's structures, or an aggregate.
-    """
+    """(s mu, s) of a point whose parts are known, slots and examples end to end; ValueError for other points."""
     n, ones = problem.n_examples, np.ones(problem.n_examples)
     if point.active is not None:
         return point.active.expected_counts(problem.slot_offsets)
@@ -153,10 +129,7 @@ def gibbs_scores(
 ) -> Converted:
     """Slot scores of the Gibbs distributions with the point's expected counts (see the module's docstring).
 
-    Raises
-    ------
-    ValueError
-        If it is not a point of this problem with mass 1.
+    ValueError if it is not a point of this problem with mass 1.
     """
     if point.scores is not None or point.kind == "linear":
         return Converted(problem.sums.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
@@ -167,8 +140,7 @@ def gibbs_scores(
         return Converted(*problem.sums.scores_of_cliques(marginals, floor, tolerance, most))
     counts, mass = expected_counts(problem, point)
     _check_probabilities(counts)
-    if not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=1e-6):
-        raise ValueError("warm start: masses other than 1 belong to another loss")
+    _check_masses(mass[problem.active], 1e-6)
     return Converted(*problem.sums.scores_of_counts(counts, floor, tolerance, most))
 
 
@@ -176,32 +148,19 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
     """Marginals of the structures' cliques, examples end to end; None: those of the gold labellings.
 
     Expected counts do not tell them where slots are tied: of those the Gibbs distributions' own are taken. The batches
-    must lie in memory.
-
-    Raises
-    ------
-    ValueError
-        If it is not a point of this problem with mass 1.
+    must lie in memory. ValueError if it is not a point of this problem with mass 1.
     """
     _check_cliques(problem)
     if point is None:
         n = problem.n_examples
         return _mixture(problem, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
     if point.marginals is not None:
-        marginals = np.array(point.marginals, dtype=np.float64)
-        if len(marginals) != problem.sums.clique_starts[-1]:
-            raise ValueError(
-                f"{len(marginals)} clique marginals given, the structure has {problem.sums.clique_starts[-1]}"
-            )
-        if isinf(check_marginals(problem, marginals)):  # whether they agree is not known: those of a distribution near
-            return problem.sums.cliques_of_scores(gibbs_scores(problem, point).scores)
-        return np.maximum(marginals, 0.0)
-    active = point.active
-    if active is not None and (active.counts == np.round(active.counts)).all():
-        _, mass = active.expected_counts(problem.slot_offsets)
-        if not np.allclose(mass, 1.0, rtol=0.0, atol=1e-6):
-            raise ValueError("warm start: masses other than 1 belong to another loss")
-        return _mixture(problem, active)
+        marginals = _marginals_of(problem, point.marginals)
+        if not isinf(check_marginals(problem, marginals)):  # else whether they agree is not known
+            return np.maximum(marginals, 0.0)
+    elif point.active is not None and (point.active.counts == np.round(point.active.counts)).all():
+        _check_masses(point.active.expected_counts(problem.slot_offsets)[1], 1e-6)
+        return _mixture(problem, point.active)
     return problem.sums.cliques_of_scores(gibbs_scores(problem, point).scores)
 
 
@@ -242,6 +201,20 @@ def _check_cliques(problem: Problem) -> None:
         raise ValueError(f"warm start: {problem.sums.facts.structure} has no clique view")
 
 
+def _marginals_of(problem: Problem, given: Floats) -> Floats:
+    """Return clique marginals that were given; ValueError unless there is one for each entry of a clique."""
+    _check_cliques(problem)
+    marginals, size = np.asarray(given, dtype=np.float64), problem.sums.clique_starts[-1]
+    if len(marginals) != size:
+        raise ValueError(f"{len(marginals)} clique marginals given, the structure has {size}")
+    return marginals
+
+
+def _check_masses(mass: Floats, off: float) -> None:
+    if not np.allclose(mass, 1.0, rtol=0.0, atol=off):
+        raise ValueError("warm start: masses other than 1 belong to another loss")
+
+
 def _check_probabilities(values: Floats) -> None:
     if not (np.isfinite(values).all() and values.min(initial=0.0) >= -1e-9):
         raise ValueError("warm start: expected counts that are negative or not finite")
@@ -271,8 +244,7 @@ def extended(problem: Problem, point: DualPoint | None, n_known: int) -> DualPoi
     index = np.repeat(problem.slot_offsets[n_known:-1], np.diff(indptr[n_known:])) + slots[new]
     whole = np.zeros(problem.n_slots)
     np.add.at(whole, index, counts[new])
-    ones = np.ones(problem.n_examples)
-    mass = None if point.mass is None else _over(ones, point.mass)
+    mass = None if point.mass is None else _over(np.ones(problem.n_examples), point.mass)
     entropies = None if point.entropies is None else _over(np.zeros(problem.n_examples), point.entropies)
     return DualPoint.of_counts(_over(whole, point.counts), mass, entropies)
 

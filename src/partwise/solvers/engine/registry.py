@@ -163,12 +163,8 @@ MOST = 1 << 40
 def get_solver(name: str, **options: Any) -> Solver[Any]:
     """The solver of this name with these hyper-parameters.
 
-    Raises
-    ------
-    ValueError
-        If there is no such solver, or a number is larger than any that makes sense.
-    TypeError
-        If it has no such hyper-parameter; the message lists those it has.
+    ValueError if there is no such solver, or a number is larger than any that makes sense; TypeError if it has no such
+    hyper-parameter.
     """
     if name not in SOLVERS:
         close = difflib.get_close_matches(str(name), SOLVERS, 1)
@@ -201,17 +197,16 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
     if problem.shift is not None and solver.in_blocks() is None:
         raise ValueError(f"solver {solver.name!r} does not take problems with a shift")
     missing = solver.missing(problem)
-    if missing:
-        fitting = suitable_solvers(problem)
-        reasons = [reason for name in sorted(missing) if (reason := problem.sums.lacks(name))]
-        details = "; ".join([describe(problem), *reasons])
-        needs = f"needs {listed(missing)}, which this problem does not have"
-        if Capability.SLACK_RESCALING in problem.capabilities() and missing & OF_MARGINS:
-            needs = "does not do slack rescaling"
-        raise ValueError(
-            f"solver {solver.name!r} {needs} ({details}); "
-            + (f"solvers that fit: {', '.join(fitting)}" if fitting else no_solver(problem))
-        )
+    if not missing:
+        return
+    reasons = [reason for name in sorted(missing) if (reason := problem.sums.lacks(name))]
+    details = "; ".join([describe(problem), *reasons])
+    needs = f"needs {listed(missing)}, which this problem does not have"
+    if Capability.SLACK_RESCALING in problem.capabilities() and missing & OF_MARGINS:
+        needs = "does not do slack rescaling"
+    fitting = ", ".join(suitable_solvers(problem))
+    others = f"solvers that fit: {fitting}" if fitting else no_solver(problem)
+    raise ValueError(f"solver {solver.name!r} {needs} ({details}); {others}")
 
 
 def no_solver(problem: Problem) -> str:

@@ -75,12 +75,9 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
-    """The inverse of `pack`. fresh: a state of the same run before its first step, which says what a state looks like.
+    """The inverse of `pack`; ValueError if types, shapes or ranges are not those of a state of this run.
 
-    Raises
-    ------
-    ValueError
-        If types, shapes or ranges are not those of such a state.
+    fresh: a state of the same run before its first step, which says what a state looks like.
     """
     parts: dict[str, dict[str, Array]] = {}
     for key, array in arrays.items():
@@ -107,8 +104,7 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
         else:
             values[name] = _scalar(name, scalars[name], like, name in fresh.positive)
     state = type(fresh)(**values)
-    complaint = state.complaint(fresh)
-    if complaint:
+    if complaint := state.complaint(fresh):
         raise ValueError(complaint)
     return state
 

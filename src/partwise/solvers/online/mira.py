@@ -9,10 +9,10 @@ by
 a quadratic program of k variables, solved exactly by an active set (core/solvers/online_qp.h); for k = 1 the step is
 max(0, cost_y - <w, psi_y>) / |psi_y|^2. The constraints are hard: the step has no bound. A labelling whose margin no
 weights can reach together with those of better ones is left out. An example with fewer than k labellings has as many
-constraints as labellings; a k above the number of labellings of every example is an error. The weights returned are the
-mean of w over all visits.
+constraints as labellings; a k above those of every example is an error. The weights returned are the mean of w over all
+visits.
 
-Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
+Stopping rule. That of `perceptron`.
 
 Source. Crammer et al. 2005, as the rival of Chang and Yih 2013 (sections 2.1 and 4.3; k = 1 there): C not tuned,
 examples in a new order in each pass, averaged.
@@ -64,12 +64,9 @@ class MIRA(MistakeDriven):
     def _check_labellings(self, problem: Problem) -> None:
         if Capability.K_BEST not in problem.capabilities():
             raise ValueError(f"mira: k={self.k} needs k_best, which {problem.sums.facts.structure} lacks; k=1 does not")
-        most = 0
-        for part in problem.sums.in_memory():
-            most = max(most, _core.most_labellings(part.native, self.k))
-            if most == self.k:
-                return
-        raise ValueError(f"mira: k={self.k}, but no example has more than {most} labellings")
+        most = max(_core.most_labellings(part.native, self.k) for part in problem.sums.in_memory())
+        if most < self.k:
+            raise ValueError(f"mira: k={self.k}, but no example has more than {most} labellings")
 
     def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.MiraReport:
         report = _core.mira_epoch(self.in_core(part, state), order, self.k)

@@ -40,6 +40,7 @@ from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, at_least, one_of, option
 from partwise.solvers.online.base import OnlineSolver, OnlineState
+from partwise.solvers.primal.base import certified_at
 from partwise.support.arrays import Floats, Ints
 
 Rule = Literal["bottou", "power", "reciprocal"]
@@ -197,22 +198,21 @@ class SGD(OnlineSolver[SGDState]):
         if self.averaged and state.mass:
             candidates.append(self.weights(problem, state))
         if problem.loss.smooth:
-            return min((self._at(problem, weights) for weights in candidates), key=lambda one: one.certificate.gap)
+            found = [_certify_smooth(problem, weights) for weights in candidates]
+            return min(found, key=lambda one: one.certificate.gap)
         u = state.u.copy()
         candidates.append(problem.weights_of_plane(u))
         primal, weights = min(((problem.value(each), each) for each in candidates), key=lambda pair: pair[0])
         certificate = problem.certificate_of(primal, u, state.b, weights, carried=state.visits)
         return Certified(certificate, weights, DualPoint.of_plane(u, state.b))
 
-    @staticmethod
-    def _at(problem: Problem, weights: Floats) -> Certified:
-        """Return the certificate of a smooth loss at these weights."""
-        primal, gradient = problem.value_and_gradient(weights)
-        certificate = problem.certificate_at(primal, gradient, weights)
-        return Certified(certificate, weights, DualPoint.of_plane(*problem.touching_plane(weights, primal, gradient)))
-
     def weights(self, problem: Problem, state: SGDState) -> Floats:
         return state.total / state.mass if self.averaged and state.mass else state.weights.copy()
 
     def remark(self, problem: Problem, state: SGDState) -> str:
         return f"eta0 = {state.step_size:g}" if state.step_size else ""
+
+
+def _certify_smooth(problem: Problem, weights: Floats) -> Certified:
+    primal, gradient = problem.value_and_gradient(weights)
+    return certified_at(problem, problem.certificate_at(primal, gradient, weights), weights, primal, gradient)

@@ -17,6 +17,8 @@ Array = NDArray[Any]
 
 #: A slope is stored by its nonzero numbers if they are at most this share of all: late planes have few errors.
 SPARSE = 0.25
+#: Arrays of a bundle with a number, or a row, for each plane.
+OF_PLANES = ("offsets", "gram", "at", "idle")
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,7 @@ class Bundle:
             "places": np.concatenate([np.empty(0, dtype=np.int32), *given]),
             "n_values": np.array([len(slope.values) for slope in self.slopes], dtype=np.int64),
             "n_places": np.array(list(map(len, given)), dtype=np.int64),
-            "offsets": self.offsets,
-            "gram": self.gram,
-            "at": self.at,
-            "idle": self.idle,
+            **{name: getattr(self, name) for name in OF_PLANES},
         }
 
     def restored(self, arrays: dict[str, Array]) -> "Bundle":
@@ -150,7 +149,7 @@ class Bundle:
             raise ValueError("the arrays of its planes do not fit each other")
         if not all(np.isfinite(array).all() for array in arrays.values()) or (arrays["idle"] < 0).any():
             raise ValueError("its planes have invalid numbers")
-        copies = {name: arrays[name].copy() for name in ("offsets", "gram", "at", "idle")}
+        copies = {name: arrays[name].copy() for name in OF_PLANES}
         return Bundle(self.n_weights, list(self._slopes(arrays)), **copies)
 
     def _slopes(self, arrays: dict[str, Array]) -> Iterator[Slope]:

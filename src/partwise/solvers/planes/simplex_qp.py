@@ -6,10 +6,9 @@ highest plane, and x is positive only on planes that are highest there.
 
 It is solved by PIQP, a proximal interior-point method (Schwan et al. 2023), which keeps its accuracy where G is
 singular (planes outnumber weights) and gives the same bits each time on one machine; docs/solvers.md compares others.
-
-Planes far from the optimum have slopes many orders longer than those near it, and a program solved relative to its
-largest number says nothing of the latter. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of
-numbers no larger than the differences of the offsets.
+Planes far from the optimum have slopes many orders longer than those near it, of which a program solved relative to its
+largest number says nothing. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of numbers no larger
+than the differences of the offsets.
 
 What comes back is checked: coefficients that an interior point leaves above 0 are cut off where that makes D no worse,
 the others are solved for once more (a linear system), and `optimality` says how far the answer is from the optimum.
@@ -37,10 +36,7 @@ class QPError(DivergenceError):
 def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
     """Return the x of the module's docstring, (m,), with zeros where planes are not used.
 
-    Raises
-    ------
-    QPError
-        If the numbers are not finite or no optimum was found.
+    QPError if the numbers are not finite or no optimum was found.
     """
     m = len(b)
     if gram.shape != (m, m) or m == 0:
@@ -69,10 +65,10 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
             best, nearest = x, off
         if status == piqp.PIQP_SOLVED:
             break
-    if best is None:
-        raise QPError(f"the best of {m} planes was not found ({_name(status)})")
-    if status != piqp.PIQP_SOLVED and nearest > GOOD:
-        raise QPError(f"the best of {m} planes was not found ({_name(status)}, {nearest:.1e} from the optimum)")
+    if best is None or (status != piqp.PIQP_SOLVED and nearest > GOOD):
+        found = str(status).rsplit("PIQP_", maxsplit=1)[-1].lower().replace("_", " ")
+        far = "" if best is None else f", {nearest:.1e} from the optimum"
+        raise QPError(f"the best of {m} planes was not found ({found}{far})")
     return best
 
 
@@ -121,7 +117,3 @@ def _off(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> float:
     """`optimality` of x = scale z, from the scaled numbers."""
     gradient = b - quadratic @ z
     return float((gradient / scale).max() - gradient @ z)
-
-
-def _name(status: object) -> str:
-    return str(status).rsplit("PIQP_", maxsplit=1)[-1].lower().replace("_", " ")

@@ -1,10 +1,9 @@
 """What methods that go down the primal share: certificates from planes, progress, quasi-Newton directions.
 
 The certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and for smooth
-penalties gap = |grad P|^2 / (2 l2). The dual value reported is that of the best mean of the planes met, itself a plane
-below the losses: each new plane is mixed with the best one as is best for the dual (`best_mean`). A run ends as well
-when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and a run ends
-at |grad P(w)| <= tol |grad P(0)|.
+penalties gap = |grad P|^2 / (2 l2). Each new plane is mixed with the best one as is best for the dual (`best_mean`),
+whose value is reported. A run ends as well when no step brings P or the gap down any more (the rounding floor). With
+l2 = 0 there is no certificate, and a run ends at |grad P(w)| <= tol |grad P(0)|.
 
 Quasi-Newton directions come from the last `memory` pairs (step s, change of gradient y). With gamma = s'y / y'y of the
 newest pair, the inverse Hessian of limited-memory BFGS is
@@ -18,7 +17,7 @@ where S and Y hold the pairs, oldest first, and D and R are the diagonal and the
 from abc import ABC
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -152,13 +151,11 @@ class PrimalSolver(DescentSolver[P], ABC):
 
     def certificate(self, problem: Problem, state: P) -> Certified:
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
-        best_plane = state.best_u, state.best_b
-        best = problem.certificate_of(state.primal, *best_plane, state.weights, off=state.best_off)
+        best = problem.certificate_of(state.primal, state.best_u, state.best_b, state.weights, off=state.best_off)
         # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
         if best.gap < newest.gap - 1e-12 * abs(state.primal) and not best.hidden(0.0):
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
-        plane = problem.touching_plane(state.weights, state.primal, state.gradient)
-        return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
+        return certified_at(problem, newest, state.weights.copy(), state.primal, state.gradient)
 
     def finished(self, problem: Problem, state: P, certificate: Certificate, tol: float) -> Status | None:
         if problem.l2 > 0:
@@ -170,6 +167,13 @@ class PrimalSolver(DescentSolver[P], ABC):
         if problem.l2 > 0:
             return super().remark(problem, state)
         return norm_text(problem, state.gradient, state.reference)
+
+
+def certified_at(
+    problem: Problem, certificate: Certificate, weights: Floats, primal: float, gradient: Floats
+) -> Certified:
+    """Return a certificate with the dual point of the plane that touches the losses at the weights."""
+    return Certified(certificate, weights, DualPoint.of_plane(*problem.touching_plane(weights, primal, gradient)))
 
 
 def norm_text(problem: Problem, gradient: Floats, reference: float) -> str:
@@ -219,8 +223,7 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
     def value(t: float) -> float:
         return dual(*mixed(t))
 
-    low, high = 0.0, 1.0
-    golden = 0.5 * (5**0.5 - 1.0)
+    low, high, golden = 0.0, 1.0, 0.5 * (5**0.5 - 1.0)
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = value(left), value(right)
     for _ in range(MIXTURES):
@@ -232,12 +235,11 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
             high, right, at_right = right, left, at_left
             left = high - golden * (high - low)
             at_left = value(left)
-    best = max((at_left, left), (at_right, right), (value(1.0), 1.0), (value(0.0), 0.0))[1]
-    return mixed(best)
+    return mixed(max((at_left, left), (at_right, right), (value(1.0), 1.0), (value(0.0), 0.0))[1])
 
 
 @dataclass(kw_only=True)
-class PairsState(State):
+class QuasiNewtonState(DescentState):
     """steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
 
     sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
@@ -257,12 +259,12 @@ class PairsState(State):
 
 
 def no_pairs(memory: int, n_weights: int) -> dict[str, Any]:
-    """Return the arrays of a `PairsState` before the first step."""
+    """Return the arrays of pairs before the first step."""
     rows, square = (memory, n_weights), (memory, memory)
     return {"steps": np.zeros(rows), "changes": np.zeros(rows), "sy": np.zeros(square), "yy": np.zeros(square)}
 
 
-def direction_along(state: PairsState, gradient: Floats, n_jobs: int) -> Floats:
+def direction_along(state: QuasiNewtonState, gradient: Floats, n_jobs: int) -> Floats:
     """Return -H gradient."""
     k = state.stored
     if k == 0:
@@ -285,8 +287,9 @@ def direction_along(state: PairsState, gradient: Floats, n_jobs: int) -> Floats:
     return direction
 
 
-def remember(state: PairsState, step: Floats, change: Floats, n_jobs: int) -> None:
-    """Add a pair to the rings, unless it has no curvature (rounding)."""
+def remember(state: QuasiNewtonState, weights: Floats, gradient: Floats, n_jobs: int) -> None:
+    """Add the pair of a step to these weights to the rings, unless it has no curvature (rounding)."""
+    step, change = weights - state.weights, gradient - state.gradient
     curvature, norm2 = dot(step, change, n_jobs), dot(change, change, n_jobs)
     if not norm2 > 0 or curvature <= 1e-16 * norm2:  # |change|^2 underflows before <step, change> does
         return
@@ -299,23 +302,9 @@ def remember(state: PairsState, step: Floats, change: Floats, n_jobs: int) -> No
     state.yy[:k, row] = state.yy[row, :k] = row_dots(state.changes[:k], change, n_jobs)
 
 
-def forget(state: PairsState) -> None:
+def forget(state: QuasiNewtonState) -> None:
     """Drop the pairs but keep gamma, for the length of the next step."""
     state.stored, state.newest = 0, -1
-
-
-@dataclass(kw_only=True)
-class QuasiNewtonState(PairsState, DescentState):
-    """An iterate and the pairs of the last steps."""
-
-
-class Found(Protocol):
-    """A point that a line search has found."""
-
-    @property
-    def weights(self) -> Floats: ...
-    @property
-    def gradient(self) -> Floats: ...
 
 
 def descent(
@@ -342,13 +331,7 @@ def descent(
     return direction, slope, 1.0 if state.stored else state.gamma or 1.0 / sqrt(-slope)
 
 
-def take_pair(problem: Problem, state: QuasiNewtonState, found: Found | None, trials: int) -> bool:
-    """Take the pair of a step that was found in so many trials; return whether there is one."""
-    state.visits += trials * len(problem.active)
-    if found is None:
-        # With the pairs the direction may be poor; along the gradient itself nothing is left to gain.
-        state.stalled = state.stored == 0
-        forget(state)
-        return False
-    remember(state, found.weights - state.weights, found.gradient - state.gradient, problem.n_jobs)
-    return True
+def give_up(state: QuasiNewtonState) -> None:
+    """Note that a line search failed: the pairs' direction may be poor; along the gradient nothing is left to gain."""
+    state.stalled = state.stored == 0
+    forget(state)

@@ -8,15 +8,13 @@ Update. d = -H grad P(w), H as in `base`. Then w += alpha d, alpha from a line s
 where the second form replaces the first once differences of P drown in rounding. P is convex, so phi' is increasing and
 the search is for its root: secants, kept inside the bracket.
 
-Stopping rule. gap <= tol |P|, at most |grad P|^2 / (2 l2), without a further pass. Ends as well when no step brings P
-or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+Stopping rule. gap <= tol |P|, at most |grad P|^2 / (2 l2), and that of `base`.
 
 Source. Liu and Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager and Zhang 2005.
 Collins et al. 2008 and Huang et al. 2010 have L-BFGS as a rival.
 
 Departures. Our own code in place of a library's, so that a run can be saved and resumed bit for bit; the compact form
-of H; a failed line search drops the pairs and tries the gradient once before it gives up; the dual value reported is
-that of the best mean of planes, not the newest one's.
+of H; a failed line search drops the pairs and tries the gradient once before it gives up.
 """
 
 from dataclasses import dataclass
@@ -30,7 +28,15 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.primal.base import PrimalSolver, PrimalState, QuasiNewtonState, descent, no_pairs, take_pair
+from partwise.solvers.primal.base import (
+    PrimalSolver,
+    PrimalState,
+    QuasiNewtonState,
+    descent,
+    give_up,
+    no_pairs,
+    remember,
+)
 from partwise.support.arrays import Floats
 
 ARMIJO, CURVATURE = 1e-4, 0.9
@@ -66,9 +72,13 @@ class LBFGS(PrimalSolver[LBFGSState]):
             weights += state.weights
             primal, gradient = problem.value_and_gradient(weights)
             search.add(Trial(search.alpha, primal, dot(gradient, direction, problem.n_jobs), weights, gradient))
-        found = search.best
-        if take_pair(problem, state, found, search.trials) and found is not None:
-            self.move(problem, state, found.weights, found.primal, found.gradient)
+        state.visits += search.trials * len(problem.active)
+        if search.best is None:
+            give_up(state)
+            return
+        _, primal, _, weights, gradient = search.best
+        remember(state, weights, gradient, problem.n_jobs)
+        self.move(problem, state, weights, primal, gradient)
 
 
 class Trial(NamedTuple):

@@ -21,9 +21,8 @@ count. M is kept until P has fallen by 2 %. part > 1: while the gap is above |P|
 of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is not taken, and
 the radius is left alone); P and its gradient are always those of all examples.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, without a further pass. Ends as well when no step brings P or the
-gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|. A product and an evaluation of P
-with its gradient count as a pass each, a product with a part of H as its part.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, and that of `base`. A product and an evaluation of P with its
+gradient count as a pass each, a product with a part of H as its part.
 
 Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule of Lin and
 Moré 1999. A rival ("TRON") in Huang et al. 2010.
@@ -64,8 +63,8 @@ class NewtonState(PrimalState):
     """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled.
 
     scaling: the preconditioner's diagonal, empty before the first one; scaled_primal: P where it was computed.
-    marginals: expected counts at the weights (if known), slots end to end, where the Hessian can do with them; trial:
-    room for those of the next weights. Else both are empty.
+    marginals: expected counts at the weights (if known), where the Hessian can do with them; trial: room for those of
+    the next weights. Else both are empty.
     """
 
     growing: ClassVar[frozenset[str]] = frozenset({"scaling"})
@@ -122,8 +121,7 @@ class Newton(PrimalSolver[NewtonState]):
         certificate = problem.certificate_at(state.primal, state.gradient, state.weights)
         far = not state.whole and problem.l2 > 0 and certificate.gap > abs(state.primal)
         hessian = problem.hessian(state.weights, self.part if far else 1, state.marginals if state.known else None)
-        scaling = None
-        first = state.epoch == 1
+        scaling, first = None, state.epoch == 1
         if self.preconditioner != "none":
             if state.primal < FALLEN * state.scaled_primal:
                 state.scaling, state.scaled_primal = hessian.diagonal(), state.primal
@@ -146,8 +144,7 @@ class Newton(PrimalSolver[NewtonState]):
         decrease = state.primal - primal
         if predicted <= NOISE * abs(state.primal):
             decrease = -0.5 * (slope + dot(gradient, found.step))
-        if not isfinite(decrease):
-            decrease = -float("inf")
+        decrease = decrease if isfinite(decrease) else -float("inf")
         radius = min(state.radius, length) if first else state.radius
         if hessian.partial and decrease < ETA[1] * predicted:
             state.whole, state.radius = True, radius  # it is the part that is wrong, not the ball
@@ -169,9 +166,8 @@ def next_radius(radius: float, length: float, slope: float, predicted: float, de
         return min(alpha * length, SIGMA[1] * radius)
     if decrease < ETA[1] * predicted:
         return max(SIGMA[0] * radius, min(alpha * length, SIGMA[1] * radius))
-    if decrease < ETA[2] * predicted:
-        return max(SIGMA[0] * radius, min(alpha * length, SIGMA[2] * radius))
-    return max(radius, min(alpha * length, SIGMA[2] * radius))
+    least = SIGMA[0] * radius if decrease < ETA[2] * predicted else radius
+    return max(least, min(alpha * length, SIGMA[2] * radius))
 
 
 class Step(NamedTuple):
@@ -196,7 +192,7 @@ def conjugate_gradients(
     """
     step, further = np.zeros_like(gradient), np.empty_like(gradient)
     residual = -gradient
-    scaled = _over(residual, scaling)
+    scaled = residual if scaling is None else residual / scaling
     direction = scaled.copy()
     norm2 = dot(residual, scaled)
     goal = tol * sqrt(norm2)
@@ -214,7 +210,7 @@ def conjugate_gradients(
         step, further = further, step
         np.multiply(product, alpha, out=further)
         residual -= further
-        scaled = _over(residual, scaling)
+        scaled = residual if scaling is None else residual / scaling
         new_norm2 = dot(residual, scaled)
         if not isfinite(new_norm2):  # values whose fourth powers are beyond double precision
             return Step(np.full_like(step, np.nan), residual, products)
@@ -224,10 +220,6 @@ def conjugate_gradients(
         direction += scaled
         norm2 = new_norm2
     return Step(step, residual, products)
-
-
-def _over(vector: Floats, scaling: Floats | None) -> Floats:
-    return vector if scaling is None else vector / scaling
 
 
 def _dot(left: Floats, right: Floats, scaling: Floats | None) -> float:

@@ -30,6 +30,7 @@ import numpy as np
 from partwise._core import dot
 from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability
+from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
 from partwise.solvers.primal.base import (
@@ -39,10 +40,11 @@ from partwise.solvers.primal.base import (
     balanced_plane,
     best_mean,
     descent,
+    give_up,
     no_pairs,
-    take_pair,
+    remember,
 )
-from partwise.support.arrays import Booleans, Floats
+from partwise.support.arrays import Floats
 
 ARMIJO = 1e-4
 
@@ -86,42 +88,35 @@ class OWLQN(DescentSolver[OWLQNState]):
 
     def step(self, problem: Problem, state: OWLQNState) -> None:
         pseudo = pseudo_gradient(state.weights, state.gradient, problem.l1_of_weights)
-        kinked: Booleans = (
-            np.asarray(problem.l1_of_weights) != 0
-        )  # which weights have a kink at 0: those under the l1 term
+        kinked = np.asarray(problem.l1_of_weights) != 0  # weights under the l1 term have a kink at 0
         direction, slope, first = descent(problem, state, pseudo, kinked)
         if slope == 0:
             return
-        found, trials = self._search(problem, state, pseudo, kinked, direction, first)
-        if take_pair(problem, state, found, trials) and found is not None:
-            state.weights, state.gradient, state.primal = found.weights, found.gradient, found.primal
-            self._keep_plane(problem, state, found)
+        orthant, alpha = np.where(state.weights != 0, state.weights, -pseudo), first
+        for _ in range(self.max_trials):
+            weights = alpha * direction
+            weights += state.weights
+            weights[(weights * orthant <= 0) & kinked] = 0.0
+            trial = _evaluate(problem, weights)
+            state.visits += len(problem.active)
+            change = dot(pseudo, weights - state.weights, problem.n_jobs)
+            if change < 0 and trial.primal <= state.primal + ARMIJO * change:
+                break
+            alpha *= 0.5
+        else:
+            give_up(state)
+            return
+        remember(state, trial.weights, trial.gradient, problem.n_jobs)
+        state.weights, state.gradient, state.primal = trial.weights, trial.gradient, trial.primal
+        self._keep_plane(problem, state, (trial.u, trial.b))
 
     def certificate(self, problem: Problem, state: OWLQNState) -> Certified:
         certificate = problem.certificate_of(state.primal, state.best_u, state.best_b, state.weights)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
 
-    def _search(
-        self, problem: Problem, state: OWLQNState, pseudo: Floats, kinked: Booleans, direction: Floats, first: float
-    ) -> tuple["_Trial | None", int]:
-        """Return the first step that brings P down enough, if there is one, and the number of trials made."""
-        orthant = np.where(state.weights != 0, state.weights, -pseudo)
-        alpha = first
-        for trials in range(1, self.max_trials + 1):
-            weights = alpha * direction
-            weights += state.weights
-            weights[(weights * orthant <= 0) & kinked] = 0.0
-            trial = _evaluate(problem, weights)
-            change = dot(pseudo, weights - state.weights, problem.n_jobs)
-            if change < 0 and trial.primal <= state.primal + ARMIJO * change:
-                return trial, trials
-            alpha *= 0.5
-        return None, trials
-
-    def _keep_plane(self, problem: Problem, state: OWLQNState, found: "_Trial") -> None:
+    def _keep_plane(self, problem: Problem, state: OWLQNState, plane: Plane) -> None:
         """Keep the best mean of the best plane and the newest, and look for progress."""
-        plane = found.u, found.b
-        other = balanced_plane(problem, plane, found.weights, state.primal, state.best_dual)
+        other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)
         if other is not None:
             plane = other
             state.visits += len(problem.active)

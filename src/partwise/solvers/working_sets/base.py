@@ -12,6 +12,7 @@ from partwise._core import WorkingSets
 from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.problem.dual_points import ActiveSet
+from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import expected_counts, mixtures
@@ -71,6 +72,11 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
     return KeptLabellings.of(active, sizes)
 
 
+def start_plane(problem: Problem, sets: KeptLabellings, warm_start: WarmStart | None) -> Plane:
+    """Return (u, b) of the working sets that a run starts from; without a warm start these are 0."""
+    return (np.zeros(problem.n_weights), 0.0) if warm_start is None else problem.dual_terms(sets.point())
+
+
 @dataclass(kw_only=True)
 class DCDState(OnlineState):
     """sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
@@ -83,10 +89,10 @@ class DCDState(OnlineState):
 class Visited(NamedTuple):
     """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
 
-    gap_estimate: float = 0.0
-    violation: float = 0.0
-    dual_gain: float = 0.0
-    work: int = 0
+    gap_estimate: float
+    violation: float
+    dual_gain: float
+    work: int
 
 
 @dataclass(frozen=True)
@@ -108,14 +114,12 @@ class CoordinateDescent(BlockSolver[DCDState], ABC):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
         check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
-        weights = problem.weights_of_plane(np.zeros(problem.n_weights))
-        if warm_start is not None:
-            weights = problem.weights_from_dual(sets.point())
+        weights = problem.weights_of_plane(start_plane(problem, sets, warm_start)[0])
         return DCDState(weights=weights, sets=sets, rng=rng)
 
     def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        seen = Visited()
+        seen = Visited(0.0, 0.0, 0.0, 0)
         limited = state.sets.limited(self.memory_mb)
         for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             sets, limit = limited[part.number]

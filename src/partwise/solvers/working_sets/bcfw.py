@@ -57,10 +57,9 @@ LITTLE, EVERY = 0.5, 4
 
 
 class Sweep(NamedTuple):
-    """Sums over the visits of a sweep: oracle calls, sets merged, numbers read, gain of D; bound: b after it."""
+    """Sums over the visits of a sweep: oracle calls, numbers read, gain of D; bound: b after it."""
 
     visits: int
-    merged: int
     work: int
     dual_gain: float
     bound: float
@@ -116,7 +115,6 @@ class BCFW(PlainBCFW):
             return
         sweep = self._sweep(problem, state, state.sets, order, state.gaps)
         state.visits += sweep.visits
-        state.merged += sweep.merged
         measured = self.sweep_cost is None
         gain, cost = sweep.dual_gain, sweep.work if measured else sweep.visits / len(problem.active)
         gaps = state.gaps.copy()  # as the sweeps see them; those that no sweep has visited yet: as the oracle did
@@ -145,7 +143,7 @@ class BCFW(PlainBCFW):
         """Visit these examples, with the oracle or without, and let the average follow."""
         if self.averaging:
             state.lag -= state.weights  # -average
-        visits, merged, work, gain, limited = 0, 0, 0, 0.0, sets.limited(self.memory_mb)
+        visits, work, gain, limited = 0, 0, 0.0, sets.limited(self.memory_mb)
         bounds = np.zeros(len(limited))  # b of each batch after its last visits
         for part, own in problem.sums.rounds(order):
             kept, limit = limited[part.number]
@@ -161,10 +159,11 @@ class BCFW(PlainBCFW):
                 violators=self.violators,
             )
             found = _core.bcfw_set_epoch(blocks, own, options)
-            visits, merged, work = visits + found.visits, merged + found.merged, work + found.work
-            gain, bounds[part.number] = gain + found.dual_gain, found.bound
+            visits, work, gain = visits + found.visits, work + found.work, gain + found.dual_gain
+            bounds[part.number] = found.bound
+            state.merged += found.merged
             state.raised += found.dual_gain
-        sweep = Sweep(visits, merged, work, gain, float(bounds.sum()))
+        sweep = Sweep(visits, work, gain, float(bounds.sum()))
         if self.averaging:
             state.lag += state.weights
             state.lag *= 1 - NEWEST

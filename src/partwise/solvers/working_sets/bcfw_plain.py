@@ -39,7 +39,7 @@ from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import option
 from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState, drawn_by_gap
-from partwise.solvers.working_sets.base import LABELLING_NEEDS, start_sets
+from partwise.solvers.working_sets.base import LABELLING_NEEDS, start_plane, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
@@ -88,8 +88,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
         if problem.n_batches > 1:
             raise ValueError("bcfw: the plain form averages over visits of all examples and needs one batch")
         state = self.first_state(problem, rng, warm_start)
-        assert state.sets is not None
-        active = state.sets.point().active
+        active = state.sets.point().active if state.sets is not None else None
         assert active is not None
         offsets = problem.slot_offsets
         state.counts, state.mass = active.expected_counts(offsets)
@@ -101,9 +100,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
     def first_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:
         """Return the state before the first step, with labellings."""
         sets = start_sets(problem, warm_start, self.name)
-        u, b = np.zeros(problem.n_weights), 0.0  # of gold
-        if warm_start is not None:
-            u, b = problem.dual_terms(sets.point())
+        u, b = start_plane(problem, sets, warm_start)
         return BCFWState(
             weights=problem.weights_of_plane(u),
             lag=np.zeros(problem.n_weights),

@@ -33,7 +33,7 @@ from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.state import State
-from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
+from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_plane, start_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -81,9 +81,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CuttingPlaneState:
         sets = start_sets(problem, warm_start, self.name)
-        weights = np.zeros(problem.n_weights)
-        if warm_start is not None:
-            weights = problem.weights_from_dual(sets.point())
+        weights = problem.weights_of_plane(start_plane(problem, sets, warm_start)[0])
         primal = problem.value(weights)
         return CuttingPlaneState(weights=weights, best=weights.copy(), best_primal=primal, sets=sets)
 
