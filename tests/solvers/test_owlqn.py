@@ -9,7 +9,7 @@ from helpers.small_problems import KINDS, Small
 from partwise import ConvergenceWarning, get_solver, solve
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import OWLQN
-from partwise.solvers.primal.base import PairsState, no_pairs, remember
+from partwise.solvers.primal.base import QuasiNewtonState, no_pairs
 from partwise.solvers.primal.owlqn import pseudo_gradient
 
 NETS = [ElasticNet(0.2, 0.3), ElasticNet(0.3)]
@@ -109,8 +109,9 @@ def test_what_it_does_not_fit(loss, penalty):
 
 def test_a_change_whose_square_underflows_is_no_pair():
     """It was divided by."""
-    state = PairsState(**no_pairs(3, 2))
-    remember(state, np.full(2, 1e150), np.full(2, 1e-170), 1)
+    zeros, numbers = np.zeros(2), dict.fromkeys(("primal", "best_b", "best_dual", "best_primal"), 0.0)
+    state = QuasiNewtonState(weights=zeros, gradient=zeros, best_u=zeros, **numbers, **no_pairs(3, 2))
+    state.remember(np.full(2, 1e150), np.full(2, 1e-170), 1)
     assert state.stored == 0
-    remember(state, np.ones(2), np.ones(2), 1)
+    state.remember(np.ones(2), np.ones(2), 1)
     assert (state.stored, state.gamma) == (1, 1.0)

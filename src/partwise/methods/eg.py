@@ -61,10 +61,10 @@ class EGResult:
     """The outcome of `eg`.
 
     alpha: the last of the iterates alpha^1 (`start`), ..., alpha^(T + 1), where T = `iterations` counts steps, of all
-    blocks at once or of single ones. value, gap: Q(alpha), and lower_bound = value - gap <= min Q <= value.
-    trials: steps tried, rejected ones included. rule: `step_size` as it was asked for. step_sizes: the constant
-    steps, one per block, None where steps were looked for. step_sum: the sum of the steps made (order "batch"). values:
-    Q at the start and each time a gap was found: after every step of all blocks, or after every n single ones.
+    blocks at once or of single ones. value, gap: Q(alpha), and lower_bound = value - gap <= min Q <= value. trials:
+    steps tried. rule: `step_size` as it was asked for. step_sizes: the constant steps, one per block, None where steps
+    were looked for. step_sum: the sum of the steps made (order "batch"). values: Q at the start and each time a gap was
+    found: after every step of all blocks, or after every n single ones.
     """
 
     alpha: Floats
@@ -109,10 +109,11 @@ class EGResult:
         ValueError if no theorem is about this run: the order "cyclic", adaptive steps, steps above those of the
         theorem, or no iteration.
         """
-        point = self.function.simplices.check_point(other)
-        terms = point * np.log(np.where(point > 0, point / self.start, 1.0))
+        simplices = self.function.simplices
+        point = simplices.check_point(other)
+        divergences = simplices.sums(point * np.log(np.where(point > 0, point / self.start, 1.0)))
         excess = self.first_value - self.function.value_at(np.maximum(point, 1e-300))
-        return self._guarantee(self.function.simplices.sums(terms), max(excess, 0.0)).after(self.iterations)
+        return self._guarantee(divergences, max(excess, 0.0)).after(self.iterations)
 
     def iterations_for(self, epsilon: float) -> int:
         """Return after how many iterations Q is within epsilon of its minimum, by the theorems, for any minimiser.
@@ -364,7 +365,7 @@ class Run:
         slack = ROUNDING * (abs(now.value) + abs(after.value) + now.terms)
         if self.step_size == "adaptive":
             return bool(after.value <= now.value + slack)
-        divergence = float(self.simplices.divergences(after.logs, now.logs).sum()) + NOISE
+        divergence = float(self.simplices.sums(after.alpha * (after.logs - now.logs)).sum()) + NOISE
         if self.function.bregman is not None:
             return self.function.bregman(after.alpha, now.alpha) <= divergence / eta
         rise = after.value - now.value - float(now.gradient @ (after.alpha - now.alpha))
@@ -376,7 +377,7 @@ class Run:
         n = self.simplices.n_blocks
         for i in self.rng.integers(0, n, count) if self.order == "random" else np.arange(count) % n:
             block = self.simplices.block(i)
-            gradient = self.function.block_gradient_at(alpha, i)
+            gradient = self.function.gradient_at(alpha, i)
             terms = float(alpha[block] @ np.abs(gradient))
             while True:
                 self.trials += 1

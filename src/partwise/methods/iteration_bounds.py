@@ -155,7 +155,10 @@ def eg_passes(
     rate = max(tau + heaviest * found.curvature, 1.0 / max_step(problem))  # 1 / step: the solvers' steps are finite
     if order == "batch":
         return float(Guarantee(distance * rate, distance * rate, tau / rate).needed(epsilon))
-    reach = distance * rate + _excess_of_uniform(problem)
+    # Q(u^1) - Q* at most: what a certificate says of the uniform distributions, with their weights or with none
+    uniform, none = DualPoint.of_scores(np.zeros(problem.n_slots)), np.zeros(problem.n_weights)
+    best = min(problem.value(none), problem.value(problem.weights_from_dual(uniform)))
+    reach = distance * rate + max(best - problem.dual_value(uniform), 0.0)
     return runs * Guarantee(n * reach, reach, tau / rate / n).needed(epsilon) / n
 
 
@@ -217,10 +220,3 @@ def _divergence(found: Constants, divergence: float | None) -> float:
         return found.spread
     check_positive("divergence", divergence, zero=True)
     return float(divergence)
-
-
-def _excess_of_uniform(problem: Problem) -> float:
-    """Q(u^1) - Q* at most: what a certificate says of the uniform distributions, with their weights or with none."""
-    point = DualPoint.of_scores(np.zeros(problem.n_slots))
-    best = min(problem.value(np.zeros(problem.n_weights)), problem.value(problem.weights_from_dual(point)))
-    return max(best - problem.dual_value(point), 0.0)

@@ -48,10 +48,6 @@ class Simplices:
         """Components of block i are ends[i]:ends[i + 1]."""
         return pointers(self.sizes)
 
-    @cached_property
-    def firsts(self) -> Ints:
-        return self.ends[:-1]
-
     @property
     def n_blocks(self) -> int:
         return len(self.sizes)
@@ -70,32 +66,24 @@ class Simplices:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of each block's values."""
-        sums: Floats = np.add.reduceat(values, self.firsts)
+        sums: Floats = np.add.reduceat(values, self.ends[:-1])
         return sums
 
     def largest(self, values: Floats) -> Floats:
         """Return the largest of each block's values."""
-        largest: Floats = np.maximum.reduceat(values, self.firsts)
+        largest: Floats = np.maximum.reduceat(values, self.ends[:-1])
         return largest
 
     def least(self, values: Floats) -> Floats:
         """Return the least of each block's values."""
-        least: Floats = np.minimum.reduceat(values, self.firsts)
+        least: Floats = np.minimum.reduceat(values, self.ends[:-1])
         return least
-
-    def uniform(self) -> Floats:
-        """Logarithms of the uniform distributions."""
-        return -np.log(self.per_component(self.sizes.astype(np.float64)))
 
     def normalised(self, logs: Floats) -> Floats:
         """Logarithms of the distributions proportional to exp(logs), LEAST_LOG and up."""
         logs = logs - self.per_component(self.largest(logs))
         logs -= self.per_component(np.log(self.sums(np.exp(logs))))
         return np.maximum(logs, LEAST_LOG)
-
-    def divergences(self, logs: Floats, other: Floats) -> Floats:
-        """D[p_i || q_i] of each block, from logarithms of p and q."""
-        return self.sums(np.exp(logs) * (logs - other))
 
     def check_point(self, point: ArrayLike) -> Floats:
         """Return the point with every block divided by its sum; ValueError if it is not in the product."""
@@ -110,7 +98,7 @@ class Simplices:
     def check_start(self, start: ArrayLike | None) -> Floats:
         """Return the logarithms of a point to start from (None: uniform); ValueError if it is not in the interior."""
         if start is None:
-            return self.uniform()
+            return -np.log(self.per_component(self.sizes.astype(np.float64)))
         point = self.check_point(start)
         if not (point > 0).all():
             raise ValueError("start must be in the interior: every component above 0")
@@ -188,24 +176,22 @@ class SimplexFunction:
             raise ValueError("value gave NaN")
         return value
 
-    def gradient_at(self, alpha: Floats) -> Floats:
-        """Return the gradient; ValueError if it has another shape or is not finite."""
-        return self._checked(self.gradient(alpha), len(alpha), "gradient")
-
-    def block_gradient_at(self, alpha: Floats, i: int) -> Floats:
-        """Return the gradient in block i; ValueError as in `gradient_at`."""
-        block = self.simplices.block(i)
-        if self.block_gradient is None:
-            return self.gradient_at(alpha)[block]
-        return self._checked(self.block_gradient(alpha, i), block.stop - block.start, f"block_gradient of block {i}")
-
-    def _checked(self, found: ArrayLike, size: int, name: str) -> Floats:
+    def gradient_at(self, alpha: Floats, i: int | None = None) -> Floats:
+        """Return the gradient, or that in block i; ValueError if it has another shape or is not finite."""
+        if i is None or self.block_gradient is None:
+            found, size, name = self.gradient(alpha), len(alpha), "gradient"
+        else:
+            found, size, name = (
+                self.block_gradient(alpha, i),
+                int(self.simplices.sizes[i]),
+                f"block_gradient of block {i}",
+            )
         out = np.asarray(found, dtype=np.float64)
         if out.shape != (size,):
             raise ValueError(f"{name} must have shape ({size},), got {out.shape}")
         if not np.isfinite(out).all():
             raise ValueError(f"{name} has components that are not finite")
-        return out
+        return out if i is None or self.block_gradient is not None else out[self.simplices.block(i)]
 
     def gap(self, logs: Floats, gradient: Floats) -> float:
         """Return a bound of Q(alpha) - min Q: by the definition of mu_i, Q(z) is at least
@@ -303,7 +289,7 @@ def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayL
     taus, entropic = simplices.per_component(tau), bool(tau.any())
     spans = [simplices.block(i) for i in range(simplices.n_blocks)]
     own = np.array([np.abs(A[span, span]).max() for span in spans])
-    firsts = simplices.firsts  # components of b + A alpha lie between sums of their rows' extremes in each block
+    firsts = simplices.ends[:-1]  # components of b + A alpha lie between sums of their rows' extremes in each block
     high = b + np.maximum.reduceat(A, firsts, axis=1).sum(axis=1)
     low = b + np.minimum.reduceat(A, firsts, axis=1).sum(axis=1)
 

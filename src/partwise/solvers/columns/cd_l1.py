@@ -18,7 +18,7 @@ moving than a tenth of the last sweep's violation is left alone until the next e
 
 Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: the plane at the newest w is
 mixed with the best one so far as is best for the dual (as in `owlqn`), and so is the plane of the probabilities
-p_a (1 + z_a - sum of p z) that the model expects after a step which changes scores by tau z, whose slopes are at most l1.
+p_a (1 + z_a - sum of p z) that the model expects after a step which changes scores by tau z (slopes of at most l1).
 
 Source. Huang et al. 2010, Algorithm 3 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a
 kink: the model of the paper's (37) keeps l1 |w_t + d|, whose minimum is in closed form. The step for all weights is

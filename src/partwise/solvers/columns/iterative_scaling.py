@@ -33,38 +33,31 @@ from dataclasses import dataclass
 from partwise import _core
 from partwise._core import ScalingReport
 from partwise.problem import Problem
-from partwise.solvers.columns.base import (
-    MOST_NEWTON,
-    OF_TABLES,
-    ParallelSolver,
-    ScalingSolver,
-    ScalingState,
-    newton_tol_option,
-)
+from partwise.solvers.columns import base
 
 
 @dataclass(frozen=True)
-class GIS(ParallelSolver):
+class GIS(base.ParallelSolver):
     """Generalised iterative scaling."""
 
     name = "gis"
     function = "gis"
     needs_largest_sum = True
-    requires = ParallelSolver.requires - OF_TABLES
+    requires = base.ParallelSolver.requires - base.OF_TABLES
     default_max_passes = 20_000
 
     @property
     def keeps_cells(self) -> bool:
         return self.update == "sequential"
 
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+    def epoch(self, problem: Problem, state: base.ScalingState) -> ScalingReport:
         if self.keeps_cells:
             return super().epoch(problem, state)
         options = _core.ScalingOptions(
             l2=problem.l2,
             function=self.function,
             newton_tol=self.newton_tol,
-            max_newton=MOST_NEWTON,
+            max_newton=base.MOST_NEWTON,
             n_jobs=problem.n_jobs,
         )
         report = _core.gis_update(
@@ -81,7 +74,7 @@ class GIS(ParallelSolver):
 
 
 @dataclass(frozen=True)
-class IIS(ParallelSolver):
+class IIS(base.ParallelSolver):
     """Improved iterative scaling."""
 
     name = "iis"
@@ -90,16 +83,16 @@ class IIS(ParallelSolver):
 
 
 @dataclass(frozen=True)
-class SCGIS(ScalingSolver):
+class SCGIS(base.ScalingSolver):
     """Sequential conditional generalised iterative scaling."""
 
     name = "scgis"
     function = "scgis"
     default_max_passes = 5000
 
-    newton_tol: float = newton_tol_option()
+    newton_tol: float = base.newton_tol_option()
 
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+    def epoch(self, problem: Problem, state: base.ScalingState) -> ScalingReport:
         return self.run_epoch(problem, state, newton_tol=self.newton_tol)
 
 

@@ -129,9 +129,14 @@ class Annealed(OnlineSolver[AnnealedState]):
         state.temperature *= self.factor
         state.held = 0
         state.dual += self._smoothing(problem, state) - before
-        if state.temperature < self.last_temperature:
-            state.sets = self._labellings(problem, state)
-            self._begin_finish(problem, state)
+        if state.temperature >= self.last_temperature:
+            return
+        if Capability.K_BEST in problem.capabilities():
+            parts = [(part.native, state.scores[part.slots]) for part in problem.sums.in_memory()]
+            state.sets = KeptLabellings([_core.likely_labellings(*part, self.labellings) for part in parts])
+        else:
+            state.sets = start_sets(problem, DualPoint.of_scores(state.scores), self.name)
+        self._begin_finish(problem, state)
 
     def _gibbs_pass(self, problem: Problem, state: AnnealedState) -> None:
         """Make one pass of `eg` at the state's temperature."""
@@ -159,15 +164,6 @@ class Annealed(OnlineSolver[AnnealedState]):
     def _smoothing(problem: Problem, state: AnnealedState) -> float:
         """tau sum_i omega_i H(p_i)."""
         return state.temperature * float(problem.sample_weight @ state.entropies)
-
-    def _labellings(self, problem: Problem, state: AnnealedState) -> KeptLabellings:
-        """Return the working sets that take the Gibbs distributions' place."""
-        if Capability.K_BEST not in problem.capabilities():
-            return start_sets(problem, DualPoint.of_scores(state.scores), self.name)
-        parts = problem.sums.in_memory()
-        return KeptLabellings(
-            [_core.likely_labellings(part.native, state.scores[part.slots], self.labellings) for part in parts]
-        )
 
     @staticmethod
     def _begin_finish(problem: Problem, state: AnnealedState) -> None:

@@ -214,7 +214,13 @@ def calibrate(
     point to start from is left alone. Return the step, and the examples visited to find it.
     """
     sample = draw_sample(problem, rng)
-    plane = _plane_of(problem, marginals, sample)
+    # u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i
+    counts, offsets = np.zeros_like(marginals), problem.slot_offsets
+    indptr, slots, gold = problem.gold
+    np.add.at(counts, np.repeat(offsets[:-1], np.diff(indptr)) + slots, gold)
+    for i in sample:
+        counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
+    plane = problem.dual_terms(DualPoint.of_counts(counts))[0]
     step, visits = min(max(1.0, least), max_step(problem)), 0
     while step > least:
         share, visited = improving_share(problem, sample, step, plane, scores, marginals, entropies)
@@ -252,13 +258,3 @@ def improving_share(
         )
         visits += _core.eg_epoch(state, order, options).visits
     return float(np.mean(steps[sample] == step)), visits
-
-
-def _plane_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
-    """Return u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
-    counts, offsets = np.zeros_like(marginals), problem.slot_offsets
-    indptr, slots, gold = problem.gold
-    np.add.at(counts, np.repeat(offsets[:-1], np.diff(indptr)) + slots, gold)
-    for i in sample:
-        counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
-    return problem.dual_terms(DualPoint.of_counts(counts))[0]

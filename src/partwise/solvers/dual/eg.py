@@ -44,25 +44,7 @@ from partwise import _core
 from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import Capability
 from partwise.problem.result import Status
-from partwise.solvers.dual.base import (
-    REFRESH,
-    GibbsBlocks,
-    Start,
-    WatchedState,
-    calibrate,
-    check_end,
-    growth_option,
-    max_step,
-    psi2_bounds,
-    round_size_option,
-    sharpness_option,
-    start_cost_scale,
-    start_option,
-    start_scores,
-    step_size_option,
-    watch,
-    with_l2,
-)
+from partwise.solvers.dual import base
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState
@@ -73,7 +55,7 @@ ANNEALED = 1e-3
 
 
 @dataclass(kw_only=True)
-class EGState(OnlineState, WatchedState):
+class EGState(OnlineState, base.WatchedState):
     """Arrays of all runs, one run after the other.
 
     weights: (runs * d,), w(alpha) at the l2 of the moment. plane: the same of u with l1, else empty. scores, marginals:
@@ -109,14 +91,14 @@ class EG(BlockSolver[EGState]):
     default_max_passes = 500
     slot_vectors = 2
 
-    step_size: str | float = step_size_option("adaptive", "theorem")
-    start: Start = start_option()
-    sharpness: float = sharpness_option()
+    step_size: str | float = base.step_size_option("adaptive", "theorem")
+    start: base.Start = base.start_option()
+    sharpness: float = base.sharpness_option()
     initial_step: str | float = option(
         0.5, "adaptive: first step size of every example, or calibrate", POSITIVE._replace(words=("calibrate",))
     )
-    growth: float = growth_option("adaptive: factor on the step size after each visit")
-    round_size: int = round_size_option()
+    growth: float = base.growth_option("adaptive: factor on the step size after each visit")
+    round_size: int = base.round_size_option()
     anneal: float = option(
         1.0, "l2 of the first passes over l2 (1: no annealing)", Values(">= 1", lambda x: isfinite(x) and x >= 1)
     )
@@ -136,12 +118,12 @@ class EG(BlockSolver[EGState]):
         return max(1, ceil(log2(1.0 / self.delta)))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
-        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+        scores = base.start_scores(problem, warm_start, base.start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.sums.marginals_of_scores(scores)
         u, b = problem.sums.dual_terms_slots(marginals, None, entropies)
         visits, excess, runs = 0, self.excess(1), self.runs
         if self.step_size == "adaptive" and self.initial_step == "calibrate":
-            first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
+            first, visits = base.calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
             steps = np.full(problem.n_examples, first)
         else:
             steps = self.step_sizes(problem)
@@ -172,7 +154,7 @@ class EG(BlockSolver[EGState]):
                 l1=problem.l1,
                 adaptive=adaptive,
                 growth=self.growth,
-                max_step=max_step(problem) if adaptive else float("inf"),
+                max_step=base.max_step(problem) if adaptive else float("inf"),
                 n_jobs=problem.n_jobs,
                 round_size=self.round_size,
             )
@@ -184,8 +166,8 @@ class EG(BlockSolver[EGState]):
         best = int(np.argmax(state.duals))
         state.gain, state.dual = float(gains[best]), float(state.duals[best])
         state.raised += state.gain
-        watch(state, self.name, self.step_size)
-        if state.epoch % REFRESH == 0:
+        base.watch(state, self.name, self.step_size)
+        if state.epoch % base.REFRESH == 0:
             for k in range(self.runs):
                 self._refresh(problem, state, k)
             state.dual = float(state.duals.max())
@@ -214,22 +196,22 @@ class EG(BlockSolver[EGState]):
         return super().check_due(state, tol)
 
     def check_end(self, problem: Problem, state: EGState, status: Status) -> None:
-        check_end(state, status, self.name, self.step_size)
+        base.check_end(state, status, self.name, self.step_size)
 
     def least_step(self, problem: Problem) -> float:
         """Return a step that no example can refuse."""
-        curvature = float((problem.sample_weight * psi2_bounds(problem)).max()) / problem.l2
-        return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
+        curvature = float((problem.sample_weight * base.psi2_bounds(problem)).max()) / problem.l2
+        return 1.0 / max(problem.loss.temperature + curvature, 1.0 / base.max_step(problem))
 
     def step_sizes(self, problem: Problem) -> Floats:
         """Return one step size per example, before the first visit (and without calibration)."""
         n, tau = problem.n_examples, problem.loss.temperature
         if self.step_size == "adaptive":
-            return np.full(n, min(float(self.initial_step), max_step(problem)))
+            return np.full(n, min(float(self.initial_step), base.max_step(problem)))
         if self.step_size != "theorem":
             return np.full(n, float(self.step_size))
-        largest = float(psi2_bounds(problem).max()) / problem.l2
-        return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / max_step(problem))
+        largest = float(base.psi2_bounds(problem).max()) / problem.l2
+        return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / base.max_step(problem))
 
     def excess(self, number: int) -> float:
         """Return how far l2 is above its target in the pass of this number (the first is 1), over the target."""
@@ -258,16 +240,16 @@ class EG(BlockSolver[EGState]):
             blocks.plane[:] = u
         state.duals[k] = annealed.dual_as_it_is(u, b)
 
-    def _best(self, state: EGState) -> GibbsBlocks:
+    def _best(self, state: EGState) -> base.GibbsBlocks:
         return self._blocks(state, int(np.argmax(state.duals)))
 
-    def _blocks(self, state: EGState, k: int) -> GibbsBlocks:
+    def _blocks(self, state: EGState, k: int) -> base.GibbsBlocks:
         """Return views of one run's arrays."""
-        arrays = [getattr(state, name) for name in GibbsBlocks._fields]
+        arrays = [getattr(state, name) for name in base.GibbsBlocks._fields]
         sizes = [len(array) // self.runs for array in arrays]
-        return GibbsBlocks(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
+        return base.GibbsBlocks(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
 
 
 def _annealed(problem: Problem, excess: float) -> Problem:
     """Return the problem with its l2 so far above the target."""
-    return with_l2(problem, problem.l2 * (1.0 + excess)) if excess else problem
+    return base.with_l2(problem, problem.l2 * (1.0 + excess)) if excess else problem

@@ -36,20 +36,7 @@ from partwise._core import dot
 from partwise.problem import DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.result import Status
-from partwise.solvers.dual.base import (
-    Start,
-    WatchedState,
-    check_end,
-    growth_option,
-    max_step,
-    psi2_bounds,
-    sharpness_option,
-    start_cost_scale,
-    start_option,
-    start_scores,
-    step_size_option,
-    watch,
-)
+from partwise.solvers.dual import base
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
 from partwise.support.arrays import Floats
 
@@ -58,7 +45,7 @@ NOISE = 1e-14
 
 
 @dataclass(kw_only=True)
-class BatchState(WatchedState):
+class BatchState(base.WatchedState):
     """u: (d,), with b the dual terms of the state's point; log_partition: its sum_i omega_i log Z_i.
 
     step_size: of the next step. safe_step: up to here no step can be too large.
@@ -109,10 +96,10 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
     default_max_passes = 2000
     slot_vectors = 1
 
-    step_size: str | float = step_size_option("search", "theorem")
-    start: Start = start_option()
-    sharpness: float = sharpness_option()
-    growth: float = growth_option("search: factor on the step size after each step that is not refused")
+    step_size: str | float = base.step_size_option("search", "theorem")
+    start: base.Start = base.start_option()
+    sharpness: float = base.sharpness_option()
+    growth: float = base.growth_option("search: factor on the step size after each step that is not refused")
 
     @abstractmethod
     def move(self, problem: Problem, state: S, step: float) -> Moved[P]:
@@ -140,8 +127,8 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
         state.epoch += 1
         if self.step_size == "search":
             grown = state.step_size * (2.0 if state.doubling else self.growth)
-            state.step_size = min(grown, max_step(problem))
-        watch(state, self.name, self.step_size)
+            state.step_size = min(grown, base.max_step(problem))
+        base.watch(state, self.name, self.step_size)
 
     def _acceptable(self, problem: Problem, state: S, moved: Moved[P]) -> bool:
         """Apply the search's test; a step that is known to be safe, or too long by rounding alone, passes."""
@@ -159,7 +146,7 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
         return problem.weights_of_plane(state.u)
 
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
-        check_end(state, status, self.name, self.step_size)
+        base.check_end(state, status, self.name, self.step_size)
 
     def first_state(self, problem: Problem, first: Moved[P]) -> BatchState:
         """Return what a state has at the start besides its point; the first point has cost a pass like any other."""
@@ -177,8 +164,8 @@ class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
         """Return (the first step, a step up to which the dual cannot fall)."""
-        tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
-        least = 1.0 / max_step(problem)
+        tau, bounds, omega = problem.loss.temperature, base.psi2_bounds(problem), problem.sample_weight
+        least = 1.0 / base.max_step(problem)
         safe = 1.0 / max(tau + dot(omega, bounds) / problem.l2, least)
         if self.step_size == "search":
             return safe, safe
@@ -194,7 +181,7 @@ class EGBatch(BatchEG[EGBatchState, Floats]):
     name = "eg-batch"
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
-        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+        scores = base.start_scores(problem, warm_start, base.start_cost_scale(self.start, self.sharpness), self.name)
         weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
         first = Moved(scores, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
         return EGBatchState(scores=scores, **vars(self.first_state(problem, first)))

@@ -32,19 +32,7 @@ import numpy as np
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability
-from partwise.solvers.dual.base import (
-    REFRESH,
-    GibbsBlocks,
-    Start,
-    growth_option,
-    max_step,
-    round_size_option,
-    sharpness_option,
-    start_cost_scale,
-    start_option,
-    start_scores,
-    with_l2,
-)
+from partwise.solvers.dual import base
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.data_sample import Look
@@ -108,14 +96,14 @@ class EGProx(OnlineSolver[EGProxState]):
         "rho, the strength of the pull to the last pass's weights, or auto",
         Values("positive", POSITIVE.contains, words=("auto",)),
     )
-    start: Start = start_option()
-    sharpness: float = sharpness_option()
+    start: base.Start = base.start_option()
+    sharpness: float = base.sharpness_option()
     initial_step: float = option(0.5, "first step size of every example", POSITIVE)
-    growth: float = growth_option("factor on the step size after each visit")
-    round_size: int = round_size_option()
+    growth: float = base.growth_option("factor on the step size after each visit")
+    round_size: int = base.round_size_option()
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
-        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+        scores = base.start_scores(problem, warm_start, base.start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.sums.marginals_of_scores(scores)
         no_weights = isinstance(warm_start, DualPoint) and problem.l2 == 0
         center = start_weights(problem, None if no_weights else warm_start)
@@ -127,7 +115,7 @@ class EGProx(OnlineSolver[EGProxState]):
             scores=scores,
             marginals=marginals,
             entropies=entropies,
-            step_sizes=np.full(problem.n_examples, min(float(self.initial_step), max_step(problem))),
+            step_sizes=np.full(problem.n_examples, min(float(self.initial_step), base.max_step(problem))),
             proximity=self.rho(problem),
             rng=rng,
         )
@@ -140,20 +128,20 @@ class EGProx(OnlineSolver[EGProxState]):
             l2=problem.l2 + rho,
             l1=problem.l1,
             growth=self.growth,
-            max_step=max_step(problem),
+            max_step=base.max_step(problem),
             n_jobs=problem.n_jobs,
             round_size=self.round_size,
         )
-        blocks = GibbsBlocks(*(getattr(state, name) for name in GibbsBlocks._fields))
+        blocks = base.GibbsBlocks(*(getattr(state, name) for name in base.GibbsBlocks._fields))
         visits, state.gain = blocks.visit(problem, self.draw_order(problem, state.rng), options)
         state.visits += visits
         state.epoch += 1
-        if state.epoch % REFRESH == 0:  # u drifts where changes are added up
+        if state.epoch % base.REFRESH == 0:  # u drifts where changes are added up
             u = problem.sums.dual_terms_slots(state.marginals, None, state.entropies)[0]
         elif problem.l1:
             u = state.plane - rho * state.center
         else:
-            u = with_l2(problem, problem.l2 + rho).plane_of_weights(state.weights) - rho * state.center
+            u = base.with_l2(problem, problem.l2 + rho).plane_of_weights(state.weights) - rho * state.center
         state.last = state.weights
         moved = state.last - state.center
         ratio = rho / problem.l2 if problem.l2 > 0 else inf
@@ -188,6 +176,6 @@ class EGProx(OnlineSolver[EGProxState]):
     def _set_weights(self, problem: Problem, state: EGProxState, u: Floats) -> None:
         """Set the weights of u at the centre."""
         plane = u + state.proximity * state.center
-        state.weights = with_l2(problem, problem.l2 + state.proximity).weights_of_plane(plane)
+        state.weights = base.with_l2(problem, problem.l2 + state.proximity).weights_of_plane(plane)
         if problem.l1:
             state.plane = plane

@@ -79,8 +79,9 @@ class ExtragradientState(State):
 
 
 class _Point(NamedTuple):
-    """Distributions with slot scores A y + k c: plane, sum omega log Z, and sum omega (H + old k <mu, c>)."""
+    """Weights, and distributions with slot scores A y + k c: plane, sum omega log Z, sum omega (H + old k <mu, c>)."""
 
+    weights: Floats
     y: Floats
     cost_scale: float
     u: Floats
@@ -131,17 +132,14 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         )
 
     def step(self, problem: Problem, state: ExtragradientState) -> None:
-        kappa = problem.loss.cost_scale
         while True:
             eta = state.step_size
-            ahead_w = state.weights - eta / state.prox * problem.gradient(state.weights, state.u)
-            ahead = self._point(problem, state, state.y + eta * state.weights, state.cost_scale + eta * kappa)
-            slope = problem.gradient(ahead_w, ahead.u)
-            weights = state.weights - eta / state.prox * slope
-            new = self._point(problem, state, state.y + eta * ahead_w, state.cost_scale + eta * kappa)
-            if not (isfinite(new.b + new.log_partition) and np.isfinite(weights).all()):
+            ahead = _moved(problem, state, state.weights, problem.gradient(state.weights, state.u))
+            slope = problem.gradient(ahead.weights, ahead.u)
+            new = _moved(problem, state, ahead.weights, slope)
+            if not (isfinite(new.b + new.log_partition) and np.isfinite(new.weights).all()):
                 raise DivergenceError(f"{self.name}: numbers beyond double precision at a step of {eta:.3g}")
-            if self._holds(problem, state, eta, ahead_w, ahead, slope, weights, new):
+            if _holds(problem, state, slope, ahead, new):
                 break
             if eta <= state.least_step:
                 raise DivergenceError(
@@ -151,11 +149,10 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
             state.step_size = max(SHRINK * eta, state.least_step)
         state.total += eta
         share = eta / state.total
-        state.mean_weights += share * (ahead_w - state.mean_weights)
+        state.mean_weights += share * (ahead.weights - state.mean_weights)
         state.mean_u += share * (ahead.u - state.mean_u)
         state.mean_b += share * (ahead.b - state.mean_b)
-        state.weights, state.y, state.cost_scale = weights, new.y, new.cost_scale
-        state.u, state.b, state.log_partition = new.u, new.b, new.log_partition
+        state.weights, state.y, state.cost_scale, state.u, state.b, state.log_partition, _ = new
         if self.step_rule == "adaptive":
             state.step_size = GROW * eta
         state.gain = 1.0 / state.total
@@ -165,10 +162,9 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         planes = [(state.mean_u, state.mean_b), (state.u, state.b)]
         u, b = max(planes, key=lambda plane: problem.dual_of_plane(*plane))
         candidates = [state.mean_weights, problem.weights_of_plane(state.mean_u)]
-        values = [problem.value(weights) for weights in candidates]
-        best = int(values[1] < values[0])
-        certificate = problem.certificate_of(values[best], u, b, candidates[best], state.epoch + 1)
-        return Certified(certificate, candidates[best].copy(), DualPoint.of_plane(u.copy(), b))
+        primal, weights = min(((problem.value(each), each) for each in candidates), key=lambda pair: pair[0])
+        certificate = problem.certificate_of(primal, u, b, weights, state.epoch + 1)
+        return Certified(certificate, weights.copy(), DualPoint.of_plane(u.copy(), b))
 
     def weights(self, problem: Problem, state: ExtragradientState) -> Floats:
         return state.mean_weights.copy()
@@ -176,33 +172,28 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     def remark(self, problem: Problem, state: ExtragradientState) -> str:
         return f"step size {state.step_size / state.least_step:.3g} times the theorem's"
 
-    @staticmethod
-    def _point(problem: Problem, state: ExtragradientState, y: Floats, cost_scale: float) -> _Point:
-        found = problem.sums.eg_primal_point(y, cost_scale, state.cost_scale)
-        state.visits += len(problem.active)
-        return _Point(y, cost_scale, *found)
 
-    @staticmethod
-    def _holds(
-        problem: Problem,
-        state: ExtragradientState,
-        eta: float,
-        ahead_w: Floats,
-        ahead: _Point,
-        slope: Floats,
-        weights: Floats,
-        new: _Point,
-    ) -> bool:
-        """Test eta <F(v), v - new> <= a/2 |w_new - w|^2 + sum omega KL(alpha_new || alpha), up to rounding."""
-        of_alpha = (ahead.b - problem.dot(ahead.u, ahead_w)) - (new.b - problem.dot(new.u, ahead_w))
-        gain = problem.dot(slope, ahead_w - weights) - of_alpha
-        # E_new[scores of alpha] = <sum omega A'mu_new, y> + k <mu_new, c>, and sum omega A'mu = sum omega A'g - u
-        expected = problem.dot(state.gold - new.u, state.y)
-        divergence = state.log_partition - new.reference - expected
-        distance = 0.5 * state.prox * problem.norm2(weights - state.weights) + divergence
-        # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
-        size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
-        size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
-        rounding = problem.sums.rounding
-        times_u = 2.0 * rounding.size(state.y) + eta * (2.0 * rounding.size(ahead_w) + rounding.size(ahead_w - weights))
-        return eta * gain <= distance + NOISE * size + rounding.of_plane(0.0, 1.0, 0)[1] * times_u
+def _moved(problem: Problem, state: ExtragradientState, along: Floats, slope: Floats) -> _Point:
+    """Return where a step from the state leads, y along these weights and w down this slope; one pass."""
+    eta = state.step_size
+    y, cost_scale = state.y + eta * along, state.cost_scale + eta * problem.loss.cost_scale
+    state.visits += len(problem.active)
+    found = problem.sums.eg_primal_point(y, cost_scale, state.cost_scale)
+    return _Point(state.weights - eta / state.prox * slope, y, cost_scale, *found)
+
+
+def _holds(problem: Problem, state: ExtragradientState, slope: Floats, ahead: _Point, new: _Point) -> bool:
+    """Test eta <F(v), v - new> <= a/2 |w_new - w|^2 + sum omega KL(alpha_new || alpha), up to rounding."""
+    eta, rest = state.step_size, ahead.weights - new.weights
+    of_alpha = (ahead.b - problem.dot(ahead.u, ahead.weights)) - (new.b - problem.dot(new.u, ahead.weights))
+    gain = problem.dot(slope, rest) - of_alpha
+    # E_new[scores of alpha] = <sum omega A'mu_new, y> + k <mu_new, c>, and sum omega A'mu = sum omega A'g - u
+    expected = problem.dot(state.gold - new.u, state.y)
+    divergence = state.log_partition - new.reference - expected
+    distance = 0.5 * state.prox * problem.norm2(new.weights - state.weights) + divergence
+    # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
+    size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
+    size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
+    rounding = problem.sums.rounding
+    times_u = 2.0 * rounding.size(state.y) + eta * (2.0 * rounding.size(ahead.weights) + rounding.size(rest))
+    return eta * gain <= distance + NOISE * size + rounding.of_plane(0.0, 1.0, 0)[1] * times_u

@@ -11,9 +11,9 @@ maximum q solves
     log q_a + rho_a q_a = t_a + rho_a p_a - nu        for every label a, where nu makes the sum of q one,
 
 by Newton's method on all labels and nu at once, from q = p (bisection on nu where it does not settle). Then
-w += omega_i / l2 A_i'(p - q), w = 1/l2 sum_i omega_i A_i'(g_i - p_i). With skip > 0 an example whose last visit gained
-less than `skip` times the mean gain of a visit rests for the next passes, twice as long each time in a row, up to
-`longest_rest`. Memory: log p and rho's curvature, 16 bytes for every example and label.
+w += omega_i / l2 A_i'(p - q). With skip > 0 an example whose last visit gained less than `skip` times the mean gain of
+a visit rests for the next passes, twice as long each time in a row, up to `longest_rest`. Memory: log p and rho's
+curvature, 16 bytes for every example and label.
 
 Lines, elsewhere. A visit asks for the clique marginals q of p_w, and moves the example's own marginals m along
 d = q - m to the maximum of D on that line: with the mixture's entropy,
@@ -21,19 +21,18 @@ d = q - m to the maximum of D on that line: with the mixture's entropy,
     f(g) = tau H(m + g d) + g <theta + kappa c, slots(d)> - g^2 omega_i / (2 l2) |A_i' slots(d)|^2,    0 <= g <= 1,
     m <- m + g d,    w <- w - g omega_i / l2 A_i' slots(d).
 
-H and its two derivatives by g come from one sweep over the cliques. Newton's method starts at the example's last g and
-ends with a step of at most `line_tol` of g, taken without another sweep. After the first pass a share `gap_share` of
-the visits is drawn in proportion to the gaps omega_i tau KL(m | q) as last seen. Memory: every example's clique
-marginals, for a chain of T positions and L labels T L^2 numbers.
+Newton's method starts at the example's last g and ends with a step of at most `line_tol` of g, taken without another
+sweep over the cliques. After the first pass a share `gap_share` of the visits is drawn in proportion to the gaps
+omega_i tau KL(m | q) as last seen. Memory: every example's clique marginals.
 
 With an l1 term w = soft(u, l1) / l2 is kept beside u on the rows that a visit touches, and both forms maximise the
 bound of D in which R*(u) bends as it does without l1: a shorter step, never one that lowers the dual.
 
 Weights without a penalty (intercepts b; exact blocks only). What is raised is the dual of P(w) + pull / 2 |b - z|^2, in
-which b = z + u_b / pull, and after every pass z <- b (a proximal point). At the end z no longer moves: u_b is 0, and
-`pull` does not matter. `pull` is `LIGHT` l2 / |x|^2, |x| the median norm of a row, so that intercepts bend an example's
-dual less than its features do, and a `WEAKER`th of that after each pass that gained less than `SLOW` pull |b - z|^2:
-there z is what moves slowly. For the certificate a little probability is moved so that u_b is 0 (`balanced`).
+which b = z + u_b / pull, and after every pass z <- b (a proximal point). At the end u_b is 0, and `pull` does not
+matter. It is `LIGHT` l2 / |x|^2, |x| the median norm of a row, so that intercepts bend an example's dual less than its
+features do, and a `WEAKER`th of that after each pass that gained less than `SLOW` pull |b - z|^2: there z is what moves
+slowly. For the certificate a little probability is moved so that u_b is 0 (`balanced`).
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples.
 
@@ -183,7 +182,12 @@ class SDCA(BlockSolver[BlockState | LineState]):
 
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
         if isinstance(state, PulledState):
-            return _certify_pulled(problem, state)
+            u, b = problem.sums.dual_terms_gibbs(state.scores)
+            found = problem.weights_of_plane(u)
+            free_part(problem.penalty, found)[:] = state.center
+            plane = balanced(problem, u, b, lambda v: problem.sums.dual_terms_gibbs(state.scores, v)) or (u, b)
+            certificate = problem.certificate_of(problem.value(found), *plane, found)
+            return Certified(certificate, found, DualPoint.of_plane(*plane))
         point = self.dual_point(problem, state)
         carried = updates_of(problem, state.cliques) if isinstance(state, LineState) else 0
         return Certified(*problem.certify(point, carried), point)
@@ -204,14 +208,11 @@ class SDCA(BlockSolver[BlockState | LineState]):
         first = self.check_every is None and state.checked_epoch == 0 and state.epoch == 2
         return first or super().check_due(state, tol)
 
-    def _start_scores(self, problem: Problem, warm_start: WarmStart | None) -> Floats:
-        return start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-
     def _start_blocks(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None, curvatures: Floats
     ) -> BlockState:
         """Return the first state of exact blocks. curvatures: as `Sums.slot_curvatures` gives them."""
-        scores = self._start_scores(problem, warm_start)
+        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         n, parts = problem.n_examples, problem.sums.in_memory()
         entropies = [_core.sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in parts]
         fields: dict[str, Any] = {
@@ -240,9 +241,8 @@ class SDCA(BlockSolver[BlockState | LineState]):
 
     def _block_epoch(self, problem: Problem, state: BlockState) -> None:
         """Make passes over the examples that do not rest until the visits make up one pass over all examples."""
-        visits, gain = 0, 0.0
+        visits, gain, free = 0, 0.0, problem.penalty.free
         options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1)
-        free = problem.penalty.free
         if isinstance(state, PulledState) and free is not None:
             options = _core.SdcaOptions(l2=problem.l2, l1=problem.l1, pulled=(free.start, free.stop), pull=state.pull)
         while visits < len(problem.active):
@@ -283,7 +283,8 @@ class SDCA(BlockSolver[BlockState | LineState]):
         if point is not None:
             cliques = clique_marginals(problem, point)
         else:
-            cliques = problem.sums.cliques_of_scores(self._start_scores(problem, warm_start))
+            scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+            cliques = problem.sums.cliques_of_scores(scores)
         n = problem.n_examples
         state = LineState(
             weights=np.empty(0),
@@ -359,16 +360,6 @@ def _move_center(problem: Problem, state: PulledState) -> None:
         state.dual += float(loose @ loose) * (0.5 / state.pull - 0.5 * WEAKER / state.pull)
         weaken(problem, state, state.pull / WEAKER)
     found += loose / state.pull
-
-
-def _certify_pulled(problem: Problem, state: PulledState) -> Certified:
-    """Return the certificate of a state with weights that are not penalised."""
-    u, b = problem.sums.dual_terms_gibbs(state.scores)
-    found = problem.weights_of_plane(u)
-    free_part(problem.penalty, found)[:] = state.center
-    plane = balanced(problem, u, b, lambda moved: problem.sums.dual_terms_gibbs(state.scores, moved)) or (u, b)
-    certificate = problem.certificate_of(problem.value(found), *plane, found)
-    return Certified(certificate, found, DualPoint.of_plane(*plane))
 
 
 def _refresh_lines(problem: Problem, state: LineState) -> None:

@@ -23,8 +23,8 @@ Bartlett et al. do not say how they choose pairs, and see their SMO stop at a pl
 has no pair that gains: a block's gap is at most the violation of its pair.
 
 Departures. Examples are visited in an order, not by their violation, which would take an oracle call for each example
-and step (so that the rate of List and Simon 2009, which is for the steepest pair of all examples, does not carry over);
-sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
+and step (the rate of List and Simon 2009 is for the steepest pair of all examples); sample weights; the start is the
+gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
@@ -115,17 +115,15 @@ class SMO(OnlineSolver[SMOState]):
 
     def _factored(self, problem: Problem) -> bool:
         """Return whether clique marginals are kept."""
-        cliques = Capability.CLIQUE_SUPPORT in problem.capabilities()
-        if self.form == "cliques" and not cliques:
-            raise ValueError(
-                f"smo: form 'cliques' needs {Capability.CLIQUE_SUPPORT}, which {problem.sums.facts.structure} does "
-                "not have"
-            )
-        if self.form == "auto" and cliques:
-            return 8 * int(problem.sums.clique_starts[-1]) <= self.memory_mb * 2**20
+        need, structure = Capability.CLIQUE_SUPPORT, problem.sums.facts.structure
+        if need not in problem.capabilities():
+            if self.form == "cliques":
+                raise ValueError(f"smo: form 'cliques' needs {need}, which {structure} does not have")
+            return False
         if self.form == "cliques":
             check_clique_memory(problem, self.memory_mb, self.name)
-        return self.form == "cliques"
+            return True
+        return self.form == "auto" and 8 * int(problem.sums.clique_starts[-1]) <= self.memory_mb * 2**20
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
         for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):

@@ -10,7 +10,7 @@ Source. Bartlett et al. 2004, section 6: "starting out with several SMO updates 
 paper's way from marginals to Gibbs scores.
 
 Departures. Those of `smo` and `eg`; the scores of tied slots; a share of the uniform distribution in the converted
-point, without which scores would be infinite, and which costs some of the dual value.
+point, without which scores would be infinite.
 """
 
 from dataclasses import dataclass
@@ -70,8 +70,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
         check_clique_memory(problem, self.memory_mb, self.name)
         cliques = start_cliques(problem, warm_start, self.name)
         u, b = problem.sums.dual_terms_cliques(cliques)
-        dual = problem.dual_of_plane(u, b)
-        n, slots = problem.n_examples, problem.n_slots
+        dual, n, slots = problem.dual_of_plane(u, b), problem.n_examples, problem.n_slots
         return SMOEGState(
             weights=problem.weights_of_plane(u),
             gaps=np.zeros(n),

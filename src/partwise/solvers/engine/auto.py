@@ -181,7 +181,10 @@ def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
 
 def _sparse(problem: Problem, fits: Callable[[str], bool]) -> Choice:
     """Return the choice where an l1 term makes weights zero."""
-    if fits("cd-l1") and (not fits("eg-prox") or _columns_for_sparse(problem)):
+    look = Look(problem)
+    # CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1, l1_ratio 0.1 and 0.9: a9a (265 examples per weight)
+    # 0.12, 0.56; 0.11, 1.0; 20news (0.01 per weight) more than 8, 1.3; 8.1, 1.6.
+    if fits("cd-l1") and (not fits("eg-prox") or problem.l2 == 0 or look.work <= TINY or _few_weights(look)):
         return Choice(get_solver("cd-l1"), "an l1 term, one part per labelling")
     if fits("eg-prox"):
         return Choice(get_solver("eg-prox"), "an l1 term")
@@ -200,16 +203,6 @@ def _few_weights(look: Look) -> bool:
     short = look.row_length <= SHORT and look.problem.n_weights <= FEW
     many = MANY_SHORT if short else MANY_EXAMPLES
     return many * look.problem.n_weights <= len(look.problem.active)
-
-
-def _columns_for_sparse(problem: Problem) -> bool:
-    """Whether columns are the better way under an l1 term: l2 = 0, tiny or few weights.
-
-    CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1, l1_ratio 0.1, 0.5 and 0.9: a9a (265 examples per weight)
-    0.12, 0.56; 0.27, 0.70; 0.11, 1.0; 20news (0.01 per weight) more than 8, 1.3; 18, 1.2; 8.1, 1.6.
-    """
-    look = Look(problem)
-    return problem.l2 == 0 or look.work <= TINY or _few_weights(look)
 
 
 def _few_columns(look: Look) -> bool:

@@ -146,8 +146,7 @@ class Solver(ABC, Generic[S]):
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
         """What the state should keep of a certificate that was issued because it was due.
 
-        Others, at the end of a run or where it is resumed, are not reported: a run that is
-        interrupted and resumed knows what an unbroken one does.
+        Others are not reported: a run that is interrupted and resumed knows what an unbroken one does.
         """
 
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:

@@ -59,11 +59,7 @@ def compatibility_table() -> str:
         cells = [[kind, *LOSSES]]
         fitting = [fitting_solvers(loss, kind) for loss in LOSSES.values()]
         cells += [[name, *("yes" if name in found else "-" for found in fitting)] for name in SOLVERS]
-        blocks.append(_aligned(cells))
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        blocks.append("\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells))
     needs = [f"{name} needs: {', '.join(sorted(cls.requires))}" for name, cls in SOLVERS.items()]
     return "\n\n".join([*blocks, "\n".join(needs)]) + "\n"
-
-
-def _aligned(cells: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)

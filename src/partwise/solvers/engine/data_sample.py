@@ -47,8 +47,8 @@ class Look:
     def work(self) -> float:
         """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units.
 
-        Infinite for structures written in Python: the sizes of their examples say nothing of what an oracle call costs,
-        and a clock would make the choice of a solver, and so the bits of a result, a matter of chance.
+        Infinite for structures written in Python: sizes say nothing of what their oracles cost, and a clock would make
+        the choice of a solver, and so the bits of a result, a matter of chance.
         """
         each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
         return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights
@@ -89,10 +89,8 @@ class Look:
         active = self.problem.active
         if self.problem.n_batches > BATCHES:
             owner = np.repeat(np.arange(self.problem.n_batches), self.problem.sums.batch_sizes)[active]
-            there = np.unique(owner)
-            chosen = there[np.linspace(0, len(there) - 1, min(BATCHES, len(there))).astype(np.int64)]
-            active = active[np.isin(owner, chosen)]
-        return active[np.linspace(0, len(active) - 1, min(most, len(active))).astype(np.int64)]
+            active = active[np.isin(owner, _spaced(np.unique(owner), BATCHES))]
+        return _spaced(active, most)
 
     @cached_property
     def _read(self) -> Ints:
@@ -111,3 +109,7 @@ class Look:
     @cached_property
     def _example_sizes(self) -> list[tuple[int, float]]:
         return self.problem.sums.of_examples(tasks.example_sizes, self._read)
+
+
+def _spaced(values: Ints, most: int) -> Ints:
+    return values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(np.int64)]

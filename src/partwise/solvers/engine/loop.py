@@ -15,17 +15,9 @@ from typing import Any
 import numpy as np
 
 from partwise.model_files.errors import CheckpointError
-from partwise.problem import Problem
+from partwise.problem import CertificateError, ConvergenceWarning, DivergenceError, Problem, Result
 from partwise.problem.deadline import OutOfTime, deadline
-from partwise.problem.result import (
-    HISTORY,
-    Certificate,
-    CertificateError,
-    ConvergenceWarning,
-    DivergenceError,
-    Result,
-    Status,
-)
+from partwise.problem.result import HISTORY, Certificate, Status
 from partwise.solvers.engine import checkpoint as files
 from partwise.solvers.engine.base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from partwise.solvers.engine.checkpoint import Checkpoint, Saved
@@ -164,7 +156,9 @@ class Run:
                 status = status or "stopped"
             elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
                 status = status or "max_seconds"
-            if status is None and self._save_due(state):  # the end is saved with its status, or resuming would go on
+            since = time.perf_counter() - self.saved, self.passes(state) - self.saved_passes
+            # The end is saved with its status, or resuming would go on.
+            if status is None and self.checkpoint is not None and self.checkpoint.due(*since):
                 self._save(state)
         if latest is None:
             latest = self._certify(state)
@@ -224,7 +218,10 @@ class Run:
         if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name and SOLVERS[other].certified]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
-            advice += _scaling_advice(self.problem)
+            look = Look(self.problem)
+            if self.problem.sums.explicit_weights and look.different_scales:  # the usual cause of a large gap
+                advice += f". The features' scales differ by a factor of {look.scale_ratio:.2g}: "
+                advice += "bring them to one scale first"
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
         return Result(
             weights=latest.weights,
@@ -267,10 +264,6 @@ class Run:
         answer = self.callback(told)
         self.started += time.perf_counter() - before  # the callback's time is not the solver's
         return bool(answer)
-
-    def _save_due(self, state: State) -> bool:
-        since = time.perf_counter() - self.saved, self.passes(state) - self.saved_passes
-        return self.checkpoint is not None and self.checkpoint.due(*since)
 
     def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
@@ -378,14 +371,6 @@ class Run:
     def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
         """What tells this problem from others."""
         return files.constants(self.problem), files.answers(self.problem)
-
-
-def _scaling_advice(problem: Problem) -> str:
-    """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
-    look = Look(problem)
-    if not problem.sums.explicit_weights or not look.different_scales:
-        return ""
-    return f". The features' scales differ by a factor of {look.scale_ratio:.2g}: bring them to one scale first"
 
 
 @contextlib.contextmanager

@@ -89,14 +89,14 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
         raise ValueError(f"its fields are not those of {type(fresh).__name__}: {odd}")
     values: dict[str, Any] = {}
     for name in names:
-        like = getattr(fresh, name)
+        like, own = getattr(fresh, name), parts.get(name, {})
         if isinstance(like, KeptLabellings):
-            values[name] = _working_sets(name, parts.get(name, {}), like)
+            values[name] = _working_sets(name, own, like)
         elif isinstance(like, Bundle):
-            values[name] = like.restored(parts.get(name, {}))
+            values[name] = like.restored(own)
         elif isinstance(like, np.ndarray):
             grown = fresh.weights.shape if name in fresh.growing else like.shape  # type: ignore[attr-defined]
-            values[name] = _array(name, parts.get(name, {}), like, {like.shape, grown}, name in fresh.positive)
+            values[name] = _array(name, own, like, {like.shape, grown}, name in fresh.positive)
         elif name not in scalars:
             raise ValueError(f"{name} is an array")
         elif isinstance(like, np.random.Generator):

@@ -56,17 +56,14 @@ class MIRA(MistakeDriven):
     )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> MIRAState:
+        if self.k > 1 and Capability.K_BEST not in problem.capabilities():
+            raise ValueError(f"mira: k={self.k} needs k_best, which {problem.sums.facts.structure} lacks; k=1 does not")
         if self.k > 1:
-            self._check_labellings(problem)
+            most = max(_core.most_labellings(part.native, self.k) for part in problem.sums.in_memory())
+            if most < self.k:
+                raise ValueError(f"mira: k={self.k}, but no example has more than {most} labellings")
         state = super().init_state(problem, rng, warm_start)
         return MIRAState(weights=state.weights, total=state.total, rng=rng)
-
-    def _check_labellings(self, problem: Problem) -> None:
-        if Capability.K_BEST not in problem.capabilities():
-            raise ValueError(f"mira: k={self.k} needs k_best, which {problem.sums.facts.structure} lacks; k=1 does not")
-        most = max(_core.most_labellings(part.native, self.k) for part in problem.sums.in_memory())
-        if most < self.k:
-            raise ValueError(f"mira: k={self.k}, but no example has more than {most} labellings")
 
     def visit(self, part: Part, order: Ints, state: MistakeState) -> _core.MiraReport:
         report = _core.mira_epoch(self.in_core(part, state), order, self.k)

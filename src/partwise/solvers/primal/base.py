@@ -257,81 +257,74 @@ class QuasiNewtonState(DescentState):
         inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
         return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
 
+    def direction_along(self, gradient: Floats, n_jobs: int) -> Floats:
+        """Return -H gradient."""
+        k = self.stored
+        if k == 0:
+            return -gradient
+        order = [(self.newest - j) % k for j in reversed(range(k))]  # oldest first
+        gamma, S, Y = self.gamma, self.steps[:k], self.changes[:k]
+        sy, yy = self.sy[np.ix_(order, order)], self.yy[np.ix_(order, order)]
+        R = np.triu(sy)
+        sg, yg = (row_dots(pairs, gradient, n_jobs)[order] for pairs in (S, Y))
+        try:
+            v = np.linalg.solve(R, sg)
+            on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
+        except np.linalg.LinAlgError:
+            return np.zeros_like(gradient)  # no descent: the caller drops the pairs
+        back = np.argsort(order)
+        on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
+        direction = -gamma * gradient
+        add_rows(on_steps, S, direction, n_jobs)
+        add_rows(on_changes, Y, direction, n_jobs)
+        return direction
+
+    def remember(self, weights: Floats, gradient: Floats, n_jobs: int) -> None:
+        """Add the pair of a step to these weights to the rings, unless it has no curvature (rounding)."""
+        step, change = weights - self.weights, gradient - self.gradient
+        curvature, norm2 = dot(step, change, n_jobs), dot(change, change, n_jobs)
+        if not norm2 > 0 or curvature <= 1e-16 * norm2:  # |change|^2 underflows before <step, change> does
+            return
+        memory = len(self.steps)
+        self.newest = row = (self.newest + 1) % memory
+        self.stored = k = min(self.stored + 1, memory)
+        self.gamma = curvature / norm2
+        self.steps[row], self.changes[row] = step, change
+        self.sy[:k, row] = row_dots(self.steps[:k], change, n_jobs)
+        self.yy[:k, row] = self.yy[row, :k] = row_dots(self.changes[:k], change, n_jobs)
+
+    def forget(self) -> None:
+        """Drop the pairs but keep gamma, for the length of the next step."""
+        self.stored, self.newest = 0, -1
+
+    def descent(
+        self, problem: Problem, gradient: Floats, kinked: Booleans | None = None
+    ) -> tuple[Floats, float, float]:
+        """Return a direction in which P falls, its slope, and the first step to try; a slope of 0: there is none.
+
+        The direction is -H gradient, or -gradient where the pairs give no descent. kinked: weights whose direction
+        must have the sign of -gradient; it is set to 0 where it has not.
+        """
+        direction = self.direction_along(gradient, problem.n_jobs)
+        if kinked is not None:
+            direction[(direction * gradient >= 0) & kinked] = 0.0
+        slope = dot(gradient, direction, problem.n_jobs)
+        if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
+            self.forget()
+            direction = -gradient
+            slope = dot(gradient, direction, problem.n_jobs)
+        self.epoch += 1
+        self.stalled = self.stalled or slope == 0
+        # Without pairs: as far along the gradient as the last pair's curvature says, or 1 if there never was one.
+        return direction, slope, 1.0 if self.stored or slope == 0 else self.gamma or 1.0 / sqrt(-slope)
+
+    def give_up(self) -> None:
+        """Note that a line search failed: the pairs may be poor; along the gradient nothing is left to gain."""
+        self.stalled = self.stored == 0
+        self.forget()
+
 
 def no_pairs(memory: int, n_weights: int) -> dict[str, Any]:
     """Return the arrays of pairs before the first step."""
     rows, square = (memory, n_weights), (memory, memory)
     return {"steps": np.zeros(rows), "changes": np.zeros(rows), "sy": np.zeros(square), "yy": np.zeros(square)}
-
-
-def direction_along(state: QuasiNewtonState, gradient: Floats, n_jobs: int) -> Floats:
-    """Return -H gradient."""
-    k = state.stored
-    if k == 0:
-        return -gradient
-    order = [(state.newest - j) % k for j in reversed(range(k))]  # oldest first
-    gamma, S, Y = state.gamma, state.steps[:k], state.changes[:k]
-    sy, yy = state.sy[np.ix_(order, order)], state.yy[np.ix_(order, order)]
-    R = np.triu(sy)
-    sg, yg = (row_dots(pairs, gradient, n_jobs)[order] for pairs in (S, Y))
-    try:
-        v = np.linalg.solve(R, sg)
-        on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
-    except np.linalg.LinAlgError:
-        return np.zeros_like(gradient)  # no descent: the caller drops the pairs
-    back = np.argsort(order)
-    on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
-    direction = -gamma * gradient
-    add_rows(on_steps, S, direction, n_jobs)
-    add_rows(on_changes, Y, direction, n_jobs)
-    return direction
-
-
-def remember(state: QuasiNewtonState, weights: Floats, gradient: Floats, n_jobs: int) -> None:
-    """Add the pair of a step to these weights to the rings, unless it has no curvature (rounding)."""
-    step, change = weights - state.weights, gradient - state.gradient
-    curvature, norm2 = dot(step, change, n_jobs), dot(change, change, n_jobs)
-    if not norm2 > 0 or curvature <= 1e-16 * norm2:  # |change|^2 underflows before <step, change> does
-        return
-    memory = len(state.steps)
-    state.newest = row = (state.newest + 1) % memory
-    state.stored = k = min(state.stored + 1, memory)
-    state.gamma = curvature / norm2
-    state.steps[row], state.changes[row] = step, change
-    state.sy[:k, row] = row_dots(state.steps[:k], change, n_jobs)
-    state.yy[:k, row] = state.yy[row, :k] = row_dots(state.changes[:k], change, n_jobs)
-
-
-def forget(state: QuasiNewtonState) -> None:
-    """Drop the pairs but keep gamma, for the length of the next step."""
-    state.stored, state.newest = 0, -1
-
-
-def descent(
-    problem: Problem, state: QuasiNewtonState, gradient: Floats, kinked: Booleans | None = None
-) -> tuple[Floats, float, float]:
-    """Return a direction in which P falls, its slope, and the first step to try; a slope of 0: there is no descent.
-
-    The direction is -H gradient, or -gradient where the pairs give no descent. kinked: weights whose direction must
-    have the sign of -gradient; it is set to 0 where it has not.
-    """
-    direction = direction_along(state, gradient, problem.n_jobs)
-    if kinked is not None:
-        direction[(direction * gradient >= 0) & kinked] = 0.0
-    slope = dot(gradient, direction, problem.n_jobs)
-    if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
-        forget(state)
-        direction = -gradient
-        slope = dot(gradient, direction, problem.n_jobs)
-    state.epoch += 1
-    if slope == 0:
-        state.stalled = True
-        return direction, 0.0, 0.0
-    # Without pairs: as far along the gradient as the last pair's curvature says, or 1 if there never was one.
-    return direction, slope, 1.0 if state.stored else state.gamma or 1.0 / sqrt(-slope)
-
-
-def give_up(state: QuasiNewtonState) -> None:
-    """Note that a line search failed: the pairs' direction may be poor; along the gradient nothing is left to gain."""
-    state.stalled = state.stored == 0
-    forget(state)

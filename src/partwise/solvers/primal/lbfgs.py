@@ -28,15 +28,7 @@ from partwise.problem import Problem
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.primal.base import (
-    PrimalSolver,
-    PrimalState,
-    QuasiNewtonState,
-    descent,
-    give_up,
-    no_pairs,
-    remember,
-)
+from partwise.solvers.primal.base import PrimalSolver, PrimalState, QuasiNewtonState, no_pairs
 from partwise.support.arrays import Floats
 
 ARMIJO, CURVATURE = 1e-4, 0.9
@@ -63,7 +55,7 @@ class LBFGS(PrimalSolver[LBFGSState]):
         return LBFGSState(**vars(self.start(problem, warm_start)), **no_pairs(self.memory, problem.n_weights))
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
-        direction, slope, first = descent(problem, state, state.gradient)
+        direction, slope, first = state.descent(problem, state.gradient)
         if slope == 0:
             return
         search = LineSearch(state.primal, slope, first, self.max_trials)
@@ -74,10 +66,10 @@ class LBFGS(PrimalSolver[LBFGSState]):
             search.add(Trial(search.alpha, primal, dot(gradient, direction, problem.n_jobs), weights, gradient))
         state.visits += search.trials * len(problem.active)
         if search.best is None:
-            give_up(state)
+            state.give_up()
             return
         _, primal, _, weights, gradient = search.best
-        remember(state, weights, gradient, problem.n_jobs)
+        state.remember(weights, gradient, problem.n_jobs)
         self.move(problem, state, weights, primal, gradient)
 
 

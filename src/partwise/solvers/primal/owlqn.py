@@ -33,17 +33,7 @@ from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.primal.base import (
-    PATIENCE,
-    DescentSolver,
-    QuasiNewtonState,
-    balanced_plane,
-    best_mean,
-    descent,
-    give_up,
-    no_pairs,
-    remember,
-)
+from partwise.solvers.primal.base import PATIENCE, DescentSolver, QuasiNewtonState, balanced_plane, best_mean, no_pairs
 from partwise.support.arrays import Floats
 
 ARMIJO = 1e-4
@@ -89,7 +79,7 @@ class OWLQN(DescentSolver[OWLQNState]):
     def step(self, problem: Problem, state: OWLQNState) -> None:
         pseudo = pseudo_gradient(state.weights, state.gradient, problem.l1_of_weights)
         kinked = np.asarray(problem.l1_of_weights) != 0  # weights under the l1 term have a kink at 0
-        direction, slope, first = descent(problem, state, pseudo, kinked)
+        direction, slope, first = state.descent(problem, pseudo, kinked)
         if slope == 0:
             return
         orthant, alpha = np.where(state.weights != 0, state.weights, -pseudo), first
@@ -104,9 +94,9 @@ class OWLQN(DescentSolver[OWLQNState]):
                 break
             alpha *= 0.5
         else:
-            give_up(state)
+            state.give_up()
             return
-        remember(state, trial.weights, trial.gradient, problem.n_jobs)
+        state.remember(trial.weights, trial.gradient, problem.n_jobs)
         state.weights, state.gradient, state.primal = trial.weights, trial.gradient, trial.primal
         self._keep_plane(problem, state, (trial.u, trial.b))
 

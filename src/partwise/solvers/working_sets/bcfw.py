@@ -21,8 +21,7 @@ gap over the labellings kept is less than half of the mean. With a number for `s
 examples and costs that many passes. After each sweep average <- 4/5 average + 1/5 w.
 
 Order, averages of the iterates and their certificate are those of `bcfw_plain`; with pairwise=False and
-cached_sweeps=0 everything is. `passes` counts calls of the oracle over n. Sweeps over kept labellings make none and are
-not counted; the result's message says how many there were.
+cached_sweeps=0 everything is. `passes` counts calls of the oracle over n: sweeps over kept labellings are not counted.
 
 Stopping rule. That of `bcfw_plain`.
 
@@ -47,7 +46,6 @@ from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
 from partwise.solvers.online.base import InBlocks
 from partwise.solvers.working_sets.base import check_violators, memory_option, violators_option
 from partwise.solvers.working_sets.bcfw_plain import BCFWState, PlainBCFW
-from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
 #: Share of the newest weights in the average, after each sweep.
@@ -91,9 +89,8 @@ class BCFW(PlainBCFW):
     def sequential_dual(cls, *, sweeps: int = 5) -> "BCFW":
         """Return the sequential dual method (SDM) of Shevade et al. 2011: solve one example's dual after the other.
 
-        Each visit steps on the pair of labellings that violates most until the example's working set is solved. A pass
-        with the oracle is followed by `sweeps` without (fewer if one gains nothing); their rules for when to alternate
-        are not reproduced. No average, and no labelling is forgotten.
+        A pass with the oracle is followed by `sweeps` without (fewer if one gains nothing); their rules for when to
+        alternate are not reproduced. No average, and no labelling is forgotten.
         """
         return cls(averaging=False, cached_sweeps=sweeps, sweep_cost=0.0, steps=1000, keep=2**31)
 
@@ -113,7 +110,7 @@ class BCFW(PlainBCFW):
         if state.sets is None:
             super().make_pass(problem, state, order)
             return
-        sweep = self._sweep(problem, state, state.sets, order, state.gaps)
+        sweep = self._sweep(problem, state, order, state.gaps, search=True)
         state.visits += sweep.visits
         measured = self.sweep_cost is None
         gain, cost = sweep.dual_gain, sweep.work if measured else sweep.visits / len(problem.active)
@@ -122,7 +119,7 @@ class BCFW(PlainBCFW):
             order = self.draw_order(problem, state.rng)
             if measured and k % EVERY:
                 order = order[gaps[order] > LITTLE * gaps[order].mean()]
-            sweep = self._sweep(problem, state, state.sets, order, gaps, search=False)
+            sweep = self._sweep(problem, state, order, gaps, search=False)
             state.sweeps += 1
             own = sweep.work if self.sweep_cost is None else self.sweep_cost
             gain, cost = gain + sweep.dual_gain, cost + own
@@ -130,20 +127,12 @@ class BCFW(PlainBCFW):
                 break
         state.dual = problem.dual_of_weights(state.weights, sweep.bound)
 
-    def _sweep(
-        self,
-        problem: Problem,
-        state: BCFWState,
-        sets: KeptLabellings,
-        order: Ints,
-        gaps: Floats,
-        *,
-        search: bool = True,
-    ) -> Sweep:
+    def _sweep(self, problem: Problem, state: BCFWState, order: Ints, gaps: Floats, search: bool) -> Sweep:
         """Visit these examples, with the oracle or without, and let the average follow."""
+        assert state.sets is not None
         if self.averaging:
             state.lag -= state.weights  # -average
-        visits, work, gain, limited = 0, 0, 0.0, sets.limited(self.memory_mb)
+        visits, work, gain, limited = 0, 0, 0.0, state.sets.limited(self.memory_mb)
         bounds = np.zeros(len(limited))  # b of each batch after its last visits
         for part, own in problem.sums.rounds(order):
             kept, limit = limited[part.number]

@@ -22,8 +22,7 @@ recomputed from the blocks; the average is certified by its plane (u, b).
 Source. Lacoste-Julien et al. 2013, Algorithms 3 and 4 and their appendix on averaging: a rival ("FW-Struct") in Chang
 and Yih 2013. Osokin et al. 2016: gap sampling.
 
-Departures. Sample weights; order "permuted" by default; the squared hinge, with scaled corners. The solver `bcfw` is
-this method with pairwise=False and cached_sweeps=0 (`BCFW.plain()`).
+Departures. Sample weights; order "permuted" by default; the squared hinge, with scaled corners. `BCFW.plain()` is this.
 """
 
 from dataclasses import dataclass
@@ -121,8 +120,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
     def _order(self, problem: Problem, state: BCFWState) -> Ints:
         if not self.gap_sampling:
             return self.draw_order(problem, state.rng)
-        active = problem.active
-        gaps = state.gaps[active]
+        active, gaps = problem.active, state.gaps[problem.active]
         if state.epoch % WHOLE == 0 or not gaps.sum() > 0:
             return state.rng.permutation(active)
         return drawn_by_gap(active, gaps, UNIFORM, state.rng)
@@ -143,8 +141,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
             average=state.average,
             gaps=state.gaps,
         )
-        report = _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2))
-        state.visits += report.visits
+        state.visits += _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2)).visits
 
     def guess_gap(self, state: BCFWState) -> float:
         return super().guess_gap(state) if state.checked_gain else REMAINS * state.gain

@@ -15,10 +15,9 @@ less than a thousandth of the gap: what is left of the gap are constraints that 
 Source. Tsochantaridis et al. 2005, Algorithm 1.
 
 Departures. The working sets' problem is solved once per pass over the examples (SVM-struct's choice), not after each
-violated constraint; by sweeps instead of a general solver for quadratic programs, which would see tens of thousands of
-variables at once; sample weights; the best weights seen are returned; memory is bounded (see `dcd`). The history has
-the largest violation of the last pass, which SVM-struct compares with its epsilon (`violation`), and the number of
-constraints kept (`constraints`).
+violated constraint; by sweeps instead of a general solver for quadratic programs; sample weights; the best weights seen
+are returned; memory is bounded (see `dcd`). The history has the largest violation of the last pass, which SVM-struct
+compares with its epsilon (`violation`), and the number of constraints kept (`constraints`).
 """
 
 from dataclasses import dataclass
@@ -145,13 +144,11 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
 
     def _sweep(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, float]:
         """Step on the working sets of all examples; return (their gap as the visits saw it, gain of the dual)."""
-        left, gain = 0.0, 0.0
+        left, gain, now = 0.0, 0.0, state.epoch + 1
+        options = _core.BcfwSetOptions(l2=problem.l2, search=False, steps=self.steps, now=now, keep=self.idle)
         for (part, order), sets in zip(problem.sums.visits(problem.active), state.sets.parts, strict=True):
-            gaps = np.zeros(part.examples.stop - part.examples.start)
+            gaps = np.zeros(sets.num_examples)
             blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=sets, gaps=gaps)
-            options = _core.BcfwSetOptions(
-                l2=problem.l2, search=False, steps=self.steps, now=state.epoch + 1, keep=self.idle
-            )
             report = _core.bcfw_set_epoch(blocks, order, options)
             left, gain = left + report.gap_estimate, gain + report.dual_gain
         if not isfinite(gain):

@@ -29,8 +29,8 @@ Chang et al. 2010.
 
 Departures. Sample weights; several violators (the paper's future work); an answer of the oracle that is in W_i already
 counts as the newest; memory is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of
-them together take more: w and D stay the same, and the mixture remains as one labelling with fractional counts. `cpd`
-has a limit on its sweeps, without which the first cutting planes, which are bad, are fitted at great cost.
+them together take more: w and D stay the same. `cpd` has a limit on its sweeps, without which the first cutting planes,
+which are bad, are fitted at great cost.
 """
 
 from dataclasses import dataclass

@@ -22,10 +22,7 @@ def arrays_of(active: ActiveSet) -> dict[str, Array]:
 def split(arrays: dict[str, Array], sizes: Sequence[int]) -> list[dict[str, Array]]:
     """Split the arrays of all labellings (`WorkingSets.to_arrays`) into those of batches of these sizes.
 
-    Raises
-    ------
-    ValueError
-        If they are not a set of labellings.
+    ValueError if they are not a set of labellings.
     """
     if len(sizes) == 1:
         return [arrays]
