@@ -151,12 +151,10 @@ class ArcTemplate:
         parts = [part.split() for part in line.split("|")]
         if len(parts) not in (2, 3) or not any(parts[:2]):
             raise ValueError(f"template {line.strip()!r}: expected 'head | modifier' or 'head | modifier | between'")
-        between = None
-        if len(parts) == 3:
-            if len(parts[2]) != 1 or not _is_column(parts[2][0]) or not all(parts[:2]):
-                raise ValueError(f"template {line.strip()!r}: needs both words and one column in between")
-            between = parts[2][0]
-        return cls(_side(parts[0], line), _side(parts[1], line), between)
+        head, modifier, *rest = parts
+        if rest and (len(rest[0]) != 1 or not _is_column(rest[0][0]) or not (head and modifier)):
+            raise ValueError(f"template {line.strip()!r}: needs both words and one column in between")
+        return cls(_side(head, line), _side(modifier, line), rest[0][0] if rest else None)
 
     def without(self, constant: frozenset[str]) -> ArcTemplate | None:
         """Return the template without constant columns; None if a side loses all of its columns."""
@@ -175,8 +173,7 @@ class ArcTemplate:
     @property
     def columns(self) -> set[str]:
         """The names of all columns and single features that it looks at."""
-        names = {name for name, _ in (*self.head, *self.modifier)}
-        return names if self.between is None else names | {self.between}
+        return {name for name, _ in (*self.head, *self.modifier)} | ({self.between} if self.between else set())
 
     def compiled(self, keys: Sequence[str] = ()) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
         """Return the form that the core takes; keys: the single features that are the last columns of words."""
@@ -222,11 +219,8 @@ def parse_templates(table: str) -> list[ArcTemplate]:
 class ArcTable:
     """A table of templates, ready for the core.
 
-    Columns that have one value everywhere (a treebank without lemmas) are left out of templates, and templates that
-    have become equal are taken once.
-
-    `keys` are the single features that the templates look at: the core takes words that have just these, in this order,
-    behind the other columns (`arc_tokens`).
+    Templates that are equal are taken once. `keys` are the single features that the templates look at: the core takes
+    words that have just these, in this order, behind the other columns (`arc_tokens`).
     """
 
     def __init__(self, templates: Iterable[ArcTemplate]) -> None:
@@ -238,9 +232,9 @@ class ArcTable:
 
     @classmethod
     def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> ArcTable:
-        """Return the templates on columns that vary among these words.
+        """Return the templates without columns that have one value everywhere (a treebank without lemmas).
 
-        inputs : the columns that may be looked at
+        inputs: the columns that may be looked at.
         """
         templates = parse_templates(table)
         names = (*COLUMNS, *(_FEATURE + key for key in feature_keys(templates)))
@@ -280,18 +274,13 @@ class ArcTable:
 
 
 def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]], keys: Sequence[str] = ()) -> ArcTokens:
-    """Return words for the core.
+    """Return words for the core from form, lemma, upos, xpos and feats of all words, sentences end to end.
 
-    Parameters
-    ----------
-    lengths : words of each sentence
-    columns : form, lemma, upos, xpos and feats of all words end to end
-    keys : single features that are columns of their own; ValueError if feats is no list of features
+    keys: single features that are columns of their own; ValueError if feats is no list of features.
     """
-    given = [*columns, [form[:PREFIX] for form in columns[0]]]
-    if keys:
-        split = {cell: split_feats(cell) for cell in dict.fromkeys(columns[4])}
-        given += [[split[cell].get(key, BLANK) for cell in columns[4]] for key in keys]
+    split = {cell: split_feats(cell) for cell in (dict.fromkeys(columns[4]) if keys else ())}
+    features = ([split[cell].get(key, BLANK) for cell in columns[4]] for key in keys)
+    given = [*columns, [form[:PREFIX] for form in columns[0]], *features]
     return ArcTokens(np.ascontiguousarray(lengths, dtype=np.int64), [_bytes(column) for column in given])
 
 

@@ -30,7 +30,7 @@ from partwise import _core
 from partwise._core import Chain, LinearMap, Multiclass
 from partwise.features.maps import stacked
 from partwise.features.rows import Attributes, as_rows
-from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
+from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers, runs
 
 Rows = Attributes | Floats
 
@@ -382,4 +382,4 @@ def row_lengths(structure: Multiclass | Chain) -> Ints:
 
 def _places(lengths: Ints) -> Ints:
     """Return the positions in sequences of these lengths, sequences concatenated."""
-    return np.arange(int(lengths.sum())) - np.repeat(pointers(lengths)[:-1], lengths)
+    return runs(np.zeros_like(lengths), lengths)

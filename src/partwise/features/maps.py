@@ -63,21 +63,12 @@ def chain_map(
 ) -> LinearMap:
     """Return the map of one row of input per position, sequences concatenated.
 
-    Parameters
-    ----------
-    structure : Chain
-    rows : rows of input, one per position
-    layout : RowLayout, optional
-        Which (attribute, label) pairs have a weight (sparse rows only; default: all).
-    edge_rows : rows of input, optional
-        Untied chains: one row per edge (length - 1 per sequence). Default: one attribute, always present.
-    edge_layout : RowLayout, optional
-        Untied chains: which (edge attribute, label * width + next label) pairs have a weight (default: all).
-    transition_mask : bytes of n_labels * width, optional
-        Tied chains: which transitions have a weight (default: all).
-    once : bool
-        Scores will be asked for about once per sequence, as in prediction: do not prepare the rows for many passes. The
-        scores are the same (but for rounding where all sequences have one position).
+    layout: which (attribute, label) pairs have a weight (sparse rows only; default: all). Untied chains: edge_rows has
+    one row per edge, length - 1 per sequence (default: one attribute, always present), and edge_layout says which (edge
+    attribute, label * width + next label) pairs have a weight (default: all). Tied chains: transition_mask, bytes of
+    n_labels * width, says which transitions have a weight (default: all). once: scores will be asked for about once per
+    sequence, as in prediction, so rows are not prepared for many passes; the scores are the same (but for rounding
+    where all sequences have one position).
     """
     lengths, width, size = structure.lengths, structure.width, structure.n_labels * structure.width
     nodes = row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
@@ -349,12 +340,9 @@ def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any,
             raise ValueError("no examples: slot_map needs n_weights, or np.empty((0, numbers)) for rows")
         return np.empty((0, n_numbers)), np.empty(0, dtype=np.int64)
     tables = [_entry(each, i) for i, each in enumerate(entries)]
-    for i, table in enumerate(tables):
-        if table.shape[1] != tables[0].shape[1]:
-            raise ValueError(
-                f"example {i}: rows of {table.shape[1]} numbers, those of example 0 have {tables[0].shape[1]}"
-            )
-    numbers = np.array([table.shape[0] for table in tables], dtype=np.int64)
+    numbers, widths = np.array([table.shape for table in tables], dtype=np.int64).T
+    for i in np.flatnonzero(widths != widths[0]):
+        raise ValueError(f"example {i}: rows of {widths[i]} numbers, those of example 0 have {widths[0]}")
     if any(hasattr(table, "tocsr") for table in tables):
         from scipy import sparse
 

@@ -30,15 +30,8 @@ def maxent_map(
 ) -> MaxentMap:
     """Return the map of one row of attributes per example, with a weight for each (attribute, label).
 
-    Parameters
-    ----------
-    structure : Multiclass
-    rows : rows of input
-        `Attributes`, a SciPy sparse matrix or an array; zeros are not features.
-    layout : RowLayout, optional
-        Which pairs have a weight (default: all), for instance `RowLayout.observed(...)`.
-    pairs : (attributes, labels), optional
-        The same as two arrays of one length.
+    rows: `Attributes`, a SciPy sparse matrix or an array; zeros are not features. layout: which pairs have a weight
+    (default: all), for instance `RowLayout.observed(...)`. pairs: the same as two arrays, attributes and labels.
     """
     table = as_attributes(rows)
     if table.n_rows != structure.num_examples:
@@ -59,9 +52,8 @@ def logistic_map(structure: Multiclass, rows: object) -> MaxentMap:
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
     table = as_attributes(rows)
-    n = table.num_attributes
-    each, second = np.arange(n + 1), np.ones(n, dtype=np.int64)
-    return maxent_map(structure, table, layout=RowLayout.from_pairs(n, 2, structure.width, each, second))
+    each = np.arange(table.num_attributes)
+    return maxent_map(structure, table, pairs=(each, np.ones_like(each)))
 
 
 def maxent_matrix_map(structure: Multiclass, matrix: object) -> MaxentMap:
@@ -153,7 +145,7 @@ def _hashes(table: Attributes) -> list[UInt64s]:
         mixed = _scramble(table.attributes.astype(np.uint64) + np.uint64(salt))
         if table.values is not None:
             mixed = _scramble(mixed ^ (table.values + 0.0).view(np.uint64))  # -0.0 + 0.0 is 0.0
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+        sums = np.append(np.uint64(0), np.cumsum(mixed, dtype=np.uint64))
         found.append(sums[table.row_ptr[1:]] - sums[table.row_ptr[:-1]])
     return found
 
@@ -168,8 +160,6 @@ def _scramble(x: UInt64s) -> UInt64s:
 def _check_equal(table: Attributes, like: Ints) -> None:
     """Raise ArithmeticError if rows with equal hashes differ."""
     other = table.take(like)
-    same = np.array_equal(table.row_ptr, other.row_ptr) and np.array_equal(table.attributes, other.attributes)
-    if table.values is not None and other.values is not None:
-        same = same and np.array_equal(table.values, other.values)
-    if not same:
+    parts = ("row_ptr", "attributes", "values")
+    if not all(np.array_equal(getattr(table, name), getattr(other, name)) for name in parts):
         raise ArithmeticError("two different contexts have the same hash")

@@ -31,15 +31,12 @@ FEW_TAGS, TAG_SHARE = 60, 0.02
 
 
 def preset(name: str, **options: Any) -> Template:
-    """Return a template by name.
+    """Return a template by name: "chunk", "pos", "ner" or "morph".
 
-    Parameters
-    ----------
-    name : {"chunk", "pos", "ner", "morph"}
-    tags : "ner", "morph": numbers of columns that hold tags, such as parts of speech
-    features : "morph": numbers of columns that hold lists of features, with the names of the features to look at
-    clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
-    gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase per line, each named by its file
+    tags ("ner", "morph"): numbers of columns that hold tags, such as parts of speech. features ("morph"): numbers of
+    columns that hold lists of features, with the names of the features to look at. clusters ("ner"): a mapping of words
+    to bit strings, or a file (see `read_clusters`). gazetteers ("ner"): a mapping of names to phrases, or a list of
+    files, one phrase per line, each named by its file.
     """
     if name not in PRESETS:
         raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
@@ -47,20 +44,14 @@ def preset(name: str, **options: Any) -> Template:
 
 
 def preset_for(name: str, table: Sentences, **options: Any) -> Template:
-    """Return a template by name that looks at the columns of this table: the preset's own and, for "ner" and "morph",
-    columns of tags and of features.
-
-    options: as for `preset`.
-    """
+    """Return the `preset` that looks at columns of tags and of features of this table too ("ner" and "morph")."""
+    found: dict[str, Any] = {}
     if name == "ner":
-        tags = tag_columns(table)
-        return preset(name, **options, **({"tags": tags} if tags else {}))
-    if name == "morph":
+        found = {"tags": tag_columns(table)}
+    elif name == "morph":
         lists = _feature_columns(table)
-        tags = tuple(k for k in range(1, table.n_columns) if k not in lists)
-        found = {**({"tags": tags} if tags else {}), **({"features": lists} if lists else {})}
-        return preset(name, **found, **options)
-    return preset(name, **options)
+        found = {"tags": tuple(k for k in range(1, table.n_columns) if k not in lists), "features": lists}
+    return preset(name, **options, **{name: columns for name, columns in found.items() if columns})
 
 
 def tag_columns(table: Sentences) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import sparse_product, stacked_products
-from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
+from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers, runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,9 @@ class Attributes:
     def take(self, rows: Ints, axis: Literal[0] = 0) -> "Attributes":
         """Return these rows, in this order; one may come more than once. axis: as that of arrays."""
         sizes = np.diff(self.row_ptr)[rows]
-        row_ptr = pointers(sizes)
-        entries = np.repeat(self.row_ptr[rows] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
+        entries = runs(self.row_ptr[rows], sizes)
         values = None if self.values is None else self.values[entries]
-        return Attributes(row_ptr, self.attributes[entries], self.num_attributes, values)
+        return Attributes(pointers(sizes), self.attributes[entries], self.num_attributes, values)
 
     def entries(self, chosen: Booleans) -> Iterator[tuple[int, int, float]]:
         """Yield (attribute, row, value) of the known attributes of the chosen rows."""
