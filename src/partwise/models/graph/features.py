@@ -17,6 +17,7 @@ from partwise.features.maps import row_segment
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows
+from partwise.models.labels import split
 from partwise.problem import Batch
 from partwise.structures import Graph, padded_width
 from partwise.support.arrays import Booleans, Ints, pointers
@@ -135,9 +136,8 @@ class KindLabels:
         table = rows.attributes()
         kept = (table.attributes >= 0) & self.picked[table.attributes]
         owner = np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))[kept]
-        ends = pointers(np.bincount(owner, minlength=table.n_rows)).tolist()
-        flat = table.attributes[kept].tolist()
-        return [tuple(sorted(set(flat[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
+        found = split(table.attributes[kept].tolist(), np.bincount(owner, minlength=table.n_rows))
+        return [tuple(sorted(set(own))) for own in found]
 
     def to_parts(self) -> ModelParts:
         """Return the parts of a model file."""
@@ -152,9 +152,8 @@ class KindLabels:
         found = cls(parts.mask("picked", n_attributes), n_labels)
         flat = parts.ints("attributes", None, low=0, high=n_attributes)
         labels = parts.mask("labels", None, n_labels)
-        ends = parts.pointers("offsets", len(labels), len(flat)).tolist()
-        kinds = (tuple(flat[a:b].tolist()) for a, b in zip(ends, ends[1:], strict=False))
-        found.seen = dict(zip(kinds, labels, strict=True))
+        kinds = split(flat.tolist(), np.diff(parts.pointers("offsets", len(labels), len(flat))))
+        found.seen = dict(zip(map(tuple, kinds), labels, strict=True))
         if len(found.seen) != len(labels) or not labels.any(axis=1).all():
             raise ModelFormatError("has kinds of nodes that occur twice or have no label")
         return found

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from partwise.models.constraints import check_choices, check_entries, label_mask
+from partwise.models.constraints import check_entries, label_mask
 from partwise.models.labels import Targets, sorted_labels
 from partwise.models.readers import Sequences, as_list, length_of
 from partwise.support.arrays import Booleans, Floats, Ints
@@ -121,13 +121,13 @@ class Graphs:
         names = self.names[i]
         return range(length_of(self.nodes.items[i])) if names is None else names
 
-    def by_node(self, values: dict[Any, object], i: int, where: str) -> list[tuple[int, object]]:
-        """Return (number of the node, value) of a dict by node; ValueError for a node that the graph does not have."""
+    def by_node(self, values: dict[Any, object], i: int, where: str) -> dict[int, object]:
+        """Return a dict by node as one by its number; ValueError for a node that the graph does not have."""
         place = {name: node for node, name in enumerate(self.node_names(i))}
         for name in values:
             if name not in place:
                 raise ValueError(f"{where} has no node {name!r}")
-        return [(place[name], value) for name, value in values.items()]
+        return {place[name]: value for name, value in values.items()}
 
     def targets(self, y: object) -> Targets:
         """Labels in the order of the nodes, given as a list per graph or a dict by node."""
@@ -140,10 +140,11 @@ class Graphs:
         if not isinstance(labels, dict):
             return labels
         names = self.node_names(i)
-        missing = [name for name in names if name not in labels]
-        if missing or len(labels) != len(names):
-            odd = f"no value for node {missing[0]!r}" if missing else "values for nodes that it does not have"
-            raise ValueError(f"y: graph {self.numbers[i]} has {odd}")
+        for name in names:
+            if name not in labels:
+                raise ValueError(f"y: graph {self.numbers[i]} has no value for node {name!r}")
+        if len(labels) != len(names):
+            raise ValueError(f"y: graph {self.numbers[i]} has values for nodes that it does not have")
         return [labels[name] for name in names]
 
     def labelled(self, y: object, sample_weight: object) -> tuple[Graphs, Targets, Floats | None]:
@@ -233,20 +234,14 @@ def node_masks(allowed: object, fixed: object, graphs: Graphs, classes: list[obj
             if value is None:
                 continue
             where, names = f"{name}: graph {graphs.numbers[i]}", graphs.node_names(i)
-            if name == "fixed" and not isinstance(value, dict):
-                raise ValueError(f"{where} must have None or a dict {{node: label}}, got {type(value).__name__}")
             if isinstance(value, dict):
-                by_node = dict(graphs.by_node(value, i, where))
-                value = [by_node.get(node) for node in range(len(names))]
+                by_node = graphs.by_node(value, i, where)
                 if name == "fixed":
-                    value = [[by_node[node]] if node in by_node else None for node in range(len(names))]
+                    by_node = {node: [label] for node, label in by_node.items()}
+                value = [by_node.get(node) for node in range(len(names))]
+            elif name == "fixed":
+                raise ValueError(f"{where} must have None or a dict {{node: label}}, got {type(value).__name__}")
             mask = label_mask(value, index, where, "node", names, "an array, a list or a dict")
             before = masks[i]
             masks[i] = mask if before is None else before & mask
     return masks
-
-
-def check_nodes(mask: Booleans, graphs: Graphs, i: int) -> None:
-    """ConstraintError for a node that has no label left."""
-    number = graphs.numbers[i]
-    check_choices(mask, number, f"allowed: graph {number}", "node", graphs.node_names(i))

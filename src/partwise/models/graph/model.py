@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import InitVar, dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,18 +13,19 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constraints import ConstraintError
+from partwise.models.constraints import ConstraintError, check_choices
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedTables, Kind, Whole, row_kinds, rows_of
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
-from partwise.models.graph.inputs import Graphs, Keys, check_nodes, distinct_types, node_masks
+from partwise.models.graph.inputs import Graphs, Keys, distinct_types, node_masks
 from partwise.models.graph.partition import GraphPartitioner, graph_entries
 from partwise.models.inspection import (
     Contribution,
     Explanation,
     TopFeatures,
+    by_size,
     choose_kept,
     counts_of,
     explanation,
@@ -49,12 +50,10 @@ from partwise.support.checks import check_choice, check_positive, check_sample_w
 from partwise.support.memory import check_weights
 
 
-@dataclass(frozen=True)
-class GraphSource:
+class GraphSource(NamedTuple):
     """What decoding needs: all graphs, rows of those with nodes, and (unknown attributes, all attributes)."""
 
     graphs: Graphs
-    lengths: Ints
     rows: GraphRows
     unknown: tuple[int, int] = (0, 0)
 
@@ -130,11 +129,10 @@ class GraphModel(Model[GraphSource]):
         labels = targets.encode(self.classes)
         self.costs_of(self.classes.tolist())  # an error for those of other labels, before the work
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
-        reader, edge_reader = self.reader_for(graphs.nodes), None
-        nodes, features = reader.read(graphs.nodes), None
-        if graphs.edge_rows is not None:
-            edge_reader = self.reader_for(graphs.edge_rows)
-            features = edge_reader.read(graphs.edge_rows)
+        reader, edge_rows = self.reader_for(graphs.nodes), graphs.edge_rows
+        edge_reader = None if edge_rows is None else self.reader_for(edge_rows)
+        nodes = reader.read(graphs.nodes)
+        features = None if edge_rows is None or edge_reader is None else edge_reader.read(edge_rows)
         self.use_readers(reader, edge_reader)
         self.types = None if graphs.types is None else distinct_types(graphs.types)
         self.kinds = self.new_kinds()
@@ -146,7 +144,7 @@ class GraphModel(Model[GraphSource]):
         check_widths(structure, graphs.numbers)
         reading = None
         if weight is None:
-            reading = Reading(batch, len(given.edges), source=GraphSource(graphs, graphs.nodes.lengths(), rows))
+            reading = Reading(batch, len(given.edges), source=GraphSource(graphs, rows))
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
         gold = structure.encode(labels)
         return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
@@ -203,15 +201,15 @@ class GraphModel(Model[GraphSource]):
 
     def type_numbers(self, graphs: Graphs) -> Ints:
         """Return the numbers of the types of all edges."""
-        number = {each: k for k, each in enumerate(self.types or [])}
-        found = []
-        for i, own in enumerate(graphs.types or [] if number else []):
+        if not self.types:
+            return np.zeros(int(graphs.edge_counts.sum()), dtype=np.int64)
+        number, found = {each: k for k, each in enumerate(self.types)}, []
+        for i, own in zip(graphs.numbers, graphs.types or [], strict=False):
             for k, each in enumerate(own):
                 if not isinstance(each, Hashable) or each not in number:
-                    where = f"X: graph {graphs.numbers[i]}, edge {k}"
-                    raise ValueError(f"{where}: type {each!r} was not in the training data")
+                    raise ValueError(f"X: graph {i}, edge {k}: type {each!r} was not in the training data")
                 found.append(number[each])
-        return np.array(found if number else np.zeros(int(graphs.edge_counts.sum())), dtype=np.int64)
+        return np.array(found, dtype=np.int64)
 
     def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
         return self.rows_from(nodes, graphs.edge_counts, graphs.pairs, self.type_numbers(graphs), features)
@@ -238,10 +236,10 @@ class GraphModel(Model[GraphSource]):
         tables, kinds = row_kinds("nodes", parts, self.reader.n_attributes)
         kinds["nodes/labels"] = Whole(0, self.n_labels)
         kinds |= {"edges/pairs": Whole(0, 1 << 40, 2), "edges/types": Whole(0, self.n_types)}
-        more: tuple[list[str], dict[str, Kind]] = (["edges"], {})
+        edges: tuple[list[str], dict[str, Kind]] = (["edges"], {})
         if self.edge_reader is not None:
-            more = row_kinds("edges", parts, self.edge_reader.n_attributes)
-        found = EncodedTables.read(parts, [*tables, *more[0]], {**kinds, **more[1]})
+            edges = row_kinds("edges", parts, self.edge_reader.n_attributes)
+        found = EncodedTables.read(parts, tables + edges[0], kinds | edges[1])
         lengths, pairs = found.lengths, found.columns["edges/pairs"]
         n = np.repeat(lengths["nodes"], lengths["edges"])
         if not lengths["nodes"].all() or (pairs >= n[:, np.newaxis]).any() or (pairs[:, 0] == pairs[:, 1]).any():
@@ -278,7 +276,7 @@ class GraphModel(Model[GraphSource]):
         rows = self._rows(some, nodes, features)
         more = (0, 0) if features is None else features.unknown
         unknown = nodes.unknown[0] + more[0], nodes.unknown[1] + more[1]
-        source = GraphSource(graphs, lengths, rows, unknown)
+        source = GraphSource(graphs, rows, unknown)
         return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, source)
 
     def decode(self, reading: GraphReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
@@ -293,7 +291,7 @@ class GraphModel(Model[GraphSource]):
 
     def encode(self, reading: GraphReading, y: object) -> tuple[Labellings, Booleans]:
         source = reading.source
-        labels = source.graphs.targets(y).check(source.lengths).encode(self.classes)
+        labels = source.graphs.targets(y).check(source.graphs.nodes.lengths()).encode(self.classes)
         wrong = labels < 0
         labels = np.maximum(labels, 0)
         if source.rows.allowed is not None:
@@ -310,10 +308,9 @@ class GraphModel(Model[GraphSource]):
             mask = masks[number]
             if mask is None:
                 continue
-            check_nodes(mask, source.graphs, number)
             if source.rows.allowed is not None:
                 mask = mask & source.rows.allowed[structure.vertex_ptr[i] : structure.vertex_ptr[i + 1]]
-                check_nodes(mask, source.graphs, number)
+            check_choices(mask, number, f"allowed: graph {number}", "node", source.graphs.node_names(number))
             try:
                 mask_nodes(structure, i, mask)
             except ValueError as error:
@@ -383,9 +380,7 @@ class GraphModel(Model[GraphSource]):
             return None
         own_nodes, own_edges = old.tables()
         labels = encode_flat(self.classes.tolist(), old.classes)
-        types = np.zeros(1, dtype=np.int64)
-        if self.types is not None and old.types is not None:
-            types = encode_flat(self.types, label_array(old.types))
+        types = encode_flat(self.types or [None], label_array(old.types or [None]))
         nodes = np.append(nodes, old.n_node_attributes - 1)
         edges = np.append(edges, old.n_edge_attributes - 1)
         tables = _taken(own_nodes, nodes, labels), _taken(own_edges, types, edges, labels, labels)
@@ -404,8 +399,7 @@ class GraphModel(Model[GraphSource]):
 
     def node_name(self, attribute: int) -> Hashable:
         """Return the name of a node's attribute; None for the attribute that is always 1."""
-        name: Hashable = None if attribute == self.reader.n_attributes else self.reader.name(attribute)
-        return name
+        return None if attribute == self.reader.n_attributes else self.reader.name(attribute)
 
     def edge_name(self, number: int) -> Hashable:
         """Return the type and the attribute of an edge, those that exist; None for the weight of every edge."""
@@ -422,12 +416,13 @@ class GraphModel(Model[GraphSource]):
         classes, ids = self.classes.tolist(), np.arange(len(nodes))
         labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
         flat = edges.reshape(-1, self.n_labels, self.n_labels)
-        ids, pairs = np.arange(len(flat)), {}
-        for a, first in enumerate(classes):
-            for b, second in enumerate(classes):
-                if rows := largest(self.edge_name, ids, flat[:, a, b], n):
-                    pairs[first, second] = rows
-        return TopFeatures(labels, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+        ids = np.arange(len(flat))
+        pairs = {
+            (first, second): largest(self.edge_name, ids, flat[:, a, b], n)
+            for a, first in enumerate(classes)
+            for b, second in enumerate(classes)
+        }
+        return TopFeatures(labels, by_size({pair: rows for pair, rows in pairs.items() if rows}))
 
     def explain(self, reading: GraphReading) -> Explanation:
         """Compare the best labelling of a graph with the second-best one, feature by feature."""
