@@ -69,9 +69,10 @@ class ConstituencyModel(Model[Sentences]):
         check_choice("no_parse", self.no_parse, ("flat", "raise"))
         check_choice("traces", self.traces, (True, False))
         check_choice("functions", self.functions, (True, False))
-        limits = (("rare", 0, 1 << 30), ("min_count", 1, 1 << 30), ("max_length", 1, 1 << 15), ("tuple_bits", 0, 24))
-        for name, low, high in limits:
-            check_range(name, getattr(self, name), low, high)
+        check_range("rare", self.rare, 0, 1 << 30)
+        check_range("min_count", self.min_count, 1, 1 << 30)
+        check_range("max_length", self.max_length, 1, 1 << 15)
+        check_range("tuple_bits", self.tuple_bits, 0, 24)
         self.make_transform(None)
 
     @property
@@ -229,17 +230,16 @@ class ConstituencyModel(Model[Sentences]):
         structure = reading.structure(Grammar)
         bare = self.transform.without_cleaning
         found: list[tuple[Ints, Floats]] = []
-        possible = []
         for i, number in enumerate(reading.numbers.tolist()):
             tree = self.transform.cleaned(trees[number], f"y: tree {number}")
             check_same_words(tree, reading.source[number], number)
             try:
                 rows = rows_of_tree(bare.binary(tree), self.grammar.treebank.symbol_numbers)
                 found.append(structure.labelling_of(i, rows))
-            except ValueError:
+            except ValueError:  # an impossible tree, without slots
                 found.append((np.empty(0, dtype=np.int64), np.empty(0)))
-            possible.append(len(found[-1][0]) > 0)
-        return Labellings.of(found), np.array(possible, dtype=bool)
+        labellings = Labellings.of(found)
+        return labellings, np.diff(labellings.indptr) > 0
 
     def labelled_reading(self, reading: Reading[Sentences], gold: Labellings) -> LabelledBatch:
         if self.cost != "rules":
@@ -272,11 +272,8 @@ class ConstituencyModel(Model[Sentences]):
     def marginals(self, reading: Reading[Sentences], counts: Floats, least: float = 1e-3) -> list[Spans]:
         """Return {(label, begin, end): expected number} per sentence, for numbers that are at least `least`."""
         structure = reading.structure(Grammar)
-        offsets = structure.slot_offsets()
-        found = [
-            self._spans_of(structure, i, counts[offsets[i] : offsets[i + 1]], least) for i in range(len(offsets) - 1)
-        ]
-        return reading.spread(found, dict)
+        slots = split(counts, np.diff(structure.slot_offsets()))
+        return reading.spread([self._spans_of(structure, i, own, least) for i, own in enumerate(slots)], dict)
 
     def _spans_of(self, structure: Grammar, i: int, counts: Floats, least: float) -> Spans:
         *_, spans, words, other = structure.table_offsets(i)

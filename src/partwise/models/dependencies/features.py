@@ -73,8 +73,9 @@ class ArcFeatures:
     def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
         """Return (template with its values, sum of its weights) for one arc, the largest first."""
         tokens, n = self.tokens(words), int(words.lengths[0])
-        heads = np.where(np.arange(1, n + 1) == 1, min(2, n), 1)  # no matter what, but no word its own head
-        heads = np.where(np.arange(1, n + 1) == word, head, heads) if n > 1 else np.array([head])
+        heads = np.ones(n, dtype=np.int64)  # no matter what, but no word its own head
+        heads[0] = min(2, n)
+        heads[word - 1] = head
 
         def value(name: str, position: int) -> str:
             if position == 0:

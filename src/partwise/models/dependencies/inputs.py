@@ -30,13 +30,14 @@ from partwise.io.errors import FormatError
 from partwise.models.constraints import ConstraintError
 from partwise.models.readers import as_list, as_trees
 from partwise.structures import Tree
-from partwise.support.arrays import Booleans, Bytes, Ints, pointers
+from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers
 from partwise.support.memory import check_room
 
 #: The columns that a word may have.
 FIELDS = COLUMNS[:5]
 _PLACES = (FORM, LEMMA, UPOS, XPOS, FEATS)
 _BLANK = "_"
+ALL_CROSSING = "all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'"
 #: Measured: 150 bytes per arc, and 4 more for each of its features.
 ARC_BYTES = 400
 
@@ -185,6 +186,24 @@ class Trees(NamedTuple):
 
     heads: Ints
     relations: list[str] | None
+
+
+class GoldTrees(NamedTuple):
+    """Sentences to learn from; kept: which the structure has, with these heads; n_crossing: how many it excludes."""
+
+    words: Words
+    gold: Trees
+    weight: Floats | None
+    kept: Booleans
+    heads: Ints
+    n_crossing: int
+
+    def used(self) -> tuple[Words, Ints, Floats | None]:
+        """Return words, heads and weights of the sentences that are kept; ValueError without any."""
+        if not self.kept.any():
+            raise ValueError(ALL_CROSSING)
+        heads = self.heads[np.repeat(self.kept, self.words.lengths)]
+        return self.words.take(self.kept), heads, None if self.weight is None else self.weight[self.kept]
 
 
 def read_trees(y: Sequence[object] | None, words: Words) -> Trees:

@@ -21,7 +21,7 @@ from partwise.models.costs import LabelCost, head_costs
 from partwise.models.dependencies.features import ArcFeatures, fitted_table
 from partwise.models.dependencies.inputs import (
     FIELDS,
-    Trees,
+    GoldTrees,
     Words,
     arc_mask,
     as_sentences,
@@ -88,9 +88,7 @@ class TreeModel(Model[Words]):
 
     def __post_init__(self, cost: object) -> None:
         if cost is not None and not callable(cost):
-            raise ValueError(
-                "cost of a parser must be a function of two heads, the right one first: heads are no labels"
-            )
+            raise ValueError("cost of a parser must be a function of two heads (no labels), the right one first")
         self.label_cost = LabelCost.of(cost)
         self.check()
 
@@ -116,41 +114,38 @@ class TreeModel(Model[Words]):
     # training
 
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
-        words, gold, weight = self.given(X, y, sample_weight)
-        kept, heads, self.n_non_projective = self.projective(words, gold.heads)
-        self.n_skipped = int(len(kept) - kept.sum())
-        named = self.is_named(len(set(gold.relations)) if gold.relations and self.labels else 0)
-        self.check_trees(kept)
-        used = words.take(kept)
+        trees = self.given(X, y, sample_weight)
+        words, heads, relations = trees.words, trees.gold.heads, trees.gold.relations
+        self.n_non_projective, self.n_skipped = trees.n_crossing, int((~trees.kept).sum())
+        named = self.is_named(len(set(relations)) if relations and self.labels else 0)
+        used, used_heads, used_weight = trees.used()
         table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
         if self.features == "hashed":
             self.arcs = ArcFeatures(table, ArcIndex.hashed(int(self.hash_bits)))
         else:
-            arcs = heads[np.repeat(kept, words.lengths)] if self.features == "gold" else None
+            arcs = used_heads if self.features == "gold" else None
             self.arcs = ArcFeatures.seen(table, used.tokens(table.keys), arcs, int(self.min_count))
         # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
         # look at the parser on the way see it with its names.
         self.labeller = self.label_result = None
-        if named and gold.relations:
+        if named and relations:
             table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
             tokens = words.tokens(table.keys)
-            features = ArcFeatures.seen(table, tokens, gold.heads, int(self.min_count))
-            self.labeller = ArcLabeller.seen(features, tokens, gold.heads, gold.relations)
-            labels = encode_flat(gold.relations, self.labeller.classes)
-            arcs_weight = None if weight is None else np.repeat(weight, words.lengths)
-            named_arcs = self.labeller.examples(tokens, gold.heads, labels, arcs_weight)
+            features = ArcFeatures.seen(table, tokens, heads, int(self.min_count))
+            self.labeller = ArcLabeller.seen(features, tokens, heads, relations)
+            labels = encode_flat(relations, self.labeller.classes)
+            arcs_weight = None if trees.weight is None else np.repeat(trees.weight, words.lengths)
+            named_arcs = self.labeller.examples(tokens, heads, labels, arcs_weight)
             penalty = training.penalty_of(float(self.label_C))
             self._train_labeller(Problem.of([named_arcs], "log", penalty, n_jobs=training.n_jobs), training)
-        examples = self._examples(words, kept, heads, weight, training.n_jobs)
+        examples = self._examples(used, used_heads, used_weight, training.n_jobs)
         seconds = 0.0 if self.label_result is None else self.label_result.seconds
         return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
 
     def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
-        words, gold, weight = self.given(X, y, sample_weight)
-        kept, heads, _ = self.projective(words, gold.heads)
-        return self._examples(words, kept, heads, weight, n_jobs)
+        return self._examples(*self.given(X, y, sample_weight).used(), n_jobs)
 
-    def given(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None]:
+    def given(self, X: object, y: object, sample_weight: object) -> GoldTrees:
         """Read sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         if not sentences:
@@ -159,32 +154,23 @@ class TreeModel(Model[Words]):
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
         words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
-        empty = np.flatnonzero(words.lengths == 0)
-        if len(empty):
-            raise ValueError(f"{words.name(int(empty[0]))} has no words: leave it out")
+        if not words.lengths.all():
+            raise ValueError(f"{words.name(int(words.lengths.argmin()))} has no words: leave it out")
         gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
         self.check_names(gold.relations or ())
-        return words, gold, None if weight is None else weight[keep]
+        weight = None if weight is None else weight[keep]
+        return GoldTrees(words, gold, weight, *self._projective(words, gold.heads))
 
     def check_names(self, names: Iterable[object]) -> None:
         """Raise ValueError for too many different names of arcs, if names are learnt."""
         if self.labels:
             check_distinct(names, NAMES)
 
-    @staticmethod
-    def check_trees(kept: Booleans) -> None:
-        """Raise ValueError if no tree is left to learn from."""
-        if not kept.any():
-            raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
-
-    def _examples(self, words: Words, kept: Booleans, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
-        """Return the kept sentences as examples with their heads, on the chosen features."""
-        self.check_trees(kept)
-        used = words.take(kept)
-        structure = self.make_structure(used.lengths)
-        features = self.arcs.map(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
-        gold = structure.encode(heads[np.repeat(kept, words.lengths)])
-        weight = None if weight is None else weight[kept]
+    def _examples(self, words: Words, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
+        """Return sentences as examples with their heads, on the chosen features."""
+        structure = self.make_structure(words.lengths)
+        features = self.arcs.map(self.arcs.tokens(words), float(self.memory_limit), n_jobs)
+        gold = structure.encode(heads)
         return LabelledBatch(Batch(structure, features), gold, weight, self.slot_costs(structure, gold))
 
     def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
@@ -192,7 +178,7 @@ class TreeModel(Model[Words]):
             return None
         return head_costs(structure.lengths, structure.decode(*gold), self.label_cost)
 
-    def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
+    def _projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Return which sentences to train on, heads of all, and how many trees the structure excludes."""
         crossing = crossing_trees(self.make_structure(words.lengths), words, heads)
         kept = np.ones(len(words.lengths), dtype=bool)
@@ -260,8 +246,7 @@ class TreeModel(Model[Words]):
         weight = encoded.weight
         if not kept.all():
             weight = kept * (np.ones(len(kept)) if weight is None else weight)
-        every = np.ones(len(kept), dtype=bool)
-        return self._examples(words, every, encoded.columns["words/heads"], weight, 1)
+        return self._examples(words, encoded.columns["words/heads"], weight, 1)
 
     @property
     def aside(self) -> AsideSizes | None:
@@ -393,11 +378,12 @@ class TreeModel(Model[Words]):
         if against == own:
             raise ValueError(f"word {word} has the head {own} itself: give another one")
         other, two = best([k for k in range(n + 1) if k not in (own, word)] if against is None else [against])
-        found = []
-        for m, (mine, theirs) in enumerate(zip(one, two, strict=True), 1):
-            for of, sign in ((mine, 1.0), (theirs, -1.0)) if mine != theirs else ():
-                rows = self.arcs.explain(reading.source, m, of, self.weights)
-                found += [Contribution("arc", name, m, mine, theirs, sign * weight) for name, weight in rows]
+        found = [
+            Contribution("arc", name, m, mine, theirs, sign * weight)
+            for m, (mine, theirs) in enumerate(zip(one, two, strict=True), 1)
+            for of, sign in (((mine, 1.0), (theirs, -1.0)) if mine != theirs else ())
+            for name, weight in self.arcs.explain(reading.source, m, of, self.weights)
+        ]
         return explanation(one, two, (score, other), found, word)
 
     def carried(self, old: TreeModel) -> Floats | None:
@@ -421,11 +407,8 @@ class TreeModel(Model[Words]):
         return found
 
     def attributes(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "label_result_": self.label_result,
-            "n_non_projective_": self.n_non_projective,
-            "n_skipped_": self.n_skipped,
-        }
+        names = ("label_result", "n_non_projective", "n_skipped")
+        found = {f"{name}_": getattr(self, name) for name in names}
         return found if self.labeller is None else {**found, "classes_": self.labeller.classes}
 
     # model files

@@ -10,19 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.features import ArcIndex
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, PREFIX, ArcTable
 from partwise.models.dependencies.features import ArcFeatures, check_features, fitted_table
-from partwise.models.dependencies.inputs import FIELDS, Trees, Words
+from partwise.models.dependencies.inputs import ALL_CROSSING, FIELDS, Words
 from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.labels import encode_flat, label_array
 from partwise.models.partition import ChangedData, Partitioner
 from partwise.structures import padded_width
-from partwise.support.arrays import Booleans, Floats, Ints
+from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
     from partwise.models.dependencies.model import TreeModel
@@ -91,33 +90,26 @@ class TreePartitioner(Partitioner):
         self._bare = False  # whether some trees have no names
         self._keys, self._label_keys = KeyCounts(np.uint64), KeyCounts(np.uint64)
         self._pairs = KeyCounts(np.uint64, np.int64)
-        self._names: NDArray[Any] | None = None
         model.n_non_projective = model.n_skipped = 0
 
     def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
-        words, gold, _, kept, _ = self._read(X, y, sample_weight)
-        self.model.n_skipped += int(len(kept) - kept.sum())
-        self._used.add(words.take(kept))
-        self._all.add(words)
-        self._relations.update(gold.relations or ())
+        trees = self.model.given(X, y, sample_weight)
+        self.model.n_non_projective += trees.n_crossing
+        self.model.n_skipped += int((~trees.kept).sum())
+        self._used.add(trees.words.take(trees.kept))
+        self._all.add(trees.words)
+        self._relations.update(trees.gold.relations or ())
         self.model.check_names(self._relations)
-        self._bare = self._bare or not gold.relations
-
-    def _read(self, X: object, y: object, sample_weight: object) -> tuple[Words, Trees, Floats | None, Booleans, Ints]:
-        words, gold, weight = self.model.given(X, y, sample_weight)
-        kept, heads, crossing = self.model.projective(words, gold.heads)
-        if self._names is None:
-            self.model.n_non_projective += crossing
-        return words, gold, weight, kept, heads
+        self._bare = self._bare or not trees.gold.relations
 
     def choose_vocabulary(self) -> None:
         model = self.model
         if not self._used.words().columns:
-            model.check_trees(np.zeros(1, dtype=bool))
+            raise ValueError(ALL_CROSSING)
         if self._bare and self._relations:
             raise ValueError("y: some words have relations and others have none")
         named = model.is_named(len(self._relations))
-        self._names = label_array(sorted(self._relations)) if named else np.empty(0, dtype=object)
+        self._names = label_array(sorted(self._relations))
         self._table = fitted_table(model.templates or ARC_TEMPLATES, self._used.words(), model.inputs)
         self._label_table = None
         if named:
@@ -127,18 +119,15 @@ class TreePartitioner(Partitioner):
         model.labeller = model.label_result = None
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
-        model = self.model
-        assert self._names is not None
-        words, gold, weight, kept, heads = self._read(X, y, sample_weight)
-        chosen = np.repeat(kept, words.lengths)
+        model, (words, gold, weight, kept, heads, _) = self.model, self.model.given(X, y, sample_weight)
         if model.features != "hashed" and kept.any():
             tokens = words.take(kept).tokens(self._table.keys)
-            arcs = heads[chosen] if model.features == "gold" else None
+            arcs = heads[np.repeat(kept, words.lengths)] if model.features == "gold" else None
             keys, counts = ArcIndex.counted(self._table.compiled, tokens, arcs)
             self._keys.add(keys, counts=counts)
         # a tree that the structure has, in place of one that it has not: its weight is 0
         columns: dict[str, Any] = {f"words/{name}": column for name, column in zip(FIELDS, words.columns, strict=True)}
-        columns["words/heads"] = np.where(chosen, heads, words.chains())
+        columns["words/heads"] = np.where(np.repeat(kept, words.lengths), heads, words.chains())
         columns["sentences/kept"] = kept.astype(np.int64)
         if self._label_table is not None:
             relations = encode_flat(gold.relations or [""] * len(heads), self._names)
@@ -162,7 +151,7 @@ class TreePartitioner(Partitioner):
         hashed = model.features == "hashed"
         index = ArcIndex.hashed(int(model.hash_bits)) if hashed else frequent_features(self._keys, least)
         model.arcs = ArcFeatures(self._table, index)
-        if self._label_table is not None and self._names is not None:
+        if self._label_table is not None:
             features = ArcFeatures(self._label_table, frequent_features(self._label_keys, least))
             layout = pair_layout(self._pairs, features.index, len(self._names))
             model.labeller = ArcLabeller(features, layout, self._names, np.zeros(layout.core.num_weights))
