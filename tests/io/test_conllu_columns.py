@@ -6,7 +6,7 @@ import pytest
 
 from partwise.io import FormatError, make_sentence, parse_conllu
 from partwise.io.conllu import Column, column_values, join_feats, parse_columns_list, split_feats
-from partwise.tables.conllu.lemma_rules import apply_lemma_rule, lemma_rule
+from partwise.tables.lemma_rules import apply_lemma_rule, lemma_rule
 
 FILE = """# a comment
 1\tHouses\thouse\tNOUN\tNNS\tCase=Nom|Number=Plur|Number[psor]=Sing\t2\tnsubj\t_\tSpaceAfter=No|odd|A=b=c

@@ -19,8 +19,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags, Parameters
 from partwise.cli.tasks import Data
 from partwise.io.conllu import ConlluSentence, parse_columns_list
-from partwise.tables.conllu import ConlluColumns, jackknife
-from partwise.tables.conllu.columns import LEMMA_RULE
+from partwise.tables.conllu import LEMMA_RULE, ConlluColumns, jackknife
 
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger

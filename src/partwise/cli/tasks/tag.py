@@ -30,8 +30,7 @@ from partwise.features.presets import PRESETS
 from partwise.io.coded import CodedSequences
 from partwise.io.conllu import ConlluSentence
 from partwise.metrics import Calibration, calibration, chunk_f1
-from partwise.tables.conllu import ConlluPipeline
-from partwise.tables.conllu.columns import LEMMA_RULE
+from partwise.tables.conllu import LEMMA_RULE, ConlluPipeline
 
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger

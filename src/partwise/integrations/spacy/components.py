@@ -24,7 +24,7 @@ from partwise.io import atomic_write
 from partwise.metrics.chunks import chunk_spans
 from partwise.support.arrays import Ints
 from partwise.tables.conllu import ConlluColumns
-from partwise.tables.conllu.lemma_rules import apply_lemma_rule
+from partwise.tables.lemma_rules import apply_lemma_rule
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
 UPOS = frozenset(
