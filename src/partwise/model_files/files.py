@@ -27,7 +27,7 @@ FORMATS = ("partwise", "crfsuite")
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
-    "conllu": ("partwise.tables.conllu.pipeline", "ConlluPipeline"),
+    "conllu": ("partwise.tables.conllu", "ConlluPipeline"),
     "cfg": ("partwise.estimators.constituency", "ConstituencyParser"),
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "graph": ("partwise.estimators.graph_labeler", "GraphLabeler"),

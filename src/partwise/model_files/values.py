@@ -6,6 +6,7 @@ one entry that says what it is: {"tuple": [...]}, {"dict": [[key, value], ...]},
 """
 
 import math
+from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, get_args
 
@@ -62,7 +63,11 @@ def encode(value: object, what: str) -> Json:
     if value is None or type(value) in (bool, int):
         return value
     if isinstance(value, str):
-        return _text(str(value), what)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{what} {value!r} holds a lone surrogate, which is not text") from None
+        return str(value)
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) is list:
@@ -122,14 +127,10 @@ def decode(value: Json) -> Json:
 
 def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
     """Return the type and the values of an array of labels."""
-    kind = classes.dtype.kind
-    if kind == "U":
-        dtype = "str"
-    elif kind == "O":
-        dtype = "object"
-    elif classes.dtype.newbyteorder("=").name in _NUMBERS:
-        dtype = classes.dtype.newbyteorder("=").name
-    else:
+    dtype = classes.dtype.newbyteorder("=").name
+    if dtype not in _NUMBERS:
+        dtype = {"U": "str", "O": "object"}.get(classes.dtype.kind, "")
+    if not dtype:
         raise ValueError(f"labels of type {classes.dtype} cannot be saved: use strings, ints, bools or floats")
     return {"dtype": dtype, "values": [encode(label, "label") for label in classes.tolist()]}
 
@@ -150,25 +151,11 @@ def decode_labels(found: Json) -> NDArray[Any]:
     if dtype == "str" and all(isinstance(label, str) for label in plain):
         return string_array(plain)
     if dtype in _NUMBERS and all(type(label) in (bool, int, float) for label in plain):
-        try:
-            return _unchanged(np.array(plain, dtype=dtype), plain)
-        except (OverflowError, ValueError):
-            pass
+        with suppress(OverflowError, ValueError):
+            array = np.array(plain, dtype=dtype)
+            if array.tolist() == plain:
+                return array
     raise ModelFormatError(f"has labels that are not of their type {dtype!r}")
-
-
-def _unchanged(array: NDArray[Any], plain: list[Any]) -> NDArray[Any]:
-    if array.tolist() != plain:
-        raise ModelFormatError("has labels that are not of their type")
-    return array
-
-
-def _text(value: str, what: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{what} {value!r} holds a lone surrogate, which is not text") from None
-    return value
 
 
 def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:

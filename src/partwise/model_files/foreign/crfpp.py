@@ -16,8 +16,9 @@ no two names may share a weight.
 
 from __future__ import annotations
 
+import math
 import re
-from itertools import takewhile
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -27,17 +28,10 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.foreign.linear_chain import LinearChain, Tool, text_limit
 from partwise.support.arrays import Floats, Ints
 
-MAGIC = b"version: "
 _VERSION = "100"
-_MACRO = re.compile(r"%x\[-?[0-9]{1,3},[0-9]{1,4}\]")
+_MACRO = re.compile(r"%x\[(-?[0-9]{1,3}),([0-9]{1,4})\]")
 _MAXID = re.compile(rb"^maxid: ([0-9]{1,15})\r?$", re.MULTILINE)
 _FARTHEST = 8
-
-
-def limit(start: bytes, length: int | None) -> int:
-    """Return the most bytes of a file that begins like this."""
-    head = _MAXID.search(start)
-    return text_limit(int(head[1]) if head else 0, length)
 
 
 def parse(data: bytes) -> LinearChain:
@@ -46,8 +40,12 @@ def parse(data: bytes) -> LinearChain:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelFormatError(f"line {line}: is not UTF-8: convert the file first (iconv)") from None
+        raise _error("is not UTF-8: convert the file first (iconv)", line) from None
     return _Reader(lines).chain()
+
+
+def _error(message: str, line: int) -> ModelFormatError:
+    return ModelFormatError(f"line {line}: {message}")
 
 
 class _Reader:
@@ -59,7 +57,7 @@ class _Reader:
         header = self._header()
         labels, label_line = self._part("labels")
         if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise self._error("has fewer than two labels, or one of them twice", label_line)
+            raise _error("has fewer than two labels, or one of them twice", label_line)
         template = self._template(header["xsize"])
         names, starts, name_line = self._names()
         weights = self._weights(header["maxid"]) * header["cost-factor"]
@@ -72,7 +70,7 @@ class _Reader:
         wrong[:-1] |= ends[:-1] > starts[order][1:]
         if wrong.any():
             k = int(order[np.flatnonzero(wrong)[0]])
-            raise self._error(f"{names[k][:60]!r} has weights that are others' or none", name_line + k)
+            raise _error(f"{names[k][:60]!r} has weights that are others' or none", name_line + k)
         # Weights of 0 are left out, and those that are no name's.
         used = np.flatnonzero(weights) if names else np.empty(0, dtype=np.int64)
         owner = order[np.searchsorted(starts[order], used, side="right") - 1]
@@ -83,16 +81,13 @@ class _Reader:
         plain = next((line for line in template.text.split("\n") if line[:1] == "B" and "%" not in line), None)
         return LinearChain.of_names(labels, names, ~edge[owner], owner, within, weights[used], template, plain)
 
-    def _error(self, message: str, line: int) -> ModelFormatError:
-        return ModelFormatError(f"line {line}: {message}")
-
     def _part(self, what: str) -> tuple[list[str], int]:
         """Return the lines up to the next blank one, and the number of the first one."""
         begin = self.at
-        found = list(takewhile(bool, (self.lines[k].removesuffix("\r") for k in range(begin, len(self.lines)))))
+        found = list(takewhile(bool, (line.removesuffix("\r") for line in islice(self.lines, begin, None))))
         self.at = begin + len(found) + 1
         if self.at > len(self.lines):
-            raise self._error(f"the file ends in its {what}", len(self.lines))
+            raise _error(f"the file ends in its {what}", len(self.lines))
         return found, begin + 1
 
     def _header(self) -> dict[str, Json]:
@@ -101,31 +96,31 @@ class _Reader:
         for number, line in enumerate(lines, first):
             name, colon, text = line.partition(": ")
             if not colon or name in found:
-                raise self._error("is not a line of a header", number)
+                raise _error("is not a line of a header", number)
             try:
                 found[name] = text if name == "version" else float(text) if name == "cost-factor" else int(text)
             except ValueError:
-                raise self._error(f"{name} is not a number: {text[:40]!r}", number) from None
+                raise _error(f"{name} is not a number: {text[:40]!r}", number) from None
         if found.get("version") != _VERSION:
-            raise self._error(f"is a model of CRF++ of version {found.get('version')!r:.40}: {_VERSION} is known", 1)
+            raise _error(f"is a model of CRF++ of version {found.get('version')!r:.40}: {_VERSION} is known", 1)
         if set(found) != {"version", "cost-factor", "maxid", "xsize"}:
-            raise self._error("the header must say version, cost-factor, maxid and xsize", 1)
+            raise _error("the header must say version, cost-factor, maxid and xsize", 1)
         if not np.isfinite(found["cost-factor"]) or found["maxid"] < 1 or not 1 <= found["xsize"] < 10_000:
-            raise self._error("the header has numbers that make no sense", 1)
+            raise _error("the header has numbers that make no sense", 1)
         return found
 
     def _template(self, n_columns: int) -> Template:
         lines, first = self._part("templates")
         for number, line in enumerate(lines, first):
             if line[0] not in "UB":
-                raise self._error("a template starts with U or B", number)
+                raise _error("a template starts with U or B", number)
             if "%" in _MACRO.sub("", line):
-                raise self._error("has a macro that CRF++ does not have", number)
-            for place in re.findall(r"%x\[(-?\d+),(\d+)\]", line):
-                if abs(int(place[0])) > _FARTHEST or int(place[1]) >= n_columns:
-                    raise self._error(f"looks at row {place[0]}, column {place[1]} of {n_columns}", number)
+                raise _error("has a macro that CRF++ does not have", number)
+            for row, column in _MACRO.findall(line):
+                if abs(int(row)) > _FARTHEST or int(column) >= n_columns:
+                    raise _error(f"looks at row {row}, column {column} of {n_columns}", number)
         if not lines:
-            raise self._error("has no templates", first)
+            raise _error("has no templates", first)
         return Template("\n".join(lines) + "\n")
 
     def _names(self) -> tuple[list[str], Ints, int]:
@@ -134,11 +129,11 @@ class _Reader:
         for k, line in enumerate(lines):
             start, _, name = line.partition(" ")
             if not start.isascii() or not start.isdigit() or len(start) > 15 or name[:1] not in ("U", "B"):
-                raise self._error("a feature is a number and a name that starts with U or B", first + k)
+                raise _error("a feature is a number and a name that starts with U or B", first + k)
             starts[k] = int(start)
             names.append(name)
         if len(set(names)) != len(names):
-            raise self._error("a name occurs twice", first)
+            raise _error("a name occurs twice", first)
         return names, starts, first
 
     def _weights(self, expected: int) -> Floats:
@@ -146,24 +141,16 @@ class _Reader:
         while lines and not lines[-1].strip():
             lines.pop()
         if len(lines) != expected:
-            raise self._error(f"has {len(lines)} weights, its header says {expected}", self.at + len(lines))
-        try:
-            found = np.array(list(map(float, lines)))
-        except ValueError:
-            k = next(k for k, line in enumerate(lines) if not _is_number(line))
-            raise self._error(f"is not a weight: {lines[k][:40]!r}", self.at + k + 1) from None
-        odd = np.flatnonzero(~np.isfinite(found))
-        if len(odd):
-            raise self._error("has a weight that is not finite", self.at + int(odd[0]) + 1)
-        return found
+            raise _error(f"has {len(lines)} weights, its header says {expected}", self.at + len(lines))
+        found: list[float] = []
+        for number, line in enumerate(lines, self.at + 1):
+            try:
+                found.append(float(line))
+            except ValueError:
+                raise _error(f"is not a weight: {line[:40]!r}", number) from None
+            if not math.isfinite(found[-1]):
+                raise _error("has a weight that is not finite", number)
+        return np.array(found)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-TOOL = Tool("CRF++", MAGIC, "=", limit, parse)
+TOOL = Tool("CRF++", b"version: ", "=", text_limit(_MAXID), parse)

@@ -34,7 +34,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.foreign import linear_chain
 from partwise.model_files.foreign.linear_chain import LinearChain, Tool, names_of
 from partwise.model_files.parts import Array
-from partwise.support.arrays import Bytes, Floats, Ints, pointers
+from partwise.support.arrays import Bytes, Floats, Ints, pointers, runs
 
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger
@@ -114,7 +114,7 @@ class _Reader:
         if int(lengths.sum()) != len(which):
             raise ModelFormatError(f"is damaged: {name.decode()} lists {int(lengths.sum())} of {len(which)} features")
         owner = np.repeat(np.arange(used), lengths)
-        within = np.arange(len(owner)) - np.repeat(pointers(lengths)[:-1], lengths)
+        within = runs(np.zeros_like(lengths), lengths)
         listed = self._ints(np.repeat(starts, lengths) + 4 + 4 * within)
         order = np.argsort(listed)
         if not np.array_equal(listed[order], which) or not np.array_equal(source[which], owner[order]):
@@ -136,8 +136,7 @@ class _Reader:
         offsets = pointers(lengths)
         if int(offsets[-1]) > size:
             raise ModelFormatError(f"is damaged: its {what} lie on top of each other")
-        within = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
-        text = self.data[np.repeat(records + 8, lengths) + within]
+        text = self.data[runs(records + 8, lengths)]
         if (text == 0).any() or (self.data[ends - 1] != 0).any():
             raise ModelFormatError(f"is damaged: a name of its {what} does not end where it should")
         return np.ascontiguousarray(text), offsets
@@ -219,16 +218,13 @@ def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:
 def _lists(name: bytes, source: Ints, first: int, count: int, spare: int, place: int) -> bytes:
     """Return lists of features `first`, `first` + 1, ... by their sources; the last `spare` ones have none."""
     lengths = np.bincount(source, minlength=count)
-    starts = np.zeros(count + spare, dtype=np.int64)
-    starts[:count] = place + _CHUNK + 4 * (count + spare) + 4 * (pointers(lengths + 1)[:-1])
+    heads, begin = pointers(lengths + 1)[:-1], _CHUNK + 4 * (count + spare)
+    starts = np.zeros(count + spare, dtype="<u4")
+    starts[:count] = place + begin + 4 * heads
     content = np.empty(len(source) + count, dtype="<u4")
-    heads = pointers(lengths + 1)[:-1]
     content[heads] = lengths
-    body = np.ones(len(content), dtype=bool)
-    body[heads] = False
-    content[body] = first + np.argsort(source, kind="stable")
-    size = _CHUNK + 4 * (count + spare) + content.nbytes
-    return name + _ints_of(size, count + spare) + starts.astype("<u4").tobytes() + content.tobytes()
+    content[runs(heads + 1, lengths)] = first + np.argsort(source, kind="stable")
+    return name + _ints_of(begin + content.nbytes, count + spare) + starts.tobytes() + content.tobytes()
 
 
 def _string_table(text: Array, offsets: Ints) -> bytes:
@@ -238,18 +234,16 @@ def _string_table(text: Array, offsets: Ints) -> bytes:
     records = np.zeros(int(starts[-1]), dtype=np.uint8)
     head = np.stack([np.arange(n), lengths + 1], axis=1).astype("<u4").view(np.uint8).reshape(n, 8)
     records[starts[:-1, None] + np.arange(8)] = head
-    within = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
-    records[np.repeat(starts[:-1] + 8, lengths) + within] = text
+    records[runs(starts[:-1] + 8, lengths)] = text
     where = _STRINGS + starts[:-1]
     hashes = hash_names(text, offsets)
     tables, refs, place = [], np.zeros((_TABLES, 2), dtype="<u4"), _STRINGS + len(records)
-    for k in range(_TABLES):
+    for k in np.unique(hashes % _TABLES).tolist():
         chosen = np.flatnonzero(hashes % _TABLES == k)
-        if len(chosen):
-            table = _hash_table(hashes[chosen], where[chosen])
-            refs[k] = place, len(table)
-            tables.append(table.tobytes())
-            place += table.nbytes
+        table = _hash_table(hashes[chosen], where[chosen])
+        refs[k] = place, len(table)
+        tables.append(table.tobytes())
+        place += table.nbytes
     size = place + 4 * n
     header = b"CQDB" + _ints_of(size, 0, _BYTE_ORDER, n, place if n else 0)
     return b"".join([header, refs.tobytes(), records.tobytes(), *tables, where.astype("<u4").tobytes()])
@@ -257,8 +251,7 @@ def _string_table(text: Array, offsets: Ints) -> bytes:
 
 def _hash_table(hashes: NDArray[np.uint32], where: Ints) -> NDArray[np.uint32]:
     size = 2 * len(hashes)
-    table = np.zeros((size, 2), dtype="<u4")
-    taken = [False] * size
+    table, taken = np.zeros((size, 2), dtype="<u4"), [False] * size
     for value, at in zip(hashes.tolist(), where.tolist(), strict=True):
         place = (value >> 8) % size
         while taken[place]:
@@ -279,12 +272,10 @@ def hash_names(text: Array, offsets: Ints) -> NDArray[np.uint32]:
     blocks = -(-lengths // 12)
     for count in np.unique(blocks).tolist():
         chosen = np.flatnonzero(blocks == count)
-        rows = np.zeros((len(chosen), 12 * count), dtype=np.uint8)
+        bytes_ = np.zeros(12 * count * len(chosen), dtype=np.uint8)
         sizes = lengths[chosen] - 1
-        owner = np.repeat(np.arange(len(chosen)), sizes)
-        within = np.arange(int(sizes.sum())) - np.repeat(pointers(sizes)[:-1], sizes)
-        rows[owner, within] = text[np.repeat(offsets[chosen], sizes) + within]
-        words = rows.view("<u4").astype(np.uint32).reshape(len(chosen), count, 3)
+        bytes_[runs(12 * count * np.arange(len(chosen)), sizes)] = text[runs(offsets[chosen], sizes)]
+        words = bytes_.view("<u4").astype(np.uint32).reshape(len(chosen), count, 3)
         out[chosen] = _lookup3(words, lengths[chosen].astype(np.uint32))
     return out
 

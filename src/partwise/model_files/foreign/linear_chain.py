@@ -7,6 +7,7 @@ a sequence.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -115,7 +116,12 @@ class LinearChain:
         if 8 * n * n > TABLE + RATIO * size:
             raise ModelFormatError(f"has {n} labels, a table of {8 * n * n:.3g} bytes: out of proportion to its size")
         parts = ModelParts("tagger", {"parameters": {"legal": False}}, version=1)
-        add_result(parts, _without_certificate(tool.name))
+        nan, history = math.nan, {name: np.empty(0) for name in HISTORY}
+        message = f"read from a file of {tool.name}, which holds no certificate"
+        unknown = Result(
+            np.empty(0), nan, -math.inf, math.inf, nan, nan, "no certificate", tool.name, nan, history, l1=nan
+        )
+        add_result(parts, replace(unknown, message=message))
         # Labels in order, as `fit` has them.
         order = np.argsort(string_array(self.labels))
         place = np.empty(n, dtype=np.int64)
@@ -134,8 +140,8 @@ class LinearChain:
         """Return the weights with label k in the place `place[k]`."""
         n = len(place)
         parts = ModelParts("chain", {"ends": False})
-        attributes, labels = self.states[0], place[self.states[1]]
-        parts.add("nodes", _table("pairs", self.n_attributes, attributes, labels, self.state_weights))
+        labels = place[self.states[1]]
+        parts.add("nodes", _table("pairs", self.n_attributes, self.states[0], labels, self.state_weights))
         if len(self.edge_weights):  # of edge attribute 0, which every edge has, and of the attributes that have some
             chosen = np.zeros(self.n_attributes, dtype=np.uint8)
             chosen[self.edges[0]] = 1
@@ -147,7 +153,7 @@ class LinearChain:
             parts.arrays["on_edges"] = chosen
             return parts
         table, known = np.zeros((n, n)), np.zeros((n, n), dtype=np.uint8)
-        cells = place[self.transitions[0]], place[self.transitions[1]]
+        cells = tuple(place[self.transitions])
         table[cells], known[cells] = self.transition_weights, 1
         parts.arrays |= {"transitions": known, "transition_weights": table}
         return parts
@@ -159,12 +165,6 @@ def _table(kind: str, n_attributes: int, attributes: Ints, columns: Ints, weight
     offsets = pointers(np.bincount(attributes, minlength=n_attributes))
     arrays = {"weights": weights[order], "columns": columns[order], "offsets": offsets}
     return ModelParts(kind, {"all": False, "n_attributes": n_attributes}, arrays)
-
-
-def _without_certificate(tool: str) -> Result:
-    nan, history = math.nan, {name: np.empty(0) for name in HISTORY}
-    unknown = Result(np.empty(0), nan, -math.inf, math.inf, nan, nan, "no certificate", tool, nan, history, l1=nan)
-    return replace(unknown, message=f"read from a file of {tool}, which holds no certificate")
 
 
 def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
@@ -223,6 +223,15 @@ def names_of(strings: list[str]) -> tuple[Array, Ints]:
     return found["bytes"], found["offsets"]
 
 
-def text_limit(n_weights: int, length: int | None) -> int:
-    """Return the most bytes of a text model: the length of a file; of a pipe, what is in proportion to its weights."""
-    return max(PIPED, PER_WEIGHT * n_weights) if length is None else length
+def text_limit(header: re.Pattern[bytes]) -> Callable[[bytes, int | None], int]:
+    """Return the `limit` of a text model, whose header ends with the number of weights.
+
+    A file may be as long as it is, a pipe what is in proportion to its weights.
+    """
+
+    def limit(start: bytes, length: int | None) -> int:
+        found = header.search(start)
+        n_weights = int(found[found.lastindex or 0]) if found else 0
+        return max(PIPED, PER_WEIGHT * n_weights) if length is None else length
+
+    return limit

@@ -25,19 +25,12 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.foreign.linear_chain import LinearChain, Tool, text_limit
 from partwise.support.arrays import Floats, Ints
 
-MAGIC = b"#mdl#"
 _HEAD = re.compile(rb"#mdl#(?:([0-9]{1,3})#)?([0-9]{1,15})\n")
 _READER = re.compile(rb"#rdr#([0-9]{1,9})/([0-9]{1,9})(?:/([0-9]{1,3}))?\n")
 _TABLE = re.compile(rb"#qrk#([0-9]{1,15})\n")
 _LENGTH = re.compile(rb"([0-9]{1,9}):")
 _WEIGHT = re.compile(rb"([0-9]{1,18})=([^\n]{1,60})\n?")
 _MEMM = 1
-
-
-def limit(start: bytes, length: int | None) -> int:
-    """Return the most bytes of a file that begins like this."""
-    head = _HEAD.match(start)
-    return text_limit(int(head[2]) if head else 0, length)
 
 
 def parse(data: bytes) -> LinearChain:
@@ -58,14 +51,12 @@ class _Reader:
         if automatic is not None and int(automatic):
             raise self._error("is a maximum entropy model of single lines (wapiti train --me): not available")
         patterns = [text_of(pattern) for pattern in self._strings(int(n_patterns))]
-        template = None
-        if patterns:
-            if any("\n" in pattern or not pattern for pattern in patterns):
-                raise self._error("has a pattern of several lines, or of none")
-            try:
-                template = Patterns("\n".join(patterns) + "\n", path="<patterns>")
-            except FormatError as error:
-                raise self._error(f"has a wrong pattern: {error.message}") from None
+        if any("\n" in pattern or not pattern for pattern in patterns):
+            raise self._error("has a pattern of several lines, or of none")
+        try:
+            template = Patterns("\n".join(patterns) + "\n", path="<patterns>") if patterns else None
+        except FormatError as error:
+            raise self._error(f"has a wrong pattern: {error.message}") from None
         labels = self._table("labels")
         if len(labels) < 2:
             raise self._error("has fewer than two labels")
@@ -121,8 +112,7 @@ class _Reader:
         return LinearChain.of_names(labels, names, node, owner, np.where(node, within, cells), weights, template, plain)
 
     def _weights(self, count: int, size: int) -> tuple[Ints, Floats]:
-        numbers: list[int] = []
-        values: list[float] = []
+        found: dict[int, float] = {}
         for _ in range(count):
             match = _WEIGHT.match(self.data, self.at)
             if match is None:
@@ -134,15 +124,13 @@ class _Reader:
                 raise self._error("has a weight that is not a number") from None
             if int(match[1]) >= size or not math.isfinite(value):
                 raise self._error(f"has a weight that is not finite, or of no feature ({size} there are)")
-            numbers.append(int(match[1]))
-            values.append(value)
+            found[int(match[1])] = value
             self.at = match.end()
         if self.data[self.at :].strip():
             raise self._error(f"has more than {count} weights, or something else after them")
-        found = np.array(numbers, dtype=np.int64)
-        if len(np.unique(found)) != len(found):
+        if len(found) != count:
             raise self._error("has a weight twice")
-        return found, np.array(values, dtype=np.float64)
+        return np.fromiter(found, np.int64, count), np.fromiter(found.values(), np.float64, count)
 
 
-TOOL = Tool("Wapiti", MAGIC, "=", limit, parse)
+TOOL = Tool("Wapiti", b"#mdl#", "=", text_limit(_HEAD), parse)
