@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
-from typing import Any, NoReturn, Self, TypeAlias, cast
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,18 +84,14 @@ class Targets(Sequences):
 class CodedTargets(Targets):
     """Labels that are strings and have numbers already: what is done per label is done per distinct one."""
 
-    @property
-    def coded(self) -> CodedSequences:
-        return cast(CodedSequences, self.items)
-
     def check_count(self) -> None:
-        check_distinct(self.coded.distinct())
+        check_distinct(self.items.distinct())
 
     def classes(self) -> LabelArray:
-        return sorted_labels(self.coded.distinct())
+        return sorted_labels(self.items.distinct())
 
     def encode(self, classes: LabelArray) -> Ints:
-        return self.coded.numbers_in(classes.tolist())
+        return self.items.numbers_in(classes.tolist())
 
 
 def sorted_labels(distinct: Iterable[Any]) -> LabelArray:

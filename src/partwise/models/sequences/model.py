@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,12 +28,15 @@ from partwise.models.labels import (
     LabelSequence,
     Targets,
     all_labels,
+    check_distinct,
     label_dicts,
     label_lists,
     sequence_weights,
+    sorted_labels,
     warn_of_gone,
     warn_of_many_labels,
 )
+from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form, read_reader
 from partwise.models.sequences import constraints as rules
 from partwise.models.sequences import template_reader as templates
@@ -44,9 +47,6 @@ from partwise.structures import Chain, HistoryChain, Multiclass, SecondOrderChai
 from partwise.support.arrays import Booleans, Floats, Ints
 from partwise.support.checks import check_choice, check_count, check_sample_weight
 from partwise.support.memory import LITTLE, available, check_weights
-
-if TYPE_CHECKING:
-    from partwise.models.partition import Partitioner
 
 READERS: tuple[type[Reader], ...] = ColumnReader, NameReader, TemplateReader
 #: A model of more attributes is read by two threads.
@@ -261,8 +261,6 @@ class SequenceModel(Model[SequenceSource]):
         raise NotImplementedError
 
     def partitioner(self) -> Partitioner:
-        from partwise.models.sequences.partition import SequencePartitioner
-
         return SequencePartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
@@ -588,3 +586,48 @@ class SequenceModel(Model[SequenceSource]):
     @abstractmethod
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
         """Read features and weights from a model file; n_attributes: those that the reader knows."""
+
+
+class SequencePartitioner(Partitioner):
+    """Learns a `SequenceModel` from blocks: labels, attributes and rows, then what each kind of model counts."""
+
+    def __init__(self, model: SequenceModel) -> None:
+        self.model = model
+        self._labels: set[Hashable] = set()
+        self._attributes = AttributeCounts()
+
+    def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
+        sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
+        self._labels.update(targets.classes().tolist())
+        check_distinct(self._labels)
+        self._attributes.add(self.model.suitable_reader(sequences), sequences, n_jobs)
+        self.model.scan_block(sequences, targets)
+
+    def choose_vocabulary(self) -> None:
+        model = self.model
+        model.use_labels(sorted_labels(self._labels))
+        self._given = model.classes
+        # `encode` drops it if the data do not keep to it
+        model.label_scheme = rules.scheme_of(model.label_names) if model.ruled else None
+        model.reader = self._attributes.reader_of(model.rarest)
+        model.check_attributes()
+        self._counts = model.new_counts()
+
+    def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
+        model = self.model
+        sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
+        rows = model.reader.read(sequences, n_jobs=n_jobs)
+        labels = targets.encode(self._given)
+        if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
+            raise ChangedData
+        rows = self._attributes.compact(rows)
+        if model.label_scheme is not None:
+            # numbers of sequences are those of their block
+            model.label_scheme = rules.kept_scheme(model.label_names, labels, rows.lengths, warn=model.legal == "auto")
+        return model.encode_block(self._counts, (sequences, targets), rows, labels, weight)
+
+    def n_slots(self, encoded: Any) -> int:
+        return int(self.model.training_structure(encoded).slot_offsets()[-1])
+
+    def choose_features(self) -> None:
+        self.model.use_features(self._counts)
