@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ class CodedTargets(Targets):
         return sorted_labels(self.items.distinct())
 
     def encode(self, classes: LabelArray) -> Ints:
-        return self.items.numbers_in(classes.tolist())
+        return cast(Ints, self.items.numbers_in(classes.tolist()))
 
 
 def sorted_labels(distinct: Iterable[Any]) -> LabelArray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
@@ -87,14 +87,6 @@ class ChainBase(SequenceModel):
 
     def structure(self, lengths: Ints) -> Chain | SecondOrderChain:
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
-
-    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
-        batch = self._training_batch(rows, labels)
-        return Learnt(self._examples(batch, labels, weight), (self.n_labels, self.tied, self.ends, rows.lengths))
-
-    @abstractmethod
-    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
-        """Choose features from the training rows, and map these."""
 
     @property
     @abstractmethod
@@ -198,15 +190,13 @@ class ChainModel(ChainBase):
         self.edges = None if self.edge_ids is None else counts.edges()
         self.transition_mask = counts.mask() if self.edge_ids is None else None
 
-    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         counts = self.new_counts()
         counts.add(rows, labels)
         self.use_features(counts)
-        return self.batch(rows, once=False)
-
-    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
-        learnt = super()._learn_features(rows, labels, weight, training)
-        return replace(learnt, reading=self._training_reading(learnt.labelled.batch, rows))
+        examples = self.examples(rows, labels, weight, training.by_features)
+        shape = self.n_labels, self.tied, self.ends, rows.lengths
+        return Learnt(examples, shape, reading=self._training_reading(examples.batch, rows))
 
     def feature_parameters(self) -> dict[str, object]:
         return {
@@ -219,7 +209,9 @@ class ChainModel(ChainBase):
     def training_structure(self, encoded: EncodedRows) -> Structure:
         return self.structure(encoded.rows.lengths)
 
-    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
+    def examples(
+        self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
+    ) -> LabelledBatch:
         return self._examples(self.batch(rows, once=False), labels, weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:

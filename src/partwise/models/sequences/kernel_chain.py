@@ -20,7 +20,7 @@ from partwise.features.rows import as_rows
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
-from partwise.models.base import Ability, NotAvailable
+from partwise.models.base import Ability, Learnt, NotAvailable, Training
 from partwise.models.features import Rows
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import choose_kept
@@ -76,7 +76,7 @@ class KernelChainModel(ChainBase):
     def structure(self, lengths: Ints) -> Chain:
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
 
-    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         options = dict(self.kernel_options or {})
         others = {name: options.pop(name) for name in _OTHERS if name in options}
         check_choice("by_position", by_position := others.pop("by_position", False), (True, False))
@@ -97,7 +97,8 @@ class KernelChainModel(ChainBase):
         features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
         self.training = self.support = features
         structure = self.structure(rows.lengths)
-        return Batch(structure, features.map(structure, transition_mask=self.transition_mask))
+        batch = Batch(structure, features.map(structure, transition_mask=self.transition_mask))
+        return Learnt(self._examples(batch, labels, weight), (self.n_labels, self.tied, self.ends, rows.lengths))
 
     def batch(self, rows: Rows) -> Batch:
         structure, table = self.structure(rows.lengths), _like(rows, self.support.nodes.rows)

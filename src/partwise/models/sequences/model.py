@@ -256,7 +256,9 @@ class SequenceModel(Model[SequenceSource]):
         """Return the structure of encoded examples, before features are chosen."""
         raise NotImplementedError
 
-    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
+    def examples(
+        self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
+    ) -> LabelledBatch:
         """Return rows to train on, when features are chosen."""
         raise NotImplementedError
 
