@@ -115,7 +115,7 @@ def test_names_of_tasks(registered):
     def plane(sums, n_jobs):
         """Has the name of one of partwise."""
 
-    with pytest.raises(ValueError, match=r"there is another task 'plane': partwise\.problem\.tasks\.plane"):
+    with pytest.raises(ValueError, match=r"there is another task 'plane': partwise\.problem\.tasks\.BatchSums\.plane"):
         register_task(plane)
     assert register_task(largest_score) is largest_score  # again, as in a notebook's cell
     other = FunctionType(largest_score.__code__, globals(), "largest_score")

@@ -18,7 +18,7 @@ from partwise.model_files import container
 from partwise.out_of_core import partitions
 from partwise.out_of_core.partitions.files import MANIFEST
 from partwise.out_of_core.partitions.sizes import Plan
-from partwise.problem import Problem, tasks
+from partwise.problem import BatchSums, Problem
 from partwise.problem.executor import Work
 
 CASE = CASES["names-weights"]
@@ -201,7 +201,7 @@ def test_errors_leave_no_thread(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             problem.value(weights)
         assert ahead() == []
-    next(iter(problem.sums.each(tasks.value, weights)))  # who asks for no more than the first
+    next(iter(problem.sums.each(BatchSums.value, weights)))  # who asks for no more than the first
     assert ahead() == []
     assert problem.value(weights) == expected
     (folder / "batch000002.pwb").unlink()
@@ -224,7 +224,7 @@ def test_the_next_batch_is_read_while_one_is_worked_on(folder, monkeypatch):
     monkeypatch.setattr(partitions.Partitions, "read", watched)
     weights, n = np.zeros(problem.n_weights), found.n_batches
     seen = []
-    for k, _ in enumerate(problem.sums.each(tasks.value, weights)):
+    for k, _ in enumerate(problem.sums.each(BatchSums.value, weights)):
         deadline = time.monotonic() + 5
         while len(opened) < min(k + 1, n - 1) and time.monotonic() < deadline:
             time.sleep(0.001)

@@ -13,7 +13,7 @@ from helpers.cut_problems import Drawn, ElsewhereExecutor, cut, references
 from helpers.small_problems import BARE_COLUMNS
 from oracles.objective import LOSSES
 from partwise import Problem, solve
-from partwise.problem import LabelledBatch, ThreadExecutor, Work, tasks
+from partwise.problem import BatchSums, LabelledBatch, ThreadExecutor, Work
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import Loss
 from partwise.problem.tasks import OutputArray
@@ -109,9 +109,9 @@ def columns_travel(executor):
 
 
 def every_task() -> set[FunctionType]:
-    """The functions of one batch in `tasks`."""
-    functions = [each for name, each in vars(tasks).items() if isinstance(each, FunctionType) and name[0] != "_"]
-    return {each for each in functions if list(signature(each).parameters)[:2] == ["batch", "n_jobs"]}
+    """The tasks of `BatchSums`."""
+    functions = [each for name, each in vars(BatchSums).items() if isinstance(each, FunctionType) and name[0] != "_"]
+    return {each for each in functions if list(signature(each).parameters)[:2] == ["self", "n_jobs"]}
 
 
 def test_every_task_travels(rng):
@@ -137,8 +137,8 @@ def test_every_task_travels(rng):
     np.testing.assert_array_equal(there.slot_offsets, here.slot_offsets)
     np.testing.assert_array_equal(there.sums.psi2_bounds(here.active), here.sums.psi2_bounds(here.active))
     np.testing.assert_array_equal(there.gold[1], here.gold[1])
-    assert there.sums.of_examples(tasks.gold_sizes, there.active) == here.sums.of_examples(
-        tasks.gold_sizes, here.active
+    assert there.sums.of_examples(BatchSums.gold_sizes, there.active) == here.sums.of_examples(
+        BatchSums.gold_sizes, here.active
     )
     assert there.sums.lacks("column access") == here.sums.lacks("column access")
     for start in (there, here):
@@ -248,7 +248,7 @@ def test_batches_are_opened_once_and_forgotten_with_their_references():
 
 
 def test_work_and_references_can_be_pickled():
-    work = Work(tasks.value, Loss("log", 1.0, 0.0), (np.zeros(3),), 2)
+    work = Work(BatchSums.value, Loss("log", 1.0, 0.0), (np.zeros(3),), 2)
     again = pickle.loads(pickle.dumps(work))
     assert (again.task, again.loss, again.n_jobs) == (work.task, work.loss, 2)
     reference = references("multiclass", 5, SIZES)[1]

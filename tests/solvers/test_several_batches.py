@@ -25,7 +25,7 @@ from oracles.objective import LOSSES
 from partwise import ConvergenceWarning, FeatureWarning, Problem, available_solvers, get_solver, solve
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.features import maxent_map
-from partwise.problem import Batch, LabelledBatch, tasks
+from partwise.problem import Batch, BatchSums, LabelledBatch
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet
@@ -116,11 +116,11 @@ def test_every_sum_is_that_of_one_batch(kind, loss, rng):
     np.testing.assert_array_equal(several.sums.slot_costs(), one.sums.slot_costs())
     examples = np.array([4, 0, 3])
     np.testing.assert_array_equal(several.sums.psi2_bounds(examples), one.sums.psi2_bounds(examples))
-    assert several.sums.of_examples(tasks.example_sizes, examples) == one.sums.of_examples(
-        tasks.example_sizes, examples
+    assert several.sums.of_examples(BatchSums.example_sizes, examples) == one.sums.of_examples(
+        BatchSums.example_sizes, examples
     )
     for mine, theirs in zip(
-        *(each.sums.of_examples(tasks.feature_sums, examples) for each in (several, one)), strict=True
+        *(each.sums.of_examples(BatchSums.feature_sums, examples) for each in (several, one)), strict=True
     ):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_allclose(several.sums.gold_features(), one.sums.gold_features(), atol=1e-12)

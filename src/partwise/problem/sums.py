@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import FeatureMap, Objective, Structure, dot
-from partwise.problem import tasks
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
 from partwise.problem.executor import BatchReference, Executor, Walk, Work
@@ -174,8 +173,8 @@ class Part:
 class Sums:
     """The sums of a loss over the examples of all batches.
 
-    What is asked of every batch is in `tasks`; the same name here is the answer for all of them. `executor` does the
-    work. sound: whether gold labellings are known to be valid.
+    What is asked of every batch is in `BatchSums`; the same name here is the answer for all. `executor` does the work.
+    sound: whether gold labellings are known to be valid.
     """
 
     def __init__(
@@ -198,7 +197,7 @@ class Sums:
     @cached_property
     def facts(self) -> Facts:
         """What all batches are; its complaint is of the first example whose gold labelling is refused."""
-        found = list(self.each(tasks.facts, self._sound))
+        found = list(self.each(BatchSums.facts, self._sound))
         shared = frozenset.intersection(*(facts.capabilities for facts in found))
         if len(found) == 1:
             shared |= {Capability.ONE_BATCH}
@@ -228,7 +227,7 @@ class Sums:
 
     @cached_property
     def gold(self) -> Gold:
-        return self.run(Sum(tasks.gold, by_place(joined_pointers, joined, joined)))
+        return self.run(Sum(BatchSums.gold_labellings, by_place(joined_pointers, joined, joined)))
 
     @property
     def batch_sizes(self) -> list[int]:
@@ -251,12 +250,12 @@ class Sums:
     @cached_property
     def slot_offsets(self) -> Ints:
         """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
-        return self.run(Sum(tasks.slot_offsets, joined_pointers))
+        return self.run(Sum(BatchSums.slot_offsets, joined_pointers))
 
     @cached_property
     def clique_starts(self) -> Ints:
         """Clique marginals of example i are clique_starts[i]:clique_starts[i + 1] of arrays of all of them."""
-        return self.run(Sum(tasks.clique_starts, joined_pointers))
+        return self.run(Sum(BatchSums.clique_starts, joined_pointers))
 
     def clique_range(self, part: Part) -> slice:
         """Return where the clique marginals of a batch's examples are."""
@@ -272,14 +271,14 @@ class Sums:
         """How far sums over these examples may be off."""
         return Rounding(self)
 
-    lacks = Sum(tasks.lacks, first_text)
-    describe_weight = Sum(tasks.describe_weight, first_text)
+    lacks = Sum(BatchSums.lacks, first_text)
+    describe_weight = Sum(BatchSums.describe_weight, first_text)
 
     # what some examples are
 
     def psi2_bounds(self, examples: Ints) -> Floats:
         """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
-        return np.array(self.of_examples(tasks.psi2_bounds, examples), dtype=np.float64)
+        return np.array(self.of_examples(BatchSums.psi2_bounds, examples), dtype=np.float64)
 
     def of_examples(self, task: Callable[..., Iterable[T]], examples: Ints) -> list[T]:
         """Return a task's answers for these examples, one each, in their order."""
@@ -290,15 +289,15 @@ class Sums:
 
     # primal
 
-    value = Sum(tasks.value, added)
-    margins = Sum(tasks.margins, joined)
-    plane = Sum(tasks.plane, added)
-    hessian_product = Sum(tasks.hessian_product, added, by_slot)
-    hessian_diagonal = Sum(tasks.hessian_diagonal, added, by_slot)
-    hessian_partial = Sum(tasks.hessian_partial, any, by_slot)
+    value = Sum(BatchSums.value, added)
+    margins = Sum(BatchSums.margins, joined)
+    plane = Sum(BatchSums.plane, added)
+    hessian_product = Sum(BatchSums.hessian_product, added, by_slot)
+    hessian_diagonal = Sum(BatchSums.hessian_diagonal, added, by_slot)
+    hessian_partial = Sum(BatchSums.hessian_partial, any, by_slot)
 
     def plane_of(self, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
-        return added(found for _, found in self._run_on(examples, tasks.plane_of, weights))
+        return added(found for _, found in self._run_on(examples, BatchSums.plane_of, weights))
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
         """Return (losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own is.
@@ -307,26 +306,26 @@ class Sums:
         counts go to `marginals` (those of examples of weight zero are left alone).
         """
         blocks = by_slot(self, marginals)
-        results = self.each(tasks.plane_at, weights, temperature, blocks=[(block,) for block in blocks])
+        results = self.each(BatchSums.plane_at, weights, temperature, blocks=[(block,) for block in blocks])
         return added(_written(results, blocks))
 
     # dual
 
-    dual_terms_gibbs = Sum(tasks.dual_terms_gibbs, added, by_slot)
-    dual_terms_linear = Sum(tasks.dual_terms_linear, added)
-    dual_terms_slots = Sum(tasks.dual_terms_slots, added, by_slot, by_example, by_example)
-    dual_terms_cliques = Sum(tasks.dual_terms_cliques, added, by_clique)
-    read_cliques = Sum(tasks.read_cliques, by_place(joined, joined), by_clique)
-    check_clique_marginals = Sum(tasks.check_clique_marginals, by_place(max, first_text), by_clique)
-    cliques_of_scores = Sum(tasks.cliques_of_scores, joined, by_slot)
-    scores_of_cliques = Sum(tasks.scores_of_cliques, by_place(joined, sum, sum), by_clique)
-    scores_of_counts = Sum(tasks.scores_of_counts, by_place(joined, sum, sum), by_slot)
-    marginals_of_scores = Sum(tasks.marginals_of_scores, by_place(joined, joined), by_slot)
-    all_scores = Sum(tasks.all_scores, joined)
-    near_gold_scores = Sum(tasks.near_gold_scores, joined)
-    slot_curvatures = Sum(tasks.slot_curvatures, joined_or_none)
-    gold_features = Sum(tasks.gold_features, added)
-    eg_primal_point = Sum(tasks.eg_primal_point, added)
+    dual_terms_gibbs = Sum(BatchSums.dual_terms_gibbs, added, by_slot)
+    dual_terms_linear = Sum(BatchSums.dual_terms_linear, added)
+    dual_terms_slots = Sum(BatchSums.dual_terms_slots, added, by_slot, by_example, by_example)
+    dual_terms_cliques = Sum(BatchSums.dual_terms_cliques, added, by_clique)
+    read_cliques = Sum(BatchSums.read_cliques, by_place(joined, joined), by_clique)
+    check_clique_marginals = Sum(BatchSums.check_clique_marginals, by_place(max, first_text), by_clique)
+    cliques_of_scores = Sum(BatchSums.cliques_of_scores, joined, by_slot)
+    scores_of_cliques = Sum(BatchSums.scores_of_cliques, by_place(joined, sum, sum), by_clique)
+    scores_of_counts = Sum(BatchSums.scores_of_counts, by_place(joined, sum, sum), by_slot)
+    marginals_of_scores = Sum(BatchSums.marginals_of_scores, by_place(joined, joined), by_slot)
+    all_scores = Sum(BatchSums.all_scores, joined)
+    near_gold_scores = Sum(BatchSums.near_gold_scores, joined)
+    slot_curvatures = Sum(BatchSums.slot_curvatures, joined_or_none)
+    gold_features = Sum(BatchSums.gold_features, added)
+    eg_primal_point = Sum(BatchSums.eg_primal_point, added)
 
     def dual_terms_sparse(self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
         blocks: list[tuple[object, ...]] = []
@@ -334,10 +333,10 @@ class Sums:
             own = indptr[part.start : part.stop + 1]
             used = slice(int(own[0]), int(own[-1]))
             blocks.append((own - own[0], slots[used], counts[used], mass[part]))
-        return added(self.each(tasks.dual_terms_sparse, blocks=blocks))
+        return added(self.each(BatchSums.dual_terms_sparse, blocks=blocks))
 
     def labelling_complaint(self, batches: Iterable[dict[str, NDArray[np.generic]]]) -> str:
-        return first_text(self.each(tasks.labelling_complaint, blocks=[(batch,) for batch in batches]))
+        return first_text(self.each(BatchSums.labelling_complaint, blocks=[(batch,) for batch in batches]))
 
     def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
         """Return the slot scores A_i z + cost_scale c_i of all examples end to end."""
@@ -360,23 +359,23 @@ class Sums:
         """
         outputs = by_slot(self, moved)
         blocks = list(zip(by_slot(self, scores), map(OutputArray, outputs), strict=True))
-        return added(_written(self.each(tasks.eg_batch_step, weights, step, blocks=blocks), outputs))
+        return added(_written(self.each(BatchSums.eg_batch_step, weights, step, blocks=blocks), outputs))
 
     # single columns (capability "column access")
 
     @cached_property
     def scaling_constants(self) -> ColumnConstants:
-        return self.run(Sum(tasks.scaling_constants, joined_columns))
+        return self.run(Sum(BatchSums.scaling_constants, joined_columns))
 
-    scaling_extremes = Sum(tasks.scaling_extremes, added)
-    scaling_largest_sum = Sum(tasks.scaling_largest_sum, max)
-    scaling_expectations = Sum(tasks.scaling_expectations, added)
-    scaling_separates = Sum(tasks.scaling_separates, all)
+    scaling_extremes = Sum(BatchSums.scaling_extremes, added)
+    scaling_largest_sum = Sum(BatchSums.scaling_largest_sum, max)
+    scaling_expectations = Sum(BatchSums.scaling_expectations, added)
+    scaling_separates = Sum(BatchSums.scaling_separates, all)
 
     # rounding
 
-    rounding_sums = Sum(tasks.rounding_sums, by_place(added, added, max))
-    largest_cost = Sum(tasks.largest_cost, max)
+    rounding_sums = Sum(BatchSums.rounding_sums, by_place(added, added, max))
+    largest_cost = Sum(BatchSums.largest_cost, max)
 
     # single examples
 

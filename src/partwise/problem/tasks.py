@@ -1,8 +1,9 @@
-"""Tasks: functions that `Sums` calls for each batch, with the batch, threads, the batch's blocks, weights and numbers.
+"""Tasks: what `Sums` asks of each batch, with threads, the batch's blocks, weights and numbers.
 
-A task has no state: the same arguments give the same answer wherever the batch is. An executor may send the function
-(by its module and name), the batch's reference, weights and blocks to another process, and gets a partial sum or the
-batch's new block back. Where a task is one call of the core, it has the name of the core's function.
+A task is a method of `BatchSums`, or a function of users (`register_task`). It has no state: the same arguments give
+the same answer wherever the batch is. An executor may send the function (by its module and name), the batch's
+reference, weights and blocks to another process, and gets a partial sum or the batch's new block back. Where a task is
+one call of the core, it has the name of the core's function.
 """
 
 from collections.abc import Callable
@@ -36,8 +37,62 @@ Moved = tuple[Floats, Floats]
 Plane = tuple[Floats, float]
 
 
+class OutputArray:
+    """An array for a task to write to: in this process the caller's own, elsewhere a new one of its size."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Callable[[int], "OutputArray"], tuple[int]]:
+        return _empty_output, (len(self.array),)
+
+
+def _empty_output(size: int) -> OutputArray:
+    return OutputArray(np.empty(size))
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a problem must know of batches before it works on them, read in one opening because opening is slow.
+
+    capabilities: of structures and features. row_length: weights that a slot's score is a sum of, at most. structure:
+    the class, for messages. complaint: why the first gold labelling that is invalid or has a cost is refused, or "".
+    """
+
+    capabilities: frozenset[Capability]
+    row_length: int
+    structure: str
+    sample_weight: Floats
+    complaint: str
+
+
+def _complaint(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> str:
+    """Return the message of the ValueError that a check raises; "" if it raises none."""
+    try:
+        check(*args, **kwargs)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@dataclass(frozen=True)
+class ColumnConstants:
+    """What is known of the features before any step; see core/solvers/scaling.h.
+
+    empirical, mass: a number per weight. weights: those that have a feature, in an order that is good to visit them in.
+    labels: slots that are labellings of some example. gold: slots that are gold where the example's weight is not 0.
+    """
+
+    empirical: Floats
+    mass: Floats
+    weights: Ints
+    labels: Ints
+    gold: Ints
+    n_cells: int
+
+
 class BatchSums:
-    """One labelled batch under a loss, ready for the core: what tasks work on.
+    """One labelled batch under a loss, ready for the core, and the tasks that work on it.
 
     `structure`, `features`, `gold` (indptr, slots, counts), `sample_weight` and `loss` are those of the batch.
     """
@@ -62,7 +117,7 @@ class BatchSums:
         self._hessian: Hessian | None = None
         self._hessian_at: tuple[Floats, int, bool] = np.empty(0), 0, False
 
-    def hessian(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
+    def _second_derivatives(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
         """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
         (known, *rest), asked = self._hessian_at, [every, marginals is not None]
         # The caller may have written to the marginals since: with them, only the very same weights array counts.
@@ -73,368 +128,257 @@ class BatchSums:
             self._hessian_at = weights, every, marginals is not None
         return self._hessian
 
-
-class OutputArray:
-    """An array for a task to write to: in this process the caller's own, elsewhere a new one of its size."""
-
-    def __init__(self, array: Floats) -> None:
-        self.array = array
-
-    def __reduce__(self) -> tuple[Callable[[int], "OutputArray"], tuple[int]]:
-        return _empty_output, (len(self.array),)
-
-
-def _empty_output(size: int) -> OutputArray:
-    return OutputArray(np.empty(size))
-
-
-# what a batch is
-
-
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """What a problem must know of batches before it works on them, read in one opening because opening is slow.
-
-    capabilities: of structures and features. row_length: weights that a slot's score is a sum of, at most. structure:
-    the class, for messages. complaint: why the first gold labelling that is invalid or has a cost is refused, or "".
-    """
-
-    capabilities: frozenset[Capability]
-    row_length: int
-    structure: str
-    sample_weight: Floats
-    complaint: str
-
-
-def facts(batch: BatchSums, n_jobs: int, sound: bool) -> Facts:
-    """Return the facts of a batch; sound: whether its gold labellings are known to be valid."""
-    complaint = "" if sound else _complaint(batch.objective.check_gold)
-    structure = structure_capabilities(batch.structure)
-    found = structure | capabilities(batch.features.capabilities())
-    # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
-    n = batch.structure.num_examples
-    if Capability.ONE_PART in structure and n:
-        some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
-        if _core.slot_curvatures(batch.objective, some) is not None:
-            found |= {Capability.DIAGONAL_BLOCKS}
-    return Facts(found, batch.features.row_length, type(batch.structure).__name__, batch.sample_weight, complaint)
-
-
-def lacks(batch: BatchSums, n_jobs: int, capability: str) -> str:
-    """Return why the features lack a capability, where there is more to say than its name, or ""."""
-    return batch.features.lacks(capability)
-
-
-def describe_weight(batch: BatchSums, n_jobs: int, weight: int) -> str:
-    """Return a weight's name in messages."""
-    return batch.features.describe(weight)
-
-
-def gold(batch: BatchSums, n_jobs: int) -> Gold:
-    """Return the gold labellings; slots are numbered within their example."""
-    return batch.gold
-
-
-def slot_offsets(batch: BatchSums, n_jobs: int) -> Ints:
-    """Return where each example's slots begin, and where the last ones end."""
-    return batch.structure.slot_offsets()
-
-
-def clique_starts(batch: BatchSums, n_jobs: int) -> Ints:
-    """Return where each example's clique marginals begin, and where the last ones end."""
-    return _core.clique_starts(batch.structure)
-
-
-# what some examples are
-
-
-def psi2_bounds(batch: BatchSums, n_jobs: int, examples: Ints) -> list[float]:
-    """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
-    return [batch.features.psi2_bound(i) for i in examples.tolist()]
-
-
-def gold_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[float]:
-    """Return the number of parts of these examples' gold labellings."""
-    indptr, _, counts = batch.gold
-    return [counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()]
-
-
-def feature_sums(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
-    """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
-    vectors = (batch.features.project(i, np.ones(batch.features.num_slots(i))) for i in examples.tolist())
-    return [(vector.indices, vector.values) for vector in vectors]
-
-
-def example_sizes(batch: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
-    """Return (slots, numbers that inference works on) of these examples; infinitely many where it is Python code."""
-    structure = batch.structure
-    slots = [structure.num_slots(i) for i in examples.tolist()]
-    if not is_compiled(structure):
-        return [(each, inf) for each in slots]
-    if Capability.CLIQUES not in structure.capabilities():
-        return [(each, each) for each in slots]
-    return [(each, int(structure.clique_offsets(i)[-1])) for each, i in zip(slots, examples.tolist(), strict=True)]
-
-
-# primal
-
-
-def value(batch: BatchSums, n_jobs: int, weights: Floats) -> float:
-    """Return the losses, sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
-
-    With slack rescaling: an upper bound of sum_i omega_i max_y c_i(y) (1 + <theta_i, counts(y) - g_i>).
-    """
-    if batch.slack:
-        return batch.objective.slack_plane(weights, False, n_jobs)[0]
-    return batch.objective.value(weights, n_jobs)
-
-
-def margins(batch: BatchSums, n_jobs: int, weights: Floats, temperature: float) -> Floats:
-    """Return smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
-    return batch.objective.margins(weights, temperature, n_jobs)
-
-
-def plane(batch: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
-    """Return (losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
-
-    With slack rescaling b - <u, w> may stay below the upper bound that is given for the losses.
-    """
-    if batch.slack:
-        return batch.objective.slack_plane(weights, True, n_jobs)
-    return batch.objective.plane(weights, n_jobs)
-
-
-def plane_of(batch: BatchSums, n_jobs: int, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
-    """Return (losses, u, b) of these examples, each as often as it is named, at the oracle's answer."""
-    return batch.objective.plane_of(weights, examples)
-
-
-def plane_at(
-    batch: BatchSums, n_jobs: int, marginals: Floats, weights: Floats, temperature: float
-) -> tuple[tuple[float, Floats, float, float], Floats]:
-    """Return the sums of `Sums.plane_at` and the array of expected counts that were written to."""
-    return batch.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
-
-
-def hessian_product(
-    batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int, direction: Floats
-) -> Floats:
-    """Return (Hessian of the losses at w) v, of every `every`-th run; marginals: expected counts at w, if known."""
-    return batch.hessian(n_jobs, marginals, weights, every).product(direction, n_jobs)
-
-
-def hessian_diagonal(batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Floats:
-    """Return something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
-    return batch.hessian(n_jobs, marginals, weights, every).diagonal(n_jobs)
-
-
-def hessian_partial(batch: BatchSums, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> bool:
-    """Return whether the Hessian is an estimate from a part of the examples (where there are enough of them)."""
-    return batch.hessian(n_jobs, marginals, weights, every).partial
-
-
-# dual
-
-
-def dual_terms_gibbs(batch: BatchSums, n_jobs: int, scores: Floats, moved: Moved | None = None) -> Plane:
-    """Return (u, b) of the Gibbs distributions with these slot scores, after probability was moved."""
-    return batch.objective.dual_terms_gibbs(scores, n_jobs, moved)
-
-
-def dual_terms_linear(batch: BatchSums, n_jobs: int, z: Floats, cost_scale: float, moved: Moved | None = None) -> Plane:
-    """Return (u, b) of slot scores A_i z + cost_scale c_i, which are never stored, after probability was moved."""
-    return batch.objective.dual_terms_linear(z, cost_scale, n_jobs, moved)
-
-
-def dual_terms_slots(
-    batch: BatchSums, n_jobs: int, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None
-) -> Plane:
-    """Return (u, b) of expected counts s mu, masses s (None: 1) and entropies s H (None: 0)."""
-    return batch.objective.dual_terms_slots(counts, mass, entropies, n_jobs)
-
-
-def dual_terms_sparse(batch: BatchSums, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
-    """Return (u, b) of expected counts given by the slots that are used: those at indptr[i]:indptr[i + 1]."""
-    return batch.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
-
-
-def dual_terms_cliques(batch: BatchSums, n_jobs: int, marginals: Floats) -> Plane:
-    """Return (u, b) of clique marginals."""
-    counts, entropies = read_cliques(batch, n_jobs, marginals)
-    return dual_terms_slots(batch, n_jobs, counts, None, entropies)
-
-
-def read_cliques(batch: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
-    """Return (expected counts, entropies) of clique marginals."""
-    return _core.read_cliques(batch.structure, np.ascontiguousarray(marginals), n_jobs)
-
-
-def check_clique_marginals(batch: BatchSums, n_jobs: int, marginals: Floats) -> tuple[float, str]:
-    """Return by how much clique marginals fail to be those of distributions, and why they are refused or ""."""
-    return _core.check_clique_marginals(batch.objective, np.ascontiguousarray(marginals), n_jobs)
-
-
-def labelling_complaint(batch: BatchSums, n_jobs: int, labellings: dict[str, NDArray[np.generic]]) -> str:
-    """Return why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
-    sets = WorkingSets.from_arrays(**labellings)  # type: ignore[arg-type]
-    return _complaint(sets.check, batch.objective, n_jobs)
-
-
-def _complaint(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> str:
-    """Return the message of the ValueError that a check raises; "" if it raises none."""
-    try:
-        check(*args, **kwargs)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def cliques_of_scores(batch: BatchSums, n_jobs: int, scores: Floats) -> Floats:
-    """Return the clique marginals of the Gibbs distributions with these slot scores."""
-    return _core.cliques_of_scores(batch.structure, scores, n_jobs)
-
-
-def scores_of_cliques(
-    batch: BatchSums, n_jobs: int, marginals: Floats, floor: float, tolerance: float, most: int
-) -> tuple[Floats, int, int]:
-    """Return slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
-    structure = batch.structure
-    uniform = cliques_of_scores(batch, n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
-    mixed = (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform
-    scores = near_gold_scores(batch, n_jobs, NEAR_GOLD)
-    offsets, starts = structure.slot_offsets().tolist(), clique_starts(batch, n_jobs).tolist()
-    for i, (first, last) in enumerate(pairwise(starts)):
-        found = structure.slot_scores_from_cliques(i, mixed[first:last])
-        if found is not None:
-            scores[offsets[i] : offsets[i + 1]] = found
-    return _match_counts(batch, n_jobs, read_cliques(batch, n_jobs, mixed)[0], scores, tolerance, most)
-
-
-def scores_of_counts(
-    batch: BatchSums, n_jobs: int, counts: Floats, floor: float, tolerance: float, most: int
-) -> tuple[Floats, int, int]:
-    """Return slot scores of the Gibbs distributions with these expected counts and a share `floor` of uniform ones.
-
-    Then the inferences that this took, at most `most` per example, and of how many examples the counts are still off
-    by more than `tolerance` of their sum.
-    """
-    scores = near_gold_scores(batch, n_jobs, NEAR_GOLD)
-    uniform = marginals_of_scores(batch, n_jobs, np.zeros_like(scores))[0]
-    mixed = (1.0 - floor) * np.maximum(counts, 0.0) + floor * uniform
-    return _match_counts(batch, n_jobs, mixed, scores, tolerance, most)
-
-
-def _match_counts(
-    batch: BatchSums, n_jobs: int, counts: Floats, scores: Floats, tolerance: float, most: int
-) -> tuple[Floats, int, int]:
-    found = _core.match_counts(batch.objective, counts, scores, tolerance=tolerance, max_inferences=most, n_jobs=n_jobs)
-    return scores, found.inferences, found.unmatched
-
-
-def marginals_of_scores(batch: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, Floats]:
-    """Return (expected counts, entropies) of the Gibbs distributions with these slot scores."""
-    return batch.objective.marginals_of_scores(scores, n_jobs)
-
-
-def all_scores(batch: BatchSums, n_jobs: int, weights: Floats) -> Floats:
-    """Return the slot scores A w."""
-    return _core.all_scores(batch.structure, batch.features, weights, n_jobs)
-
-
-def near_gold_scores(batch: BatchSums, n_jobs: int, sharpness: float) -> Floats:
-    """Return the slot scores -sharpness c, near the gold labelling."""
-    return batch.objective.near_gold_scores(sharpness)
-
-
-def slot_curvatures(batch: BatchSums, n_jobs: int) -> Floats | None:
-    """Return |A_i' e_a|^2 of every slot a (-1 where no labelling uses it); None unless all A_i A_i' are diagonal."""
-    return _core.slot_curvatures(batch.objective, np.arange(batch.structure.num_examples))
-
-
-def gold_features(batch: BatchSums, n_jobs: int) -> Floats:
-    """Return sum_i omega_i A_i'g_i."""
-    return _core.gold_features(batch.objective, n_jobs)
-
-
-# batch steps
-
-
-def eg_batch_step(
-    batch: BatchSums, n_jobs: int, scores: Floats, moved: OutputArray, weights: Floats, step: float
-) -> tuple[tuple[Floats, float, float, float], Floats]:
-    """Return the sums of `Sums.eg_batch_step` and the array that was written to."""
-    return _core.eg_batch_step(batch.objective, weights, step, scores, moved.array, n_jobs), moved.array
-
-
-def eg_primal_point(
-    batch: BatchSums, n_jobs: int, z: Floats, cost_scale: float, old_cost_scale: float
-) -> tuple[Floats, float, float, float]:
-    """Return the sums of `eg_batch_step` for slot scores A z + cost_scale c, with old_cost_scale c for `scores`."""
-    return _core.eg_primal_point(batch.objective, z, cost_scale, old_cost_scale, n_jobs)
-
-
-# single columns (capability "column access")
-
-
-@dataclass(frozen=True)
-class ColumnConstants:
-    """What is known of the features before any step; see core/solvers/scaling.h.
-
-    empirical, mass: a number per weight. weights: those that have a feature, in an order that is good to visit them in.
-    labels: slots that are labellings of some example. gold: slots that are gold where the example's weight is not 0.
-    """
-
-    empirical: Floats
-    mass: Floats
-    weights: Ints
-    labels: Ints
-    gold: Ints
-    n_cells: int
-
-
-def scaling_constants(batch: BatchSums, n_jobs: int) -> ColumnConstants:
-    """Return what is known of the features."""
-    indptr, slots, _ = batch.gold
-    used = np.unique(slots[indptr[:-1][batch.sample_weight > 0]])
-    empirical, mass, weights, labels, n_cells = _core.scaling_constants(batch.objective)
-    return ColumnConstants(empirical, mass, weights, labels, used, n_cells)
-
-
-def scaling_extremes(batch: BatchSums, n_jobs: int) -> tuple[Floats, Floats]:
-    """Return the least and the largest value that each feature's expectation can have."""
-    return _core.scaling_extremes(batch.objective)
-
-
-def scaling_largest_sum(batch: BatchSums, n_jobs: int) -> float:
-    """Return f#, the largest sum of the features of an example and a label."""
-    return _core.scaling_largest_sum(batch.objective)
-
-
-def scaling_expectations(batch: BatchSums, n_jobs: int, weights: Floats) -> Floats:
-    """Return sum omega E[f_t] of every feature at these weights."""
-    return _core.scaling_expectations(batch.objective, weights, n_jobs)
-
-
-def scaling_separates(batch: BatchSums, n_jobs: int, weights: Floats) -> bool:
-    """Return whether every gold labelling is likelier than all others."""
-    return _core.scaling_separates(batch.objective, weights, n_jobs)
-
-
-# rounding
-
-
-def largest_cost(batch: BatchSums, n_jobs: int) -> float:
-    """Return the largest cost of any labelling, what multiplies margins in slack rescaling."""
-    return batch.objective.largest_cost(n_jobs)
-
-
-def rounding_sums(
-    batch: BatchSums, n_jobs: int, fixed: float, examples: float
-) -> tuple[tuple[float, float, float], tuple[float, float, float], float]:
-    """Return sums of scores, level and transposed, sums of their squares, and the largest reach (`RoundingSums`)."""
-    found = _core.rounding_sums(batch.objective, fixed, examples, n_jobs)
-    sums = found.scores, found.level, found.transposed
-    return sums, (found.scores2, found.level2, found.transposed2), found.largest_reach
+    # what a batch is
+
+    def facts(self, n_jobs: int, sound: bool) -> Facts:
+        complaint = "" if sound else _complaint(self.objective.check_gold)
+        structure = structure_capabilities(self.structure)
+        found = structure | capabilities(self.features.capabilities())
+        # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
+        n = self.structure.num_examples
+        if Capability.ONE_PART in structure and n:
+            some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
+            if _core.slot_curvatures(self.objective, some) is not None:
+                found |= {Capability.DIAGONAL_BLOCKS}
+        return Facts(found, self.features.row_length, type(self.structure).__name__, self.sample_weight, complaint)
+
+    def lacks(self, n_jobs: int, capability: str) -> str:
+        """Return why the features lack a capability, where there is more to say than its name, or ""."""
+        return self.features.lacks(capability)
+
+    def describe_weight(self, n_jobs: int, weight: int) -> str:
+        return self.features.describe(weight)
+
+    def gold_labellings(self, n_jobs: int) -> Gold:
+        return self.gold
+
+    def slot_offsets(self, n_jobs: int) -> Ints:
+        return self.structure.slot_offsets()
+
+    def clique_starts(self, n_jobs: int) -> Ints:
+        return _core.clique_starts(self.structure)
+
+    # what some examples are
+
+    def psi2_bounds(self, n_jobs: int, examples: Ints) -> list[float]:
+        return [self.features.psi2_bound(i) for i in examples.tolist()]
+
+    def gold_sizes(self, n_jobs: int, examples: Ints) -> list[float]:
+        """Return the number of parts of these examples' gold labellings."""
+        indptr, _, counts = self.gold
+        return [counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()]
+
+    def feature_sums(self, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
+        """Return (indices, values) of the sum of all slots' feature vectors, for each of these examples."""
+        vectors = (self.features.project(i, np.ones(self.features.num_slots(i))) for i in examples.tolist())
+        return [(vector.indices, vector.values) for vector in vectors]
+
+    def example_sizes(self, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
+        """Return (slots, numbers that inference works on) of these examples; infinitely many for Python code."""
+        structure = self.structure
+        slots = [structure.num_slots(i) for i in examples.tolist()]
+        if not is_compiled(structure):
+            return [(each, inf) for each in slots]
+        if Capability.CLIQUES not in structure.capabilities():
+            return [(each, each) for each in slots]
+        return [(each, int(structure.clique_offsets(i)[-1])) for each, i in zip(slots, examples.tolist(), strict=True)]
+
+    # primal
+
+    def value(self, n_jobs: int, weights: Floats) -> float:
+        """Return the losses, sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
+
+        With slack rescaling: an upper bound of sum_i omega_i max_y c_i(y) (1 + <theta_i, counts(y) - g_i>).
+        """
+        if self.slack:
+            return self.objective.slack_plane(weights, False, n_jobs)[0]
+        return self.objective.value(weights, n_jobs)
+
+    def margins(self, n_jobs: int, weights: Floats, temperature: float) -> Floats:
+        """Return smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
+        return self.objective.margins(weights, temperature, n_jobs)
+
+    def plane(self, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
+        """Return (losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
+
+        With slack rescaling b - <u, w> may stay below the upper bound that is given for the losses.
+        """
+        if self.slack:
+            return self.objective.slack_plane(weights, True, n_jobs)
+        return self.objective.plane(weights, n_jobs)
+
+    def plane_of(self, n_jobs: int, examples: Ints, weights: Floats) -> tuple[float, Floats, float]:
+        """Return (losses, u, b) of these examples, each as often as it is named, at the oracle's answer."""
+        return self.objective.plane_of(weights, examples)
+
+    def plane_at(
+        self, n_jobs: int, marginals: Floats, weights: Floats, temperature: float
+    ) -> tuple[tuple[float, Floats, float, float], Floats]:
+        """Return the sums of `Sums.plane_at` and the array of expected counts that were written to."""
+        return self.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
+
+    def hessian_product(
+        self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int, direction: Floats
+    ) -> Floats:
+        """Return (Hessian of the losses at w) v, of every `every`-th run; marginals: expected counts at w, if known."""
+        return self._second_derivatives(n_jobs, marginals, weights, every).product(direction, n_jobs)
+
+    def hessian_diagonal(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Floats:
+        """Return something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
+        return self._second_derivatives(n_jobs, marginals, weights, every).diagonal(n_jobs)
+
+    def hessian_partial(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> bool:
+        """Return whether the Hessian is an estimate from a part of the examples (where there are enough of them)."""
+        return self._second_derivatives(n_jobs, marginals, weights, every).partial
+
+    # dual
+
+    def dual_terms_gibbs(self, n_jobs: int, scores: Floats, moved: Moved | None = None) -> Plane:
+        """Return (u, b) of the Gibbs distributions with these slot scores, after probability was moved."""
+        return self.objective.dual_terms_gibbs(scores, n_jobs, moved)
+
+    def dual_terms_linear(self, n_jobs: int, z: Floats, cost_scale: float, moved: Moved | None = None) -> Plane:
+        """Return (u, b) of slot scores A_i z + cost_scale c_i, which are never stored, after probability was moved."""
+        return self.objective.dual_terms_linear(z, cost_scale, n_jobs, moved)
+
+    def dual_terms_slots(
+        self, n_jobs: int, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None
+    ) -> Plane:
+        """Return (u, b) of expected counts s mu, masses s (None: 1) and entropies s H (None: 0)."""
+        return self.objective.dual_terms_slots(counts, mass, entropies, n_jobs)
+
+    def dual_terms_sparse(self, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> Plane:
+        """Return (u, b) of expected counts given by the slots that are used: those at indptr[i]:indptr[i + 1]."""
+        return self.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
+
+    def dual_terms_cliques(self, n_jobs: int, marginals: Floats) -> Plane:
+        counts, entropies = self.read_cliques(n_jobs, marginals)
+        return self.dual_terms_slots(n_jobs, counts, None, entropies)
+
+    def read_cliques(self, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
+        """Return (expected counts, entropies) of clique marginals."""
+        return _core.read_cliques(self.structure, np.ascontiguousarray(marginals), n_jobs)
+
+    def check_clique_marginals(self, n_jobs: int, marginals: Floats) -> tuple[float, str]:
+        """Return by how much clique marginals fail to be those of distributions, and why they are refused or ""."""
+        return _core.check_clique_marginals(self.objective, np.ascontiguousarray(marginals), n_jobs)
+
+    def labelling_complaint(self, n_jobs: int, labellings: dict[str, NDArray[np.generic]]) -> str:
+        """Return why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
+        sets = WorkingSets.from_arrays(**labellings)  # type: ignore[arg-type]
+        return _complaint(sets.check, self.objective, n_jobs)
+
+    def cliques_of_scores(self, n_jobs: int, scores: Floats) -> Floats:
+        """Return the clique marginals of the Gibbs distributions with these slot scores."""
+        return _core.cliques_of_scores(self.structure, scores, n_jobs)
+
+    def scores_of_cliques(
+        self, n_jobs: int, marginals: Floats, floor: float, tolerance: float, most: int
+    ) -> tuple[Floats, int, int]:
+        """Return slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
+        structure = self.structure
+        uniform = self.cliques_of_scores(n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
+        mixed = (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform
+        scores = self.near_gold_scores(n_jobs, NEAR_GOLD)
+        offsets, starts = structure.slot_offsets().tolist(), self.clique_starts(n_jobs).tolist()
+        for i, (first, last) in enumerate(pairwise(starts)):
+            found = structure.slot_scores_from_cliques(i, mixed[first:last])
+            if found is not None:
+                scores[offsets[i] : offsets[i + 1]] = found
+        return self._match_counts(n_jobs, self.read_cliques(n_jobs, mixed)[0], scores, tolerance, most)
+
+    def scores_of_counts(
+        self, n_jobs: int, counts: Floats, floor: float, tolerance: float, most: int
+    ) -> tuple[Floats, int, int]:
+        """Return slot scores of the Gibbs distributions with these expected counts and a share `floor` of uniform ones.
+
+        Then the inferences that this took, at most `most` per example, and of how many examples the counts are still
+        off by more than `tolerance` of their sum.
+        """
+        scores = self.near_gold_scores(n_jobs, NEAR_GOLD)
+        uniform = self.marginals_of_scores(n_jobs, np.zeros_like(scores))[0]
+        mixed = (1.0 - floor) * np.maximum(counts, 0.0) + floor * uniform
+        return self._match_counts(n_jobs, mixed, scores, tolerance, most)
+
+    def _match_counts(
+        self, n_jobs: int, counts: Floats, scores: Floats, tolerance: float, most: int
+    ) -> tuple[Floats, int, int]:
+        found = _core.match_counts(
+            self.objective, counts, scores, tolerance=tolerance, max_inferences=most, n_jobs=n_jobs
+        )
+        return scores, found.inferences, found.unmatched
+
+    def marginals_of_scores(self, n_jobs: int, scores: Floats) -> tuple[Floats, Floats]:
+        """Return (expected counts, entropies) of the Gibbs distributions with these slot scores."""
+        return self.objective.marginals_of_scores(scores, n_jobs)
+
+    def all_scores(self, n_jobs: int, weights: Floats) -> Floats:
+        """Return the slot scores A w."""
+        return _core.all_scores(self.structure, self.features, weights, n_jobs)
+
+    def near_gold_scores(self, n_jobs: int, sharpness: float) -> Floats:
+        """Return the slot scores -sharpness c, near the gold labelling."""
+        return self.objective.near_gold_scores(sharpness)
+
+    def slot_curvatures(self, n_jobs: int) -> Floats | None:
+        """Return |A_i' e_a|^2 of every slot a (-1 where unused); None unless all A_i A_i' are diagonal."""
+        return _core.slot_curvatures(self.objective, np.arange(self.structure.num_examples))
+
+    def gold_features(self, n_jobs: int) -> Floats:
+        """Return sum_i omega_i A_i'g_i."""
+        return _core.gold_features(self.objective, n_jobs)
+
+    # batch steps
+
+    def eg_batch_step(
+        self, n_jobs: int, scores: Floats, moved: OutputArray, weights: Floats, step: float
+    ) -> tuple[tuple[Floats, float, float, float], Floats]:
+        """Return the sums of `Sums.eg_batch_step` and the array that was written to."""
+        return _core.eg_batch_step(self.objective, weights, step, scores, moved.array, n_jobs), moved.array
+
+    def eg_primal_point(
+        self, n_jobs: int, z: Floats, cost_scale: float, old_cost_scale: float
+    ) -> tuple[Floats, float, float, float]:
+        """Return the sums of `eg_batch_step` for slot scores A z + cost_scale c, with old_cost_scale c for `scores`."""
+        return _core.eg_primal_point(self.objective, z, cost_scale, old_cost_scale, n_jobs)
+
+    # single columns (capability "column access")
+
+    def scaling_constants(self, n_jobs: int) -> ColumnConstants:
+        indptr, slots, _ = self.gold
+        used = np.unique(slots[indptr[:-1][self.sample_weight > 0]])
+        empirical, mass, weights, labels, n_cells = _core.scaling_constants(self.objective)
+        return ColumnConstants(empirical, mass, weights, labels, used, n_cells)
+
+    def scaling_extremes(self, n_jobs: int) -> tuple[Floats, Floats]:
+        """Return the least and the largest value that each feature's expectation can have."""
+        return _core.scaling_extremes(self.objective)
+
+    def scaling_largest_sum(self, n_jobs: int) -> float:
+        """Return f#, the largest sum of the features of an example and a label."""
+        return _core.scaling_largest_sum(self.objective)
+
+    def scaling_expectations(self, n_jobs: int, weights: Floats) -> Floats:
+        """Return sum omega E[f_t] of every feature at these weights."""
+        return _core.scaling_expectations(self.objective, weights, n_jobs)
+
+    def scaling_separates(self, n_jobs: int, weights: Floats) -> bool:
+        """Return whether every gold labelling is likelier than all others."""
+        return _core.scaling_separates(self.objective, weights, n_jobs)
+
+    # rounding
+
+    def largest_cost(self, n_jobs: int) -> float:
+        """Return the largest cost of any labelling, what multiplies margins in slack rescaling."""
+        return self.objective.largest_cost(n_jobs)
+
+    def rounding_sums(
+        self, n_jobs: int, fixed: float, examples: float
+    ) -> tuple[tuple[float, float, float], tuple[float, float, float], float]:
+        """Return sums of scores, level and transposed, sums of squares, and the largest reach (`RoundingSums`)."""
+        found = _core.rounding_sums(self.objective, fixed, examples, n_jobs)
+        sums = found.scores, found.level, found.transposed
+        return sums, (found.scores2, found.level2, found.transposed2), found.largest_reach
 
 
 # tasks of users
@@ -459,13 +403,13 @@ def register_task(function: Registered) -> Registered:
 
 
 def named_task(name: str) -> Callable[..., object]:
-    """Return the task of this name: a registered one or one of this module."""
+    """Return the task of this name: a registered one or one of `BatchSums`."""
     if name not in TASKS:
         raise ValueError(f"unknown task {name!r}: register it (partwise.problem.register_task)")
     return TASKS[name]
 
 
-#: Tasks by name, for `Problem.ask`: those of this module, and those of users.
+#: Tasks by name, for `Problem.ask`: those of `BatchSums`, and those of users.
 TASKS: dict[str, Callable[..., object]] = {
-    name: own for name, own in globals().items() if isinstance(own, FunctionType) and own.__module__ == __name__
+    name: own for name, own in vars(BatchSums).items() if isinstance(own, FunctionType) and name[0] != "_"
 }

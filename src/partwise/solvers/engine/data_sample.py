@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.problem import Problem, tasks
+from partwise.problem import BatchSums, Problem
 from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 
@@ -39,7 +39,7 @@ class Look:
     def curvature(self) -> float:
         """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
         problem, some = self.problem, self.examples
-        parts = np.array(problem.sums.of_examples(tasks.gold_sizes, some))
+        parts = np.array(problem.sums.of_examples(BatchSums.gold_sizes, some))
         bounds = problem.sums.psi2_bounds(some)
         return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
 
@@ -95,12 +95,12 @@ class Look:
     @cached_property
     def _read(self) -> Ints:
         """The examples whose features are read: fewer where one has very many."""
-        size = len(self.problem.sums.of_examples(tasks.feature_sums, self.examples[:1])[0][0])
+        size = len(self.problem.sums.of_examples(BatchSums.feature_sums, self.examples[:1])[0][0])
         return self._spaced(min(SAMPLE, max(5, ENTRIES // max(size, 1))))
 
     @cached_property
     def _entries(self) -> list[tuple[Ints, Floats]]:
-        return self.problem.sums.of_examples(tasks.feature_sums, self._read)
+        return self.problem.sums.of_examples(BatchSums.feature_sums, self._read)
 
     @cached_property
     def _sizes(self) -> Ints:
@@ -108,7 +108,7 @@ class Look:
 
     @cached_property
     def _example_sizes(self) -> list[tuple[int, float]]:
-        return self.problem.sums.of_examples(tasks.example_sizes, self._read)
+        return self.problem.sums.of_examples(BatchSums.example_sizes, self._read)
 
 
 def _spaced(values: Ints, most: int) -> Ints:
