@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.parameters import Seed, SolverChoice, TrainingParameters, document, penalty_parameters
-from partwise.estimators.partial_fit import Stream, takes_single_examples, train_further
+from partwise.estimators.partial_fit import Stream, takes_single_examples, train_further, uncertified
 from partwise.estimators.warm_start import AnyModel, FitKey, answer_numbers, start_of
 from partwise.model_files.values import object_array
 from partwise.models import Ability, Labellings, Learnt, Model, NotAvailable, Reading, Training
@@ -34,7 +34,7 @@ from partwise.problem.capabilities import Capability
 from partwise.problem.inference import best_labellings, check_weights, entropies_of, expectations, values_of
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
-from partwise.problem.result import HISTORY, Result
+from partwise.problem.result import Result
 from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
 from partwise.solvers.engine.path import start_of_l1_path
 from partwise.structures import Structure
@@ -426,10 +426,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _preview(self, model: ModelT, weights: Floats) -> Self:
         """Return a copy of the estimator that predicts with these weights."""
-        nothing = {name: np.empty(0) for name in HISTORY}
-        sketch = Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
         other = copy.copy(self)
-        other._adopt(model.with_weights(weights), sketch)
+        other._adopt(model.with_weights(weights), uncertified(weights, "stopped", dual=math.nan))
         return other
 
     def _training_answers(self, prepared: _Prepared[ModelT], weights: Floats, which: Ints) -> Answer:

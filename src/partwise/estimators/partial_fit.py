@@ -19,10 +19,11 @@ from partwise.estimators.warm_start import AnyModel
 from partwise.models.base import Ability, Training
 from partwise.problem import LabelledBatch, Problem
 from partwise.problem.losses import Loss
-from partwise.problem.result import HISTORY, Result
+from partwise.problem.result import HISTORY, Result, Status
 from partwise.solvers import SGD, Solver, State
 from partwise.solvers.engine.base import generator
 from partwise.solvers.engine.registry import SOLVERS, check_fits
+from partwise.support.arrays import Floats
 
 if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator
@@ -68,19 +69,10 @@ def train_further(
     name, state = stream.solver.name, stream.state
     remark = stream.solver.remark(problem, state)
     calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
-    result = Result(
-        weights=weights,
-        primal=math.nan,  # the examples of earlier calls are not known any more
-        dual=-math.inf,
-        gap=math.inf,
-        passes=float(state.epoch),
-        seconds=stream.seconds,
-        status="no certificate",
-        solver=name,
-        l2=problem.l2,
-        history={column: np.empty(0) for column in HISTORY},
-        message=f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else ""),
-    )
+    message = f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else "")
+    ran = {"solver": name, "l2": problem.l2, "passes": float(state.epoch), "seconds": stream.seconds}
+    # the examples of earlier calls are not known any more
+    result = uncertified(weights, "no certificate", message=message, **ran)
     estimator._fit_key = None
     estimator._adopt(model.with_weights(weights), result)
     estimator._stream = stream
@@ -156,3 +148,10 @@ def _step(
                     setattr(state, name, model.carried(old.with_weights(value)))
     solver.step(problem, state)
     return Stream(solver, training.loss, state, seconds)
+
+
+def uncertified(weights: Floats, status: Status, **known: Any) -> Result:
+    """Return the result of weights whose objective is not known. known: fields of the result that are."""
+    fields: dict[str, Any] = {"primal": math.nan, "dual": -math.inf, "gap": math.inf, "passes": 0.0, "seconds": 0.0}
+    fields |= {"solver": "", "l2": 0.0, "history": {name: np.empty(0) for name in HISTORY}}
+    return Result(weights=weights, status=status, **{**fields, **known})

@@ -46,8 +46,7 @@ from partwise.models.inspection import (
     Contribution,
     Explanation,
     TopFeatures,
-    choose_kept,
-    counts_of,
+    choose_among,
     explanation,
     largest,
 )
@@ -461,19 +460,15 @@ class ClassesModel(Model[ClassRows]):
             raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
         best, second = self.classes[one], self.classes[two]
         amounts = values * (weights[one] - weights[two])
-        found = [
-            Contribution("attribute", self.column_name(j), None, best, second, float(amounts[j]))
-            for j in np.flatnonzero(amounts).tolist()
-        ]
-        bias = float(intercepts[one] - intercepts[two])
-        found.append(Contribution("intercept", None, None, best, second, bias))
+        named = [("attribute", self.column_name(j), float(amounts[j])) for j in np.flatnonzero(amounts).tolist()]
+        named.append(("intercept", None, float(intercepts[one] - intercepts[two])))
+        found = [Contribution(kind, name, None, best, second, amount) for kind, name, amount in named]
         return explanation(best, second, (float(scores[one]), float(scores[two])), found)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
         """Return the model with small weights set to zero, except for intercepts."""
-        flat = self.coef.ravel()
-        kept = choose_kept(flat, threshold, keep)
-        coef = np.where(kept, flat, 0.0).reshape(self.coef.shape)
+        (kept,), counts = choose_among([self.coef.ravel()], threshold, keep)
+        coef = np.where(kept.reshape(self.coef.shape), self.coef, 0.0)
         smaller = self.with_coef(coef, self.intercept)
         if self.reader is not None:  # attributes without any weight are no longer known
             used: Booleans = np.count_nonzero(coef, axis=0) > 0
@@ -481,7 +476,7 @@ class ClassesModel(Model[ClassRows]):
             smaller.coef = np.ascontiguousarray(coef[:, used])
             smaller.reader, _ = self.reader.keep(used)
             smaller.use_columns(smaller.coef.shape[1])
-        return smaller, counts_of(flat, kept)
+        return smaller, counts
 
     def attributes(self) -> dict[str, object]:
         found: dict[str, object] = {"classes_": self.classes, "n_features_in_": self.coef.shape[1]}
@@ -588,11 +583,10 @@ class ClassesPartitioner(Partitioner):
         assert self._seen is not None
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         labels = np.searchsorted(self._seen, y)
-        if isinstance(X, list) != bool(self._items):
+        known = self._seen[np.minimum(labels, len(self._seen) - 1)] == y
+        if isinstance(X, list) != bool(self._items) or not known.all():
             raise ChangedData
-        if (not self._items and X.shape[1] > self._n_features) or (
-            self._seen[np.minimum(labels, len(self._seen) - 1)] != y
-        ).any():
+        if not self._items and X.shape[1] > self._n_features:
             raise ChangedData
         if self.model.class_weight is not None:
             weight = (np.ones(len(labels)) if weight is None else weight) * self._factors[labels]

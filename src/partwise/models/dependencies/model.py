@@ -37,7 +37,7 @@ from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.files import coefficient_arrays, read_coefficients
-from partwise.models.inspection import Contribution, Explanation, choose_kept, counts_of, explanation
+from partwise.models.inspection import Contribution, Explanation, choose_among, explanation
 from partwise.models.labels import check_distinct, encode_flat, label_array, split
 from partwise.models.partition import ChangedData, Partitioner
 from partwise.problem import Batch, LabelledBatch, Problem
@@ -392,8 +392,8 @@ class TreeModel(Model[Words]):
         return self.arcs.carried(old.weights, old.arcs)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[TreeModel, tuple[int, int, float]]:
-        kept = choose_kept(self.weights, threshold, keep)
-        counts, weights = counts_of(self.weights, kept), np.where(kept, self.weights, 0.0)
+        (kept,), counts = choose_among([self.weights], threshold, keep)
+        weights = np.where(kept, self.weights, 0.0)
         if self.arcs.index.bits:  # hashed features have their weights for good
             return self.with_weights(weights), counts
         arcs, needed = self.arcs.keep(kept.astype(np.uint8))

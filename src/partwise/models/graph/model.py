@@ -25,8 +25,7 @@ from partwise.models.inspection import (
     Explanation,
     TopFeatures,
     by_size,
-    choose_kept,
-    counts_of,
+    choose_among,
     explanation,
     largest,
 )
@@ -390,12 +389,11 @@ class GraphModel(Model[GraphSource]):
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         """Set small weights to zero; model files leave out zeros where there are many."""
-        nodes, edges = self.tables()
-        values = np.concatenate([nodes.ravel(), edges.ravel()])
-        kept = choose_kept(values, threshold, keep)
-        smaller = np.split(np.where(kept, values, 0.0), [nodes.size])
-        runs = [padded(run.reshape(table.shape)) for run, table in zip(smaller, (nodes, edges), strict=True)]
-        return self.with_weights(np.concatenate(runs)), counts_of(values, kept)
+        tables = self.tables()
+        kept, counts = choose_among([table.ravel() for table in tables], threshold, keep)
+        pairs = zip(tables, kept, strict=True)
+        runs = [padded(np.where(own.reshape(table.shape), table, 0.0)) for table, own in pairs]
+        return self.with_weights(np.concatenate(runs)), counts
 
     # inspection
 
