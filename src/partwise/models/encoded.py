@@ -102,8 +102,9 @@ class EncodedTables:
             return parts[0]
         columns: dict[str, Column] = {}
         for name in dict.fromkeys(name for part in parts for name in part.columns):
+            table = name.partition("/")[0]
             # values that are missing are all 1
-            every = [part.columns[name] if name in part.columns else part._ones(name) for part in parts]
+            every = [part.columns[name] if name in part.columns else np.ones(part.starts[table][-1]) for part in parts]
             columns[name] = list(chain(*every)) if isinstance(every[0], list) else np.concatenate(every)
         weight = None
         if any(part.weight is not None for part in parts):
@@ -116,9 +117,6 @@ class EncodedTables:
         self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
     ) -> Self:
         return type(self)(lengths, columns, entries, weight)
-
-    def _ones(self, name: str) -> Floats:
-        return np.ones(int(self.lengths[name.partition("/")[0]].sum()))
 
     # files
 

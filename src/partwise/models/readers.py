@@ -396,9 +396,9 @@ def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")
 
 
-def check_known(reader: NameReader, least: int) -> None:
-    """Raise ValueError if a reader knows no attribute. least: how often an attribute must occur to be known."""
-    if not reader.n_attributes:
+def check_known(reader: Reader, least: int) -> None:
+    """Raise ValueError if a reader of names knows none. least: how often an attribute must occur to be known."""
+    if isinstance(reader, NameReader) and not reader.n_attributes:
         raise ValueError("X has no attribute" + (f" that occurs {least} times" * (least > 1)))
 
 

@@ -14,7 +14,7 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -35,7 +35,7 @@ from partwise.models.costs import row_costs
 from partwise.models.encoded import EncodedTables
 from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
-from partwise.models.inspection import Contribution, TopFeatures
+from partwise.models.inspection import Contribution
 from partwise.models.labels import (
     LabelArray,
     LabelSequence,
@@ -503,19 +503,19 @@ class SegmentModel(SequenceModel):
     def attribute_name(self, table: str, attribute: int) -> Hashable:
         return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
 
-    def _cells(self, name: str, mask: Bytes, n_rows: int) -> list[tuple[int, int, float]]:
-        """Return (row, type, weight) of lengths or transitions that have a weight."""
+    def _cells(self, name: str, mask: Bytes, n_rows: int) -> tuple[Ints, Ints, Floats]:
+        """Return (rows, types, weights) of lengths or transitions that have a weight."""
         run = unpadded(self.split(self.weights)[name], n_rows, self.n_types)
         rows, columns = np.nonzero(unpadded(mask, n_rows, self.n_types))
-        return list(zip(rows.tolist(), columns.tolist(), run[rows, columns].tolist(), strict=True))
+        return rows, columns, run[rows, columns]
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
-        cells = self._cells("transitions", self.transition_mask, self.n_types)
-        return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in cells}
+        cells = (part.tolist() for part in self._cells("transitions", self.transition_mask, self.n_types))
+        return {(self.types.name(a), self.types.name(b)): weight for a, b, weight in zip(*cells, strict=True)}
 
     def length_features(self) -> dict[tuple[int, str], float]:
-        cells = self._cells("lengths", self.length_mask, self.longest)
-        return {(d + 1, self.types.name(b)): weight for d, b, weight in cells}
+        cells = (part.tolist() for part in self._cells("lengths", self.length_mask, self.longest))
+        return {(d + 1, self.types.name(b)): weight for d, b, weight in zip(*cells, strict=True)}
 
     def carried(self, old: SegmentModel) -> Floats | None:
         numbers = self.reader.numbers_in(old.reader)
@@ -567,19 +567,12 @@ class SegmentModel(SequenceModel):
 
     # inspection
 
-    def top_features(self, n: int = 10) -> TopFeatures:
-        """Return the largest weights of every type, tables together, and of every pair of types."""
-        found: dict[Hashable, inspection.Named] = {}
-        weights_of, lengths = {name: self.table(name) for name in TABLES}, self.length_features()
-        for b in range(self.n_types):
-            label, rows = self.types.name(b), list[tuple[Hashable, float]]()
-            for name, (attributes, types, weights) in weights_of.items():
-                own = types == b
-                best = inspection.largest(partial(self.attribute_name, name), attributes[own], weights[own], n)
-                rows += [(f"{TABLES[name][0]}{attribute}", weight) for attribute, weight in best]
-            rows += [(f"length {d}", weight) for (d, name), weight in lengths.items() if name == label and weight]
-            found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
-        return TopFeatures(found, inspection.by_size(self.top_transitions(n)))
+    def named_tables(self) -> list[tuple[Callable[[int], Hashable], tuple[Ints, Ints, Floats]]]:
+        def named(table: str, attribute: int) -> str:
+            return f"{TABLES[table][0]}{self.attribute_name(table, attribute)}"
+
+        found = [(partial(named, name), self.table(name)) for name in TABLES]
+        return [*found, (lambda d: f"length {d + 1}", self._cells("lengths", self.length_mask, self.longest))]
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
         """Return what slots contribute that the two segmentations use in different numbers."""

@@ -111,25 +111,22 @@ def transition_rule(allowed: object, classes: LabelArray) -> LabelRule | None:
     """Return the rule of `allowed_transitions` of `SequenceTagger`: the name of a scheme, or a table of pairs."""
     if allowed is None:
         return None
-    if isinstance(allowed, str):
-        return _named_rule(allowed, tuple(classes.tolist()))
-    n = len(classes)
-    pairs = as_booleans(allowed, (n, n))
-    if pairs is None:
-        raise ValueError(f"allowed_transitions must be a boolean array of shape ({n}, {n}), or the name of a scheme")
-    return LabelRule.of_pairs(pairs)
-
-
-def _named_rule(name: str, labels: tuple[str, ...]) -> LabelRule:
-    if name not in NAMES:
-        raise ValueError(f"allowed_transitions={name!r}: there are {', '.join(NAMES)}, or a boolean array")
-    scheme, heads = NAMES[name]
+    labels = tuple(classes.tolist())
+    if not isinstance(allowed, str):
+        shape = len(labels), len(labels)
+        pairs = as_booleans(allowed, shape)
+        if pairs is None:
+            raise ValueError(f"allowed_transitions must be a boolean array of shape {shape}, or the name of a scheme")
+        return LabelRule.of_pairs(pairs)
+    if allowed not in NAMES:
+        raise ValueError(f"allowed_transitions={allowed!r}: there are {', '.join(NAMES)}, or a boolean array")
+    scheme, heads = NAMES[allowed]
     for label in labels:
         head, dash, kind = label.partition("-") if isinstance(label, str) else ("", "", "")
         if not head or head not in heads or (head != "O") != bool(dash and kind):
             known = ", ".join(letter if letter == "O" else f"{letter}-x" for letter in heads)
-            raise ValueError(f"allowed_transitions={name!r}: the label {label!r} is none of {known}")
-    alike = {"L": "E", "U": "S"} if name == "bilou" else {}
+            raise ValueError(f"allowed_transitions={allowed!r}: the label {label!r} is none of {known}")
+    alike = {"L": "E", "U": "S"} if allowed == "bilou" else {}
     return rule_of(scheme, tuple(alike.get(label[0], label[0]) + label[1:] for label in labels))
 
 

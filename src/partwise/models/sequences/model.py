@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
@@ -196,7 +196,7 @@ class SequenceModel(Model[SequenceSource]):
         """Choose the reader that matches the form of the input, and let it learn the attributes."""
         self.reader = self.suitable_reader(sequences)
         rows = self.reader.read(sequences, self.rarest, n_jobs)
-        self.check_attributes()
+        check_known(self.reader, self.rarest)
         return rows if self.reader.named or self.dense else rows.compact()
 
     def use_labels(self, classes: LabelArray) -> None:
@@ -222,11 +222,6 @@ class SequenceModel(Model[SequenceSource]):
     def rarest(self) -> int:
         """How often an attribute with a name must occur to be known."""
         return 1 if self.observed else self.min_count
-
-    def check_attributes(self) -> None:
-        """Raise ValueError if no attribute of sequences of names is known."""
-        if isinstance(self.reader, NameReader):
-            check_known(self.reader, self.rarest)
 
     @abstractmethod
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
@@ -501,12 +496,17 @@ class SequenceModel(Model[SequenceSource]):
         ]
 
     def top_features(self, n: int = 10) -> TopFeatures:
-        attributes, labels, values = self.node_features()
-        found = {
-            label: inspection.largest(self.reader.name, attributes[labels == b], values[labels == b], n)
-            for b, label in enumerate(self.classes.tolist())
-        }
+        tables, found = self.named_tables(), {}
+        for b, label in enumerate(self.cost_labels()):
+            rows: Named = []
+            for name, (attributes, labels, values) in tables:
+                rows += inspection.largest(name, attributes[labels == b], values[labels == b], n)
+            found[label] = sorted(rows, key=lambda row: -abs(row[1]))[:n]
         return TopFeatures(found, inspection.by_size(self.top_transitions(n)))
+
+    def named_tables(self) -> list[tuple[Callable[[int], Hashable], tuple[Ints, Ints, Floats]]]:
+        """Return tables (attributes, labels, weights), each with what names its attributes."""
+        return [(self.reader.name, self.node_features())]
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
         """Return the n largest weights of each transition, of those that have any."""
@@ -612,7 +612,7 @@ class SequencePartitioner(Partitioner):
         # `encode` drops it if the data do not keep to it
         model.label_scheme = rules.scheme_of(model.label_names) if model.ruled else None
         model.reader = self._attributes.reader_of(model.rarest)
-        model.check_attributes()
+        check_known(model.reader, model.rarest)
         self._counts = model.new_counts()
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
