@@ -182,8 +182,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         return state.by_index if self.order == "index" else np.arange(state.n_columns, dtype=np.int64)
 
     @abstractmethod
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        """Make one pass, by `run_epoch` with the method's parameters."""
+    def minimiser(self, problem: Problem) -> dict[str, Any]:
+        """Return how the functions of single weights are minimised: options of the core."""
 
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
@@ -202,11 +202,9 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
             raise DivergenceError(f"{self.name}: the weight of {problem.sums.describe_weight(worst)} is not finite")
 
-    def run_epoch(
-        self, problem: Problem, state: ScalingState, *, parallel: bool = False, **minimiser: Any
-    ) -> ScalingReport:
-        """Make the core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
-        minimiser = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **minimiser}
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        """Make the core's pass over `columns`."""
+        given = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **self.minimiser(problem)}
         part = _part(problem)
         cells = _core.ScalingState(
             part.native,
@@ -219,9 +217,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         )
         if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
-            return _core.scaling_rounds(cells, plan, _core.ScalingOptions(**minimiser))
-        options = _core.ScalingOptions(**minimiser, parallel=parallel, n_jobs=problem.n_jobs)
-        return _core.scaling_epoch(cells, self.columns(state), options)
+            return _core.scaling_rounds(cells, plan, _core.ScalingOptions(**given))
+        return _core.scaling_epoch(cells, self.columns(state), _core.ScalingOptions(**given, n_jobs=problem.n_jobs))
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
@@ -275,8 +272,8 @@ class ParallelSolver(ScalingSolver, ABC):
         if self.update == "parallel" and self.order == "adaptive":
             raise ValueError("order='adaptive' needs update='sequential': in parallel all weights move at once")
 
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
+    def minimiser(self, problem: Problem) -> dict[str, Any]:
+        return {"parallel": self.update == "parallel", "newton_tol": self.newton_tol}
 
 
 def _part(problem: Problem) -> Part:

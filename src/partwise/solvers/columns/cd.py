@@ -28,12 +28,11 @@ a step's gain to be; gamma by whether features are 0/1, as in the paper's experi
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from partwise._core import ScalingReport
 from partwise.problem import Problem
 from partwise.problem.capabilities import Capability
-from partwise.solvers.columns.base import NEEDS, Order, ScalingSolver, ScalingState, order_option
+from partwise.solvers.columns.base import NEEDS, Order, ScalingSolver, order_option
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.support.checks import check_choice
 
@@ -65,21 +64,10 @@ class CD(ScalingSolver):
         super().__post_init__()
         check_choice("bound", self.bound, get_args(SearchBound))
 
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        return self.descend(problem, state, newton_tol=0.0, max_newton=1)
-
-    def descend(self, problem: Problem, state: ScalingState, newton_tol: float, max_newton: int) -> ScalingReport:
-        """Make one pass with up to `max_newton` steps per weight."""
-        binary = Capability.BINARY_FEATURES in problem.capabilities()
-        return self.run_epoch(
-            problem,
-            state,
-            search_bound=self.bound,
-            beta=self.beta,
-            gamma=self.gamma if self.gamma is not None else (0.001 if binary else 0.01),
-            newton_tol=newton_tol,
-            max_newton=max_newton,
-        )
+    def minimiser(self, problem: Problem) -> dict[str, Any]:
+        gamma = 0.001 if Capability.BINARY_FEATURES in problem.capabilities() else 0.01
+        gamma = gamma if self.gamma is None else self.gamma
+        return {"search_bound": self.bound, "beta": self.beta, "gamma": gamma, "newton_tol": 0.0, "max_newton": 1}
 
 
 @dataclass(frozen=True)
@@ -92,5 +80,5 @@ class CDExact(CD):
     newton_tol: float = option(1e-5, "weights are moved until the derivative is at most this", POSITIVE)
     max_newton: int = option(100, "Newton steps on one weight", at_least(1))
 
-    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        return self.descend(problem, state, self.newton_tol, self.max_newton)
+    def minimiser(self, problem: Problem) -> dict[str, Any]:
+        return {**super().minimiser(problem), "newton_tol": self.newton_tol, "max_newton": self.max_newton}

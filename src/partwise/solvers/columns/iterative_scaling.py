@@ -29,6 +29,7 @@ the cells of one count share their exponential.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from partwise import _core
 from partwise._core import ScalingReport
@@ -92,8 +93,8 @@ class SCGIS(base.ScalingSolver):
 
     newton_tol: float = base.newton_tol_option()
 
-    def epoch(self, problem: Problem, state: base.ScalingState) -> ScalingReport:
-        return self.run_epoch(problem, state, newton_tol=self.newton_tol)
+    def minimiser(self, problem: Problem) -> dict[str, Any]:
+        return {"newton_tol": self.newton_tol}
 
 
 @dataclass(frozen=True)

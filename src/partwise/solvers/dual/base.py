@@ -15,7 +15,7 @@ import numpy as np
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem
 from partwise.problem.result import Status
-from partwise.solvers.engine.base import WarmStart, start_point, start_weights
+from partwise.solvers.engine.base import WarmStart, require_point, start_point, start_weights
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
 from partwise.solvers.engine.state import State
@@ -110,23 +110,15 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
     """Return slot scores to start from: cost_scale * c, or those of the warm start."""
     if warm_start is None:
         return problem.sums.near_gold_scores(-cost_scale)
-    point = start_point(problem, warm_start, ("gibbs", "linear"))
+    # At temperature 0 weights do not tell the distributions; above it they tell more than expected counts do.
+    kinds: tuple[str, ...] = ("gibbs", "linear", "cliques")
+    if problem.loss.smooth:
+        point = start_point(problem, warm_start, kinds)
+    else:
+        point = require_point(problem, warm_start, (*kinds, "slots", "active"), f"{solver} at temperature 0")
     if point is None:
-        # At temperature 0 weights do not tell the distributions; above it they tell more than expected counts do.
-        kinds = ("cliques",) if problem.loss.smooth else ("cliques", "slots", "active")
-        other = start_point(problem, warm_start, kinds)
-        if other is not None:
-            return gibbs_scores(problem, other).scores
-        if not problem.loss.smooth:
-            raise ValueError(
-                f"{solver} at temperature 0 starts from a dual point whose distributions are known (of kind 'gibbs', "
-                "'linear', 'cliques', 'slots' or 'active', as in an earlier result); weights alone, or the plane of an "
-                "aggregate, do not give them"
-            )
         point = problem.oracle_point(start_weights(problem, warm_start))
-    if point.kind == "linear":
-        return problem.sums.linear_scores(*point.linear())
-    scores = np.array(point.scores, dtype=np.float64)
+    scores = np.array(gibbs_scores(problem, point).scores, dtype=np.float64)
     if scores.shape != (problem.n_slots,):
         raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {problem.n_slots} slots")
     return scores
@@ -136,13 +128,8 @@ def start_cliques(problem: Problem, warm_start: WarmStart | None, solver: str) -
     """Return clique marginals to start from: those of the gold labellings, or of the warm start."""
     if warm_start is None:
         return clique_marginals(problem, None)
-    point = start_point(problem, warm_start, ("cliques", "active", "gibbs", "linear", "slots"))
-    if point is None:
-        raise ValueError(
-            f"{solver} starts from a dual point whose distributions are known (of kind 'cliques', 'active', 'gibbs', "
-            "'linear' or 'slots'); weights alone do not give them"
-        )
-    return clique_marginals(problem, point)
+    kinds = ("cliques", "active", "gibbs", "linear", "slots")
+    return clique_marginals(problem, require_point(problem, warm_start, kinds, solver))
 
 
 def max_step(problem: Problem) -> float:

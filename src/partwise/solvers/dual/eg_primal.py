@@ -27,7 +27,7 @@ import numpy as np
 from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.solvers.dual.base import start_cost_scale
 from partwise.solvers.dual.eg_batch import BatchEG, BatchState, Moved
-from partwise.solvers.engine.base import WarmStart, start_point, start_weights
+from partwise.solvers.engine.base import WarmStart, require_point, start_point, start_weights
 from partwise.support.arrays import Floats
 
 
@@ -73,15 +73,12 @@ class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
     def _start(self, problem: Problem, warm_start: WarmStart | None) -> tuple[Floats, float]:
         if warm_start is None:
             return np.zeros(problem.n_weights), start_cost_scale(self.start, self.sharpness)
-        point = start_point(problem, warm_start, ("linear",))
+        tau, kinds = problem.loss.temperature, ("linear",)
+        point = start_point(problem, warm_start, kinds)
+        if tau == 0:
+            point = require_point(problem, warm_start, kinds, "eg-primal at temperature 0")
         if point is not None:
             z, cost_scale = point.linear()
             return start_weights(problem, z), cost_scale
-        tau = problem.loss.temperature
-        if tau == 0:
-            raise ValueError(
-                "eg-primal at temperature 0 starts from a dual point of kind 'linear' (as in an earlier result of "
-                "eg-primal); weights alone, or another kind of dual point, do not give it"
-            )
         # The oracle's answer at w: slot scores (A_i w + kappa c_i) / tau.
         return start_weights(problem, warm_start) / tau, problem.loss.cost_scale / tau

@@ -5,9 +5,8 @@ Update. With a centre z and rho > 0 (`proximity`), the problem with rho/2 |w - z
     D_z = b - |soft(u + rho z, l1)|^2 / (2 (l2 + rho)) + rho/2 |z|^2,    w = soft(u + rho z, l1) / (l2 + rho)
 
 which is that of an elastic net with l2 + rho in place of l2 but for the constant shift rho z of u: a pass of `eg` with
-adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, which says how far this dual may be
-from its maximum, z <- w; the next pass begins at the same distributions. At a fixed point u is a subgradient of the
-penalty at w: there rho does not matter, while it makes eg's steps long.
+adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, z <- w; the next pass begins at the
+same distributions. At a fixed point rho does not matter, while it makes eg's steps long.
 
 `proximity` "auto" is `PULL` sqrt(l2 c / tau), c the mean over examples of omega_i |psi_i|^2 / parts_i (`Look.curvature`
 at l2 = 1); with l1 at least a hundredth of c. The larger l2 + rho is beside c / tau, the nearer a pass of eg comes to
@@ -166,9 +165,8 @@ class EGProx(OnlineSolver[EGProxState]):
         if not isinstance(self.proximity, str):
             return float(self.proximity)
         curvature = Look(problem.with_penalty(L2(1.0))).curvature
-        rho = PULL * sqrt(problem.l2) * sqrt(curvature / problem.loss.temperature)
-        if problem.l1:
-            rho = max(rho, SHARE * curvature)
+        least = SHARE * curvature if problem.l1 else 0.0
+        rho = max(PULL * sqrt(problem.l2) * sqrt(curvature / problem.loss.temperature), least)
         if not isfinite(rho):
             raise DivergenceError(f"{self.name}: the squares of the features are beyond double precision")
         return rho if rho > 0 else 1.0

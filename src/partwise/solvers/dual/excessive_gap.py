@@ -19,9 +19,9 @@ on expected counts: one inference per step. Smoothing:
     theorem    mu = L = (sum omega) max_i Psi_i / l2 at first (Psi_i as in the derivation), then tau = 2 / (k + 3)
     adaptive   tau solves tau^2 L = (1 - tau) mu for an estimate of L, which is doubled until
                tau^2 / (2 l2) |u(q') - u(q)|^2 <= mu sum_i omega_i KL(q'_i || q_i),   q, q' before and after the step,
-               and shrunk a little after each step. This is all that the proof of eq. 11 takes L for (its last lines);
-               L = sum_i omega_i Psi_i / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ...,
-               that passes with tau = 1 and the uniform alpha_0 for q
+               (all that the proof of eq. 11 takes L for) and shrunk a little after each step. L = sum_i omega_i Psi_i
+               / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ..., that passes with tau = 1 and
+               the uniform alpha_0 for q
 
 Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts. The gap is guessed to
 fall like mu.

@@ -41,7 +41,7 @@ from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, updates_of
 from partwise.solvers.online.base import OnlineSolver, OnlineState
-from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets
+from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, start_sets, visit_sets
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
@@ -100,8 +100,12 @@ class SMO(OnlineSolver[SMOState]):
         state.epoch += 1
         if state.sets is None:
             self._factored_pass(problem, state)
-        else:
-            self._labellings_pass(problem, state, state.sets)
+        else:  # one pairwise step per visit, of the oracle's labelling and the worst one kept
+            order, sets, gaps = self.draw_order(problem, state.rng), state.sets, state.gaps
+            options = {"search": True, "pairwise": True, "steps": 1, "now": state.epoch, "keep": KEEP}
+            for _, report in visit_sets(problem, sets, state.weights, gaps, order, self.memory_mb, **options):
+                state.visits += report.visits
+                state.dual += report.dual_gain
         state.gain = float(state.gaps.sum())
         if not isfinite(state.gain + state.dual):
             raise DivergenceError(f"{self.name}: the gap is {state.gain} after {state.epoch} epochs")
@@ -140,16 +144,3 @@ class SMO(OnlineSolver[SMOState]):
             u, b = problem.sums.dual_terms_cliques(state.cliques)
             state.weights[:] = problem.weights_of_plane(u)
             state.dual = problem.dual_of_plane(u, b)
-
-    def _labellings_pass(self, problem: Problem, state: SMOState, sets: KeptLabellings) -> None:
-        """Make one pairwise step per visit, of the oracle's labelling and the worst one kept."""
-        limited = sets.limited(self.memory_mb)
-        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
-            kept, limit = limited[part.number]
-            native = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
-            options = _core.BcfwSetOptions(
-                l2=problem.l2, search=True, pairwise=True, steps=1, now=state.epoch, keep=KEEP, max_bytes=limit
-            )
-            report = _core.bcfw_set_epoch(native, order, options)
-            state.visits += report.visits
-            state.dual += report.dual_gain

@@ -170,8 +170,8 @@ def _max_margin(problem: Problem) -> Solver[Any]:
 
 def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
     """The solver, or where it lacks batches in memory and nothing else: the solver on one batch after the other."""
-    lacks_memory = solver.missing(problem) == {Capability.IN_MEMORY}
-    if not lacks_memory or Capability.BLOCK_FILES not in problem.capabilities() or solver.in_blocks() is None:
+    fits = Capability.BLOCK_FILES in problem.capabilities() and solver.missing(problem) == {Capability.IN_MEMORY}
+    if not fits or solver.in_blocks() is None:
         return solver
     # Imported here: it is a solver itself, and comes after this package.
     from partwise.out_of_core.block_dual import BlockDual
@@ -200,8 +200,7 @@ def _few_weights(look: Look) -> bool:
     More than `FEW` weights, short rows: contexts of CoNLL-2000 at l2 = 1 (4 examples per weight, 22 chunk labels): sdca
     is at 1e-3 after 7.6 s, when newton is at a gap of 26 times the objective (`python -m benchmarks maxent-auto`).
     """
-    short = look.row_length <= SHORT and look.problem.n_weights <= FEW
-    many = MANY_SHORT if short else MANY_EXAMPLES
+    many = MANY_SHORT if look.row_length <= SHORT and look.problem.n_weights <= FEW else MANY_EXAMPLES
     return many * look.problem.n_weights <= len(look.problem.active)
 
 
@@ -212,9 +211,8 @@ def _few_columns(look: Look) -> bool:
     lbfgs (`python -m benchmarks maxent-auto`), l2 = 1: 1,700 weights 0.02, 0.07, 0.05; 6,500 weights 0.18, 0.29, 0.36;
     17,500 weights 1.3, 1.2, 1.9. With a weight for all pairs, 13 to 20 features per slot: 0.45, 0.06, 0.54.
     """
-    problem = look.problem
-    few = problem.n_weights <= FEW_COLUMNS and look.row_length <= FEW_FEATURES
-    return few and Capability.BINARY_FEATURES in problem.capabilities()
+    few = look.problem.n_weights <= FEW_COLUMNS and look.row_length <= FEW_FEATURES
+    return few and Capability.BINARY_FEATURES in look.problem.capabilities()
 
 
 def too_many_slots(problem: Problem) -> bool:

@@ -312,3 +312,14 @@ def start_point(problem: Problem, warm_start: WarmStart | None, kinds: tuple[str
         return None
     check_point(problem, point)
     return point
+
+
+def require_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...], solver: str) -> DualPoint:
+    """Return a dual point of one of these kinds to start from; ValueError if the warm start has none."""
+    point = start_point(problem, warm_start, kinds)
+    if point is None:
+        raise ValueError(
+            f"{solver} starts from a dual point whose distributions are known (of kind {', '.join(map(repr, kinds))}, as "
+            "in an earlier result); weights alone do not give them"
+        )
+    return point

@@ -27,9 +27,9 @@ MOST = 2**53
 class State:
     """Counters that every solver has; a solver adds its arrays, numbers and generator as further fields.
 
-    epoch: steps made. visits: examples visited, every trial step counted. checked_*: what the last certificate said,
-    for choosing when to issue the next one. gain: the solver's own measure of the last step's progress. What can be
-    made again from the rest, to the same bits, is a field with init=False: it is not written to files.
+    epoch: steps made. visits: examples visited, every trial step counted. checked_*: what the last certificate said.
+    gain: the solver's own measure of the last step's progress. What can be made again from the rest, to the same bits,
+    is a field with init=False: it is not written to files.
     """
 
     #: Fields whose numbers are above 0.

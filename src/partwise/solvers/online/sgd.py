@@ -11,19 +11,17 @@ Update. Visit k + 1, to example i, has the step size eta; n is the number of exa
 For the first two rules eta0 is the one of 1/2, 1/4, ..., 1/32 with the lowest primal value on `SAMPLED` examples drawn
 at random after one pass over them (with their share of the penalty). For "reciprocal" it is the one of 1, 0.1, ...,
 0.0001 with the fewest wrong parts on examples held out (a tenth, at most `HELD_OUT`) after one pass over the others;
-the loss there decides between equals. All of these visits count. `step_size` gives eta0 instead. Scaling w and adding
-to the average cost O(1), whatever the number of weights (core/solvers/online_weights.h). The average of iterates gives
-visit k the weight k.
+the loss there decides between equals. All of these visits count. `step_size` gives eta0 instead. The average of
+iterates gives visit k the weight k; scaling w and adding to it cost O(1) (core/solvers/online_weights.h).
 
 Stopping rule. gap = P - D <= tol |P| at the last weights or at the average. Smooth losses: gap = |grad P|^2 / (2 l2).
 At temperature 0 the planes met in a pass that visits each example once add up to a plane (u, b) below the losses. The
-best mixture of it and the plane so far is kept, by an exact line search on D = b - |u|^2 / (2 l2), and u / l2 are
-weights to choose from as well. After each certificate that was due the plane that touches the losses at u / l2 joins in
-the same way (a Frank-Wolfe step), for another pass.
+best mixture of it and the plane so far is kept, and u / l2 are weights to choose from as well. After each certificate
+that was due the plane that touches the losses at u / l2 joins in the same way (a Frank-Wolfe step), for another pass.
 
 Source. Collins et al. 2008, section 7.1.3 and Figure 16: rule "reciprocal" (C there is l2). Chang and Yih 2013, section
-4.3: rule "power" as it is printed (C there is 1 / l2), whose steps fall within a fraction of a pass. Bottou's program,
-which Chang and Yih follow, divides by n: rule "bottou", the default. All three step on loss_i + l2 / (2 n) |w|^2.
+4.3: rule "power" as it is printed (C there is 1 / l2). Bottou's program, which they follow, divides by n: "bottou". All
+three step on loss_i + l2 / (2 n) |w|^2.
 
 Departures. Order "permuted" by default; validation examples are held out of the training data; sample weights.
 """
@@ -145,7 +143,7 @@ class SGD(OnlineSolver[SGDState]):
         else:
             n_held_out = min(HELD_OUT, max(1, len(some) // 10))
             judged, trained = some[:n_held_out], some[n_held_out:] if len(some) > 1 else some
-        best, smallest = 0.0, (inf, inf)
+        smallest = inf, inf
         for step_size in CANDIDATES[self.rule]:
             weights = state.weights.copy()
             try:
@@ -153,16 +151,14 @@ class SGD(OnlineSolver[SGDState]):
                     own = _core.OnlineState(part.native, weights=weights)
                     report = _core.sgd_epoch(own, order, self._options(problem, state, step_size, 0))
                     state.visits += report.visits
-                if not np.isfinite(weights).all():
-                    continue
-                value = self._judge(problem, state, weights, judged)
+                finite = np.isfinite(weights).all()
+                value = self._judge(problem, state, weights, judged) if finite else smallest
             except DivergenceError:  # scores that are too large
                 continue
             if value < smallest:
-                best, smallest = step_size, value
-        if not best:
+                state.step_size, smallest = step_size, value
+        if not state.step_size:
             raise DivergenceError(f"sgd: none of the step sizes {CANDIDATES[self.rule]} gives finite losses")
-        state.step_size = best
 
     def _judge(self, problem: Problem, state: SGDState, weights: Floats, judged: Ints) -> tuple[float, float]:
         """Return what is to be small after a trial: (wrong parts, loss), or the primal value on these examples."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from partwise.problem import Problem
-from partwise.solvers.planes.simplex_qp import best_mixture
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
@@ -90,20 +89,12 @@ class Bundle:
         gram[:-1, :-1], gram[-1], gram[:, -1] = self.gram, row, row
         self.gram = gram
 
-    def best(self, l2: float) -> Floats:
-        """Return the coefficients of the mixture with the largest dual value."""
-        return best_mixture(self.gram, self.offsets, l2)
-
     def mixture(self, x: Floats) -> tuple[Floats, float]:
         """Return (u, b) of a mixture."""
         u = np.zeros(self.n_weights)
         for k in np.flatnonzero(x).tolist():
             self.slopes[k].add_to(u, float(x[k]))
         return u, float(x @ self.offsets)
-
-    def used(self, x: Floats) -> None:
-        """Note which planes the best mixture uses."""
-        self.idle = np.where(x > 0, 0, self.idle + 1)
 
     def keep(self, which: Booleans) -> None:
         """Keep these planes alone."""

@@ -4,10 +4,9 @@
     J_m(w) = l2/2 |w|^2 + max_k (b_k - <u_k, w>) <= P(w)
 
 has its minimum at w_m = sum_k x_k u_k / l2, where x solves the dual over the simplex (`simplex_qp`), and its minimum is
-the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P. At temperature
-0 planes are those of maxima, above it they are tangents of the smooth losses. `one-slack` needs maxima: a plane is a
-constraint of min l2/2 |w|^2 + xi, xi >= 0, for one joint choice of labellings y_1, ..., y_n: xi >= sum_i omega_i
-(cost(y_i) - <w, psi_i(y_i)>).
+the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P. To `one-slack`
+planes are maxima: constraints of min l2/2 |w|^2 + xi, xi >= 0, for one joint choice of labellings:
+xi >= sum_i omega_i (cost(y_i) - <w, psi_i(y_i)>).
 
 Update. Solve the model; ask the oracle at w_m, or between the best weights so far and w_m (`mix`); add its plane.
 Planes that were not part of the mixture for `idle` rounds are dropped. If planes take more than `memory_mb`, idle ones
@@ -26,13 +25,13 @@ Source. `bmrm`: Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et a
 rounds are dropped, as in SVM-struct.
 
 Departures. Sample weights; the stopping rule of `one-slack` (theirs is on `violation`, over n); the best weights seen
-are returned, not the last; `mix`, as in OCAS (Franc and Sonnenburg 2009), without its line search, as each trial of it
-would cost a pass and a plane is worth more.
+are returned, not the last; `mix`, as in OCAS (Franc and Sonnenburg 2009), without its line search (a pass per trial).
 """
 
 from abc import ABC
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,7 +42,7 @@ from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_wei
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.state import State
 from partwise.solvers.planes.bundle import Bundle
-from partwise.solvers.planes.simplex_qp import QPError
+from partwise.solvers.planes.simplex_qp import QPError, best_mixture
 from partwise.support.arrays import Floats
 
 #: What a plane at any weights needs.
@@ -83,6 +82,8 @@ class BundleMethod(Solver[BundleState], ABC):
     traced = ("bmrm_gap", "violation")
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes = 2000
+    #: Whether the plane of the gold labellings is one of the first.
+    gold_plane: ClassVar[bool] = False
 
     mix: float = option(
         0.1,
@@ -98,7 +99,9 @@ class BundleMethod(Solver[BundleState], ABC):
         primal = losses + problem.penalty_value(weights)
         if not isfinite(primal):
             raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
-        planes = self.first_planes(problem)
+        planes = Bundle(problem.n_weights)
+        if self.gold_plane:
+            planes.add(problem, np.zeros(problem.n_weights), 0.0, 0.0)
         planes.add(problem, u, b, problem.dot(u, weights))
         duals = planes.offsets - 0.5 * np.diag(planes.gram) / problem.l2
         x = (np.arange(planes.size) == np.argmax(duals)).astype(np.float64)
@@ -115,15 +118,11 @@ class BundleMethod(Solver[BundleState], ABC):
         state.trusted = True
         return state
 
-    def first_planes(self, problem: Problem) -> Bundle:
-        """Return planes that are known before the oracle is asked."""
-        return Bundle(problem.n_weights)
-
     @np.errstate(over="ignore", invalid="ignore")  # looked for where it matters
     def step(self, problem: Problem, state: BundleState) -> None:
         planes = state.planes
         try:
-            x = planes.best(problem.l2)
+            x = best_mixture(planes.gram, planes.offsets, problem.l2)
         except QPError as error:
             raise QPError(f"{self.name}, step {state.epoch + 1}: {error}") from None
         u, b = planes.mixture(x)
@@ -134,7 +133,10 @@ class BundleMethod(Solver[BundleState], ABC):
         mix = 1.0 if state.ahead else self.mix
         at = (1.0 - mix) * planes.at + mix / problem.l2 * (planes.gram @ x)
         below = float((planes.offsets - at).max())
-        weights = _between(state.weights, problem.weights_of_plane(u), mix)
+        weights = problem.weights_of_plane(u)
+        if mix < 1.0:
+            weights *= mix
+            weights += (1.0 - mix) * state.weights
         losses, new_u, new_b = problem.plane(weights)
         primal = losses + problem.penalty_value(weights)
         here = problem.dot(new_u, weights)
@@ -150,7 +152,7 @@ class BundleMethod(Solver[BundleState], ABC):
         state.ahead, state.stalled = nothing, nothing and mix == 1.0
         if better:
             state.weights, state.primal, planes.at = weights, primal, at
-        planes.used(x)
+        planes.idle = np.where(x > 0, 0, planes.idle + 1)
         self._drop(problem, state, u, b)
         planes.add(problem, new_u, new_b, here if better else problem.dot(new_u, state.weights))
 
@@ -205,16 +207,4 @@ class OneSlack(BundleMethod):
     requires = NEEDS | {Capability.MAXIMA}
     rate = "sublinear"
     proof = "Joachims et al. 2009: O(1/eps)"
-
-    def first_planes(self, problem: Problem) -> Bundle:
-        planes = super().first_planes(problem)
-        planes.add(problem, np.zeros(problem.n_weights), 0.0, 0.0)
-        return planes
-
-
-def _between(best: Floats, target: Floats, mix: float) -> Floats:
-    """Return (1 - mix) best + mix target; writes to the target."""
-    if mix < 1.0:
-        target *= mix
-        target += (1.0 - mix) * best
-    return target
+    gold_plane = True

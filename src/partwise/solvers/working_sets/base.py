@@ -1,9 +1,10 @@
 """What solvers that keep labellings for each example share: needs, options, starts, dual coordinate descent."""
 
 from abc import ABC
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.problem.dual_points import ActiveSet
 from partwise.problem.tasks import Plane
-from partwise.solvers.engine.base import WarmStart, start_point
+from partwise.solvers.engine.base import WarmStart, require_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import expected_counts, mixtures
 from partwise.solvers.online.base import BlockSolver, OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
+from partwise.support.arrays import Floats, Ints
 
 #: What solvers of max-margin losses need that ask for the best labelling of single examples.
 LABELLING_NEEDS = PLAIN_L2 | BEST_LABELLINGS | {Capability.TEMPERATURE_0}
@@ -56,12 +58,7 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
         if not one_mass:
             return KeptLabellings([WorkingSets(size) for size in sizes])
         return KeptLabellings.of(ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)), sizes)
-    point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques"))
-    if point is None:
-        raise ValueError(
-            f"{solver} starts from expected counts, slot scores, clique marginals or an active set (a dual point of "
-            "kind 'slots', 'gibbs', 'cliques' or 'active'); weights alone do not give them"
-        )
+    point = require_point(problem, warm_start, ("slots", "gibbs", "active", "cliques"), solver)
     active = point.active
     if active is None:
         active = mixtures(problem, *expected_counts(problem, point))
@@ -75,6 +72,18 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
 def start_plane(problem: Problem, sets: KeptLabellings, warm_start: WarmStart | None) -> Plane:
     """Return (u, b) of the working sets that a run starts from; without a warm start these are 0."""
     return (np.zeros(problem.n_weights), 0.0) if warm_start is None else problem.dual_terms(sets.point())
+
+
+def visit_sets(
+    problem: Problem, sets: KeptLabellings, weights: Floats, gaps: Floats, order: Ints, memory_mb: float, **options: Any
+) -> Iterator[tuple[int, _core.BcfwSetReport]]:
+    """Make steps of `bcfw` on the working sets of these examples; yield each visited batch's number and report."""
+    limited = sets.limited(memory_mb)
+    for part, own in problem.sums.rounds(order):
+        kept, limit = limited[part.number]
+        blocks = _core.BcfwSetState(part.native, weights=weights, sets=kept, gaps=gaps[part.examples])
+        chosen = _core.BcfwSetOptions(l2=problem.l2, max_bytes=limit, **options)
+        yield part.number, _core.bcfw_set_epoch(blocks, own, chosen)
 
 
 @dataclass(kw_only=True)

@@ -38,13 +38,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise import _core
 from partwise.problem import Problem
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
 from partwise.solvers.online.base import InBlocks
-from partwise.solvers.working_sets.base import check_violators, memory_option, violators_option
+from partwise.solvers.working_sets.base import check_violators, memory_option, violators_option, visit_sets
 from partwise.solvers.working_sets.bcfw_plain import BCFWState, PlainBCFW
 from partwise.support.arrays import Floats, Ints
 
@@ -132,24 +131,13 @@ class BCFW(PlainBCFW):
         assert state.sets is not None
         if self.averaging:
             state.lag -= state.weights  # -average
-        visits, work, gain, limited = 0, 0, 0.0, state.sets.limited(self.memory_mb)
-        bounds = np.zeros(len(limited))  # b of each batch after its last visits
-        for part, own in problem.sums.rounds(order):
-            kept, limit = limited[part.number]
-            blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=gaps[part.examples])
-            options = _core.BcfwSetOptions(
-                l2=problem.l2,
-                search=search,
-                pairwise=self.pairwise,
-                steps=self.steps,
-                now=state.epoch,
-                keep=self.keep,
-                max_bytes=limit,
-                violators=self.violators,
-            )
-            found = _core.bcfw_set_epoch(blocks, own, options)
+        visits, work, gain = 0, 0, 0.0
+        bounds = np.zeros(len(state.sets.parts))  # b of each batch after its last visits
+        options = {"search": search, "pairwise": self.pairwise, "steps": self.steps, "now": state.epoch}
+        options |= {"keep": self.keep, "violators": self.violators}
+        for number, found in visit_sets(problem, state.sets, state.weights, gaps, order, self.memory_mb, **options):
             visits, work, gain = visits + found.visits, work + found.work, gain + found.dual_gain
-            bounds[part.number] = found.bound
+            bounds[number] = found.bound
             state.merged += found.merged
             state.raised += found.dual_gain
         sweep = Sweep(visits, work, gain, float(bounds.sum()))
