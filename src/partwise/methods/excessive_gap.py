@@ -116,9 +116,8 @@ class ExcessiveGapMethod:
             w = self.matrix.T @ centre
             back = np.shape(self.matrix @ w)
         except (AttributeError, ValueError, TypeError) as error:
-            raise ValueError(
-                f"matrix must have `matrix @ w` and `matrix.T @ alpha` with alpha of shape {centre.shape}: {error}"
-            ) from error
+            needed = f"`matrix @ w` and `matrix.T @ alpha` with alpha of shape {centre.shape}"
+            raise ValueError(f"matrix must have {needed}: {error}") from error
         if back != centre.shape:
             raise ValueError(f"matrix @ w has shape {back}, alpha has {centre.shape}")
         if not np.isfinite(w).all():
@@ -192,12 +191,8 @@ class ExcessiveGapMethod:
             if converged or iterate.k >= max_steps:
                 break
         if not converged and tol > 0:
-            warnings.warn(
-                f"ExcessiveGapMethod: gap {primal - dual:.3g} after {iterate.k} steps, J = {primal:.8g}, tol is "
-                f"{tol:.3g}. Raise max_steps or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            text = f"ExcessiveGapMethod: gap {primal - dual:.3g} after {iterate.k} steps, J = {primal:.8g}"
+            warnings.warn(f"{text}, tol is {tol:.3g}. Raise max_steps or tol.", ConvergenceWarning, stacklevel=2)
         return ExcessiveGapResult(
             w=iterate.w,
             alpha=iterate.alpha,

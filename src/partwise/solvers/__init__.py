@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from partwise.solvers.dual.annealed import Annealed as Annealed
     from partwise.solvers.dual.eg import EG as EG
     from partwise.solvers.dual.eg_batch import EGBatch as EGBatch
-    from partwise.solvers.dual.eg_primal import EGPrimal as EGPrimal
+    from partwise.solvers.dual.eg_batch import EGPrimal as EGPrimal
     from partwise.solvers.dual.eg_prox import EGProx as EGProx
     from partwise.solvers.dual.excessive_gap import ExcessiveGap as ExcessiveGap
     from partwise.solvers.dual.extragradient import Extragradient as Extragradient
     from partwise.solvers.dual.sdca import SDCA as SDCA
     from partwise.solvers.dual.smo import SMO as SMO
     from partwise.solvers.dual.smo_eg import SMOEG as SMOEG
-    from partwise.solvers.online.mira import MIRA as MIRA
+    from partwise.solvers.online.perceptron import MIRA as MIRA
     from partwise.solvers.online.perceptron import Perceptron as Perceptron
     from partwise.solvers.online.sgd import SGD as SGD
     from partwise.solvers.planes.bundle_methods import BMRM as BMRM

@@ -5,8 +5,8 @@ d = -A_t'(0) / A_t''(0) and z = d, beta d, beta^2 d, ... the first z with
 
     A_t(z) <= gamma z A_t'(0)
 
-(there is one for any beta, Theorem 4; as A_t is convex, one that is far can be found by bisection), where upper bounds
-of A_t are tried first: they cost nothing, while A_t(z) is a sum over the column. `bound`:
+(there is one for any beta, Theorem 4), where upper bounds of A_t are tried first: they cost nothing, while A_t(z) is a
+sum over the column. `bound`:
 
     "paper"        the function of `is-bound`, where f_t >= 0: step 2' with (38) and (39)
     "third-order"  before that another one: the third derivative of a log partition function is at most R times the

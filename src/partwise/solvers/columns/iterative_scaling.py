@@ -24,8 +24,7 @@ end of section 3.2.1, for `is-bound`. Darroch and Ratcliff 1972 (gis), Della Pie
 (scgis).
 
 Departures. Those of `base`; at least one Newton step, the first no further than the closed form, which bounds the root.
-The feature that fills up the sum to f# needs no weight (their equation 13). With 0/1 features f#(x, y) is a count, and
-the cells of one count share their exponential.
+The feature that fills up the sum to f# needs no weight (their equation 13).
 """
 
 from dataclasses import dataclass

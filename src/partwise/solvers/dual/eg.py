@@ -174,8 +174,7 @@ class EG(BlockSolver[EGState]):
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
         # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
-        # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
-        scores = self._best(state).scores
+        scores = self._best(state).scores  # shared with the state
         return Certified(*problem.certify(self.dual_point(problem, state)), DualPoint.of_scores(scores))
 
     def dual_point(self, problem: Problem, state: EGState) -> DualPoint:

@@ -5,6 +5,14 @@ gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 
     s_i <- (1 - eta tau) s_i + eta (A_i w + kappa c_i) for all i,    w = u / l2,   u = sum_i omega_i A_i'(g_i - mu_i)
 
+`eg-primal`. The slot scores are s_i = A_i z + k c_i for one vector z and one number k if they are so at the start, for
+the update is linear in them and has the same coefficients for every example:
+
+    z <- (1 - eta tau) z + eta w,    k <- (1 - eta tau) k + eta kappa,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
+
+where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. At the start z = 0 and k = 0
+(uniform distributions) or k = -`sharpness` (near the gold labelling). The result's dual point is the pair (z, k).
+
 Step sizes, with |psi_i|^2 an upper bound of max_y |A_i'(g_i - counts(y))|^2:
 
     search     a step from q to p is taken if tau KL(p || q) + |u_p - u_q|^2 / (2 l2) <= KL(p || q) / eta, and halved if
@@ -19,6 +27,9 @@ Source. Collins et al. 2008: Figure 1 (log-linear and max-margin), on part score
 Figure 3. With the theorem's step Corollary 1 and Theorem 1 hold: the dual never falls, and
 D* - D^(T+1) <= KL(u* || u^1) / (eta T), for tau > 0 also <= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with
 weights omega.
+`eg-primal`: Bartlett et al. 2004, Figure 5 (appendix C), the max-margin problem. The paper's line z^(t+1) = z^t + ...
+inside the loop over examples must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and
+tau = 0, eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k.
 
 Departures. Sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL,
 by Pinsker's inequality on omega_i p_i / sum omega); start near the gold labelling; the search, as most problems allow
@@ -28,16 +39,24 @@ that the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import isfinite
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import DualPoint, Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.problem.result import Status
 from partwise.solvers.dual import base
-from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
+from partwise.solvers.engine.base import (
+    Certified,
+    ScheduledSolver,
+    WarmStart,
+    require_point,
+    start_point,
+    start_weights,
+)
 from partwise.support.arrays import Floats
 
 #: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
@@ -197,3 +216,56 @@ class EGBatch(BatchEG[EGBatchState, Floats]):
     def point(self, state: EGBatchState) -> DualPoint:
         # Shared with the state, not copied; the next step leaves it alone only if it searches.
         return DualPoint.of_scores(state.scores)
+
+
+@dataclass(kw_only=True)
+class EGPrimalState(BatchState):
+    """z: (d,). cost_scale: k. gold: (d,), the sum of omega_i A_i'g_i."""
+
+    z: Floats
+    cost_scale: float
+    gold: Floats
+
+
+@dataclass(frozen=True)
+class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
+    """Batch exponentiated gradient in primal form: memory for weights and one example."""
+
+    name = "eg-primal"
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
+        z, cost_scale = self._start(problem, warm_start)
+        first = Moved((z, cost_scale), *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
+        gold = problem.sums.gold_features()
+        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **vars(self.first_state(problem, first)))
+
+    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved[tuple[Floats, float]]:
+        keep = 1.0 - step * problem.loss.temperature
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = keep * state.z + problem.weights_of_plane(state.u, step)
+            cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
+        if not (isfinite(cost_scale) and np.isfinite(z).all()):
+            raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
+        u, b, log_partition, reference = problem.sums.eg_primal_point(z, cost_scale, state.cost_scale)
+        if self.step_size == "search":
+            reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
+        return Moved((z, cost_scale), u, b, log_partition, reference)
+
+    def settle(self, state: EGPrimalState, point: tuple[Floats, float]) -> None:
+        state.z, state.cost_scale = point
+
+    def point(self, state: EGPrimalState) -> DualPoint:
+        return DualPoint.of_linear(state.z, state.cost_scale)
+
+    def _start(self, problem: Problem, warm_start: WarmStart | None) -> tuple[Floats, float]:
+        if warm_start is None:
+            return np.zeros(problem.n_weights), base.start_cost_scale(self.start, self.sharpness)
+        tau, kinds = problem.loss.temperature, ("linear",)
+        point = start_point(problem, warm_start, kinds)
+        if tau == 0:
+            point = require_point(problem, warm_start, kinds, "eg-primal at temperature 0")
+        if point is not None:
+            z, cost_scale = point.linear()
+            return start_weights(problem, z), cost_scale
+        # The oracle's answer at w: slot scores (A_i w + kappa c_i) / tau.
+        return start_weights(problem, warm_start) / tau, problem.loss.cost_scale / tau

@@ -3,8 +3,8 @@ d(alpha) = sum_i omega_i (log |Y_i| - H_i), the divergence from the uniform dist
 
     J_mu(w) = l2/2 |w|^2 + sum_i omega_i (smax_mu(theta_i + kappa c_i) - <theta_i, g_i>) - mu sum_i omega_i log |Y_i|,
 
-the maximum over alpha of P's Lagrangian - mu d(alpha) (the smoothed hinge but for a constant). Its maximiser is
-q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu), and P - mu sum_i omega_i log |Y_i| <= J_mu <= P.
+the maximum over alpha of P's Lagrangian - mu d(alpha). Its maximiser is q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu),
+and P - mu sum_i omega_i log |Y_i| <= J_mu <= P.
 
 Update. Pairs (w, alpha) are kept with an excessive gap, J_mu(w) <= D(alpha) (Zhang et al. 2011, equation 11), while mu
 falls; then P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(alpha_0), alpha = q_mu(w), a

@@ -25,8 +25,7 @@ Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman proje
 (the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
 
 Departures. A penalty instead of a ball of weights; sample weights; the search for eta; the choice
-a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike, as l2/2 |w*|^2 is a part of P(0)
-(a tenth, by default).
+a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike.
 """
 
 from dataclasses import dataclass

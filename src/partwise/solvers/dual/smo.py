@@ -9,10 +9,8 @@ argmin over the support of p_i, and moves the mass gamma from z to y that maximi
 
     form="cliques"      p_i is kept as marginals q of the structure's cliques (the factored form). The support is all
                         labellings whose entries in q are above 0, found by a second maximisation; z can give the
-                        smallest entry of its own that is not y's too. Marginals stay those of a distribution, as what
-                        is moved are marginals of labellings
-    form="labellings"   p_i is kept as the labellings that the oracle gave, with their masses; z is one of these. It
-                        asks for a maximum alone
+                        smallest entry of its own that is not y's too
+    form="labellings"   p_i is kept as the labellings that the oracle gave, with their masses; z is one of these
     form="auto"         cliques where the structure has them and they fit into `memory_mb`, else labellings
 
 Stopping rule. gap = P(w) - D <= tol |P|, both recomputed from the marginals or labellings.

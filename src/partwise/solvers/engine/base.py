@@ -245,7 +245,8 @@ class Solver(ABC, Generic[S]):
         from partwise.solvers.engine.loop import Limits, Run
 
         limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, precise)
-        return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
+        file = checkpoint if isinstance(checkpoint, Checkpoint | None) else Checkpoint(checkpoint)
+        return Run(self, problem, limits, callback, file, verbose).go(random_state, warm_start)
 
 
 @dataclass(frozen=True)
@@ -318,8 +319,9 @@ def require_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...
     """Return a dual point of one of these kinds to start from; ValueError if the warm start has none."""
     point = start_point(problem, warm_start, kinds)
     if point is None:
+        listed = ", ".join(map(repr, kinds))
         raise ValueError(
-            f"{solver} starts from a dual point whose distributions are known (of kind {', '.join(map(repr, kinds))}, as "
-            "in an earlier result); weights alone do not give them"
+            f"{solver} starts from a dual point whose distributions are known (of kind {listed}, as in an earlier "
+            "result); weights alone do not give them"
         )
     return point

@@ -58,29 +58,24 @@ class Limits:
             raise ValueError(f"max_seconds must be >= 0, got {self.max_seconds}")
 
 
+@dataclass
 class Run:
     """One run of a solver on a problem."""
 
-    def __init__(
-        self,
-        solver: Solver[Any],
-        problem: Problem,
-        limits: Limits,
-        callback: Callback | None,
-        checkpoint: str | os.PathLike[str] | Checkpoint | None,
-        verbose: int,
-    ) -> None:
+    solver: Solver[Any]
+    problem: Problem
+    limits: Limits
+    callback: Callback | None
+    checkpoint: Checkpoint | None
+    verbose: int
+
+    def __post_init__(self) -> None:
+        solver, problem = self.solver, self.problem
         check_fits(solver, problem)
         check_weights(problem.n_weights, problem.sums.facts.structure)
         if solver.slot_vectors:
             slots = problem.n_slots
             check_room(8.0 * solver.slot_vectors * slots, f"{solver.name}: dual variables of {slots:,} slots")
-        self.solver = solver
-        self.problem = problem
-        self.limits = limits
-        self.callback = callback
-        self.checkpoint = checkpoint if isinstance(checkpoint, Checkpoint | None) else Checkpoint(checkpoint)
-        self.verbose = verbose
         self.history: dict[str, list[float]] = {name: [] for name in (*HISTORY, *solver.traced)}
         self.started = time.perf_counter()
         self.saved, self.saved_passes = self.started, 0.0
@@ -211,8 +206,8 @@ class Run:
         message = f"{name}: {status} after {passes:.4g} passes, {self._text(c)}"
         if status == "stalled" and c.rounding > 0.5 * c.gap:
             message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
-        remark = self.solver.remark(self.problem, state)
-        message += f"; {remark}" if remark else ""
+        if remark := self.solver.remark(self.problem, state):
+            message += f"; {remark}"
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
         # A callback that stops a run has seen the gap: no warning.
         if status in UNFINISHED and self.limits.tol > 0:
@@ -301,16 +296,14 @@ class Run:
         saved = files.read(path)
         mine = {"solver": self.solver.name, "options": self.solver.options()}
         for key, value in mine.items():
-            theirs = getattr(saved, key)
-            if json.dumps(theirs, sort_keys=True) != json.dumps(value, sort_keys=True):
+            if not _same(theirs := getattr(saved, key), value):
                 raise CheckpointError(f"was written with {key} {theirs}, this run has {value}", path)
         constants, data = self._identity
-        if json.dumps(saved.problem, sort_keys=True) != json.dumps(constants, sort_keys=True):
+        if not _same(saved.problem, constants):
             names = dict.fromkeys([*constants, *saved.problem])
             changed = [name for name in names if saved.problem.get(name) != constants.get(name)]
             raise CheckpointError(f"was written for another problem ({', '.join(changed)} differ)", path)
-        where = files.difference(saved.data, data)
-        if where:
+        if where := files.difference(saved.data, data):
             raise CheckpointError(f"was written for another problem ({where})", path)
         try:
             state = self._restored(saved)
@@ -325,8 +318,7 @@ class Run:
 
     def _place(self, state: State) -> None:
         if self.checkpoint is not None:
-            folder = os.path.dirname(os.path.realpath(self.checkpoint.path))
-            self.solver.place(self.problem, state, folder)
+            self.solver.place(self.problem, state, os.path.dirname(os.path.realpath(self.checkpoint.path)))
 
     def _restored(self, saved: Saved) -> State:
         """The state, whose certificate must be what its own dual point and weights give."""
@@ -340,9 +332,8 @@ class Run:
             certified = self.solver.certificate(self.problem, state)
             if certified.point is not None:
                 check_point(self.problem, certified.point.with_blocks())
-            complaint = self._complaint(certified)
-        if complaint:
-            raise ValueError(f"its weights and its dual point are not those of its certificate: {complaint}")
+            if complaint := self._complaint(certified):
+                raise ValueError(f"its weights and its dual point are not those of its certificate: {complaint}")
         return state
 
     def _complaint(self, certified: Certified) -> str:
@@ -371,6 +362,11 @@ class Run:
     def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
         """What tells this problem from others."""
         return files.constants(self.problem), files.answers(self.problem)
+
+
+def _same(theirs: object, mine: object) -> bool:
+    """Whether two values are the same in a file."""
+    return json.dumps(theirs, sort_keys=True) == json.dumps(mine, sort_keys=True)
 
 
 @contextlib.contextmanager

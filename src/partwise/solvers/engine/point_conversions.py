@@ -8,10 +8,9 @@ At temperature 0 a dual point matters through its expected counts alone, so that
 as the first; at a temperature above 0 it is at least that, as no distribution with these counts has more entropy.
 
 Clique marginals become scores by conditionals (Bartlett et al. 2004, section 6): log p(variable | separator), summed
-over a labelling's cliques, is its log probability. That is the answer where every entry of a clique is a slot of its
-own. Tied slots (a chain's transitions, one score for all positions) cannot hold a conditional per position, nor do
-expected counts tell them; there v_i is found by minimising log Z(v) - <mu_i, v>, whose gradient is the difference in
-expected counts, from the scores that node marginals give (`_core.match_counts`).
+over a labelling's cliques, is its log probability. Tied slots (a chain's transitions, one score for all positions)
+cannot hold a conditional per position, nor do expected counts tell them; there v_i is found by minimising
+log Z(v) - <mu_i, v> from the scores that node marginals give (`_core.match_counts`).
 
 Finite scores have no zeros: `FLOOR` of every distribution is the uniform one's. The counts are matched to `TOLERANCE`
 of their sum, by at most `MOST` inferences per example. These are not counted as passes by solvers that start so.

@@ -22,7 +22,7 @@ BUILT_IN = {
     "newton": "solvers.primal.newton.Newton",
     "sdca": "solvers.dual.sdca.SDCA",
     "eg-batch": "solvers.dual.eg_batch.EGBatch",
-    "eg-primal": "solvers.dual.eg_primal.EGPrimal",
+    "eg-primal": "solvers.dual.eg_batch.EGPrimal",
     "excessive-gap": "solvers.dual.excessive_gap.ExcessiveGap",
     "annealed": "solvers.dual.annealed.Annealed",
     "smo": "solvers.dual.smo.SMO",
@@ -44,7 +44,7 @@ BUILT_IN = {
     "extragradient": "solvers.dual.extragradient.Extragradient",
     "sgd": "solvers.online.sgd.SGD",
     "perceptron": "solvers.online.perceptron.Perceptron",
-    "mira": "solvers.online.mira.MIRA",
+    "mira": "solvers.online.perceptron.MIRA",
     "block-dual": "out_of_core.block_dual.BlockDual",
 }
 

@@ -24,12 +24,12 @@ the radius is left alone); P and its gradient are always those of all examples.
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, and that of `base`. A product and an evaluation of P with its
 gradient count as a pass each, a product with a part of H as its part.
 
-Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule of Lin and
-Moré 1999. A rival ("TRON") in Huang et al. 2010.
+Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows Lin and Moré 1999.
+A rival ("TRON") in Huang et al. 2010.
 
 Departures. Structures, sample weights, temperatures; where the predicted decrease drowns in the rounding of P, the
-actual one is taken from the gradients at both ends, -<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared
-link H is a generalised Hessian; the diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011.
+actual one is -<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian; the
+diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011.
 """
 
 from collections.abc import Callable

@@ -41,7 +41,7 @@ ARMIJO = 1e-4
 
 @dataclass(kw_only=True)
 class OWLQNState(QuasiNewtonState):
-    """gradient: (d,), that of f. best_u, best_b: the best plane. idle: steps since P or the gap went down."""
+    """gradient: that of f. idle: steps since P or the gap went down."""
 
     def complaint(self, fresh: Self) -> str:
         finite = all(map(isfinite, (self.primal, self.best_b, self.best_dual, self.best_primal)))

@@ -1,23 +1,20 @@
 """What solvers that keep labellings for each example share: needs, options, starts, dual coordinate descent."""
 
-from abc import ABC
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from math import isfinite
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from partwise import _core
 from partwise._core import WorkingSets
-from partwise.problem import DivergenceError, DualPoint, Problem
+from partwise.problem import Problem
 from partwise.problem.capabilities import BEST_LABELLINGS, PLAIN_L2, Capability
 from partwise.problem.dual_points import ActiveSet
 from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import WarmStart, require_point
-from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
+from partwise.solvers.engine.options import POSITIVE, at_least, option
 from partwise.solvers.engine.point_conversions import expected_counts, mixtures
-from partwise.solvers.online.base import BlockSolver, OnlineState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
@@ -84,80 +81,3 @@ def visit_sets(
         blocks = _core.BcfwSetState(part.native, weights=weights, sets=kept, gaps=gaps[part.examples])
         chosen = _core.BcfwSetOptions(l2=problem.l2, max_bytes=limit, **options)
         yield part.number, _core.bcfw_set_epoch(blocks, own, chosen)
-
-
-@dataclass(kw_only=True)
-class DCDState(OnlineState):
-    """sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
-
-    sets: KeptLabellings
-    rounds: int = 0
-    merged: int = 0
-
-
-class Visited(NamedTuple):
-    """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
-
-    gap_estimate: float
-    violation: float
-    dual_gain: float
-    work: int
-
-
-@dataclass(frozen=True)
-class CoordinateDescent(BlockSolver[DCDState], ABC):
-    """Dual coordinate descent for the squared hinge, but for the order in which oracle and updates are visited.
-
-    The solvers `dcd`, `dcd-light` and `cpd` give that order in their `step`; problem and update are described in `dcd`.
-    """
-
-    requires = LABELLING_NEEDS | {Capability.SQUARED_LINK}
-    state_types = (DCDState,)
-    rate = "sublinear"
-    proof = "Chang and Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
-
-    delta: float = option(1e-6, "least violation for which a labelling joins the working set", NOT_NEGATIVE)
-    violators: int = violators_option()
-    memory_mb: float = memory_option()
-
-    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
-        check_violators(self.violators, problem)
-        sets = start_sets(problem, warm_start, self.name)
-        weights = problem.weights_of_plane(start_plane(problem, sets, warm_start)[0])
-        return DCDState(weights=weights, sets=sets, rng=rng)
-
-    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
-        """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        seen = Visited(0.0, 0.0, 0.0, 0)
-        limited = state.sets.limited(self.memory_mb)
-        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
-            sets, limit = limited[part.number]
-            options = _core.DcdOptions(
-                l2=problem.l2,
-                search=search,
-                update=update,
-                delta=self.delta,
-                seed=int(state.rng.integers(2**63)),
-                max_bytes=limit,
-                violators=self.violators,
-            )
-            report = _core.dcd_epoch(_core.DcdState(part.native, weights=state.weights, sets=sets), order, options)
-            if not isfinite(report.dual_gain):
-                raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
-            state.visits += report.visits
-            state.merged += report.merged
-            state.raised += report.dual_gain
-            seen = Visited(
-                seen.gap_estimate + report.gap_estimate,
-                max(seen.violation, report.violation),
-                seen.dual_gain + report.dual_gain,
-                seen.work + report.work,
-            )
-        state.rounds += not search
-        return seen
-
-    def dual_point(self, problem: Problem, state: DCDState) -> DualPoint:
-        return state.sets.point()
-
-    def remark(self, problem: Problem, state: DCDState) -> str:
-        return state.sets.remark(state.rounds, state.merged, self.memory_mb)

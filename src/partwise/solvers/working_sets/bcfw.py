@@ -12,13 +12,13 @@ search:
     hinge, pairwise=False  x <- (1 - gamma) x + gamma e_y
     squared hinge          x_y <- max(0, x_y + (v_y - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2)) where that gains most
 
-The inner products of a working set's psi are kept, so that a step costs as many numbers as there are labellings; w
-follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
-followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they continue as
-long as the last sweep's gain of D for its cost is above the average since the pass began. The cost is counted: numbers
-of feature rows read or written, slots and new labellings for the oracle. Three of four sweeps leave out examples whose
-gap over the labellings kept is less than half of the mean. With a number for `sweep_cost` every sweep visits all
-examples and costs that many passes. After each sweep average <- 4/5 average + 1/5 w.
+The inner products of a working set's psi are kept; w follows at the visit's end. Labellings that had no weight for
+`keep` passes are forgotten. A pass with the oracle is followed by up to `cached_sweeps` sweeps that do the same over
+the labellings kept, without the oracle: they continue as long as the last sweep's gain of D for its cost is above the
+average since the pass began. The cost is counted: numbers of feature rows read or written, slots and new labellings for
+the oracle. Three of four sweeps leave out examples whose gap over the labellings kept is less than half of the mean.
+With a number for `sweep_cost` every sweep visits all examples and costs that many passes. After each sweep
+average <- 4/5 average + 1/5 w.
 
 Order, averages of the iterates and their certificate are those of `bcfw_plain`; with pairwise=False and
 cached_sweeps=0 everything is. `passes` counts calls of the oracle over n: sweeps over kept labellings are not counted.

@@ -19,8 +19,8 @@ seen (systematic sampling, a tenth of the draws uniform), and every tenth pass v
 Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|. The iterate's dual is
 recomputed from the blocks; the average is certified by its plane (u, b).
 
-Source. Lacoste-Julien et al. 2013, Algorithms 3 and 4 and their appendix on averaging: a rival ("FW-Struct") in Chang
-and Yih 2013. Osokin et al. 2016: gap sampling.
+Source. Lacoste-Julien et al. 2013, Algorithms 3 and 4 and their appendix on averaging ("FW-Struct" in Chang and Yih
+2013). Osokin et al. 2016: gap sampling.
 
 Departures. Sample weights; order "permuted" by default; the squared hinge, with scaled corners. `BCFW.plain()` is this.
 """

@@ -33,14 +33,98 @@ them together take more: w and D stay the same. `cpd` has a limit on its sweeps,
 which are bad, are fitted at great cost.
 """
 
+from abc import ABC
 from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
 
-from partwise.problem import Problem
+import numpy as np
+
+from partwise import _core
+from partwise.problem import DivergenceError, DualPoint, Problem
+from partwise.problem.capabilities import Capability
+from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, Values, at_least, option
-from partwise.solvers.working_sets.base import CoordinateDescent, DCDState
+from partwise.solvers.online.base import BlockSolver, OnlineState
+from partwise.solvers.working_sets import base
+from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 
 #: Most sweeps after a pass with the oracle, where their number is chosen.
 MOST_ROUNDS = 50
+
+
+@dataclass(kw_only=True)
+class DCDState(OnlineState):
+    """sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
+
+    sets: KeptLabellings
+    rounds: int = 0
+    merged: int = 0
+
+
+class Visited(NamedTuple):
+    """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
+
+    gap_estimate: float
+    violation: float
+    dual_gain: float
+    work: int
+
+
+@dataclass(frozen=True)
+class CoordinateDescent(BlockSolver[DCDState], ABC):
+    """Dual coordinate descent for the squared hinge, but for the order in which oracle and updates are visited."""
+
+    requires = base.LABELLING_NEEDS | {Capability.SQUARED_LINK}
+    state_types = (DCDState,)
+    rate = "sublinear"
+    proof = "Chang and Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
+
+    delta: float = option(1e-6, "least violation for which a labelling joins the working set", NOT_NEGATIVE)
+    violators: int = base.violators_option()
+    memory_mb: float = base.memory_option()
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
+        base.check_violators(self.violators, problem)
+        sets = base.start_sets(problem, warm_start, self.name)
+        weights = problem.weights_of_plane(base.start_plane(problem, sets, warm_start)[0])
+        return DCDState(weights=weights, sets=sets, rng=rng)
+
+    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
+        """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
+        seen = Visited(0.0, 0.0, 0.0, 0)
+        limited = state.sets.limited(self.memory_mb)
+        for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
+            sets, limit = limited[part.number]
+            options = _core.DcdOptions(
+                l2=problem.l2,
+                search=search,
+                update=update,
+                delta=self.delta,
+                seed=int(state.rng.integers(2**63)),
+                max_bytes=limit,
+                violators=self.violators,
+            )
+            report = _core.dcd_epoch(_core.DcdState(part.native, weights=state.weights, sets=sets), order, options)
+            if not isfinite(report.dual_gain):
+                raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
+            state.visits += report.visits
+            state.merged += report.merged
+            state.raised += report.dual_gain
+            seen = Visited(
+                seen.gap_estimate + report.gap_estimate,
+                max(seen.violation, report.violation),
+                seen.dual_gain + report.dual_gain,
+                seen.work + report.work,
+            )
+        state.rounds += not search
+        return seen
+
+    def dual_point(self, problem: Problem, state: DCDState) -> DualPoint:
+        return state.sets.point()
+
+    def remark(self, problem: Problem, state: DCDState) -> str:
+        return state.sets.remark(state.rounds, state.merged, self.memory_mb)
 
 
 @dataclass(frozen=True)
