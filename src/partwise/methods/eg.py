@@ -162,7 +162,6 @@ class Guarantee:
     contraction: float = 0.0
 
     def after(self, iterations: float) -> float:
-        """Return the bound after so many iterations."""
         first = self.sublinear / iterations
         return min(first, self.linear * exp(-self.contraction * iterations)) if self.contraction else first
 
@@ -255,7 +254,6 @@ class Run:
         self.constant = step_size not in ("search", "adaptive")
 
     def _first_steps(self) -> Floats:
-        """Return a step per block; those of batch methods are all the same."""
         function, n = self.function, self.simplices.n_blocks
         if not isinstance(self.step_size, str):
             check_positive("step_size", self.step_size)
@@ -271,7 +269,6 @@ class Run:
         return np.full(n, FIRST_STEP if tau is None else 1.0 / np.maximum(tau, 1.0 / LARGEST_STEP))
 
     def go(self, start: ArrayLike | None, tol: float, max_iterations: int) -> EGResult:
-        """Run to the stopping rule."""
         check_positive("tol", tol, zero=True)
         if max_iterations < 0:
             raise ValueError(f"max_iterations must be >= 0, got {max_iterations}")
@@ -331,7 +328,6 @@ class Run:
             raise DivergenceError(f"{self.name}: Q is {value:.6g}{when} after {best:.6g} with step_size={step}")
 
     def evaluate(self, logs: Floats) -> Point:
-        """Return the point with these logs, its value, gradient and gap."""
         alpha = np.exp(logs)
         value = self.function.value_at(alpha)
         if not isfinite(value):
@@ -361,7 +357,6 @@ class Run:
         return self.simplices.normalised(np.where(now.gradient > least, -np.finfo(float).max / 4, 0.0))
 
     def acceptable(self, now: Point, after: Point, eta: float) -> bool:
-        """Whether a searched or adaptive step is short enough."""
         slack = ROUNDING * (abs(now.value) + abs(after.value) + now.terms)
         if self.step_size == "adaptive":
             return bool(after.value <= now.value + slack)

@@ -57,25 +57,20 @@ class Simplices:
         return int(self.ends[-1])
 
     def block(self, i: int) -> slice:
-        """Return the components of block i."""
         return slice(int(self.ends[i]), int(self.ends[i + 1]))
 
     def per_component(self, values: Floats) -> Floats:
-        """Return one value per component from one per block."""
         return np.repeat(values, self.sizes)
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of each block's values."""
         sums: Floats = np.add.reduceat(values, self.ends[:-1])
         return sums
 
     def largest(self, values: Floats) -> Floats:
-        """Return the largest of each block's values."""
         largest: Floats = np.maximum.reduceat(values, self.ends[:-1])
         return largest
 
     def least(self, values: Floats) -> Floats:
-        """Return the least of each block's values."""
         least: Floats = np.minimum.reduceat(values, self.ends[:-1])
         return least
 

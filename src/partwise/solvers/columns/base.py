@@ -171,12 +171,10 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         return True
 
     def refresh(self, problem: Problem, state: ScalingState) -> None:
-        """Recompute S and T from the weights."""
         if self.keeps_cells:
             scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
 
     def columns(self, state: ScalingState) -> Ints:
-        """Return the columns of one pass, in the order of their visits."""
         if self.order == "permuted":
             return state.rng.permutation(state.n_columns)
         return state.by_index if self.order == "index" else np.arange(state.n_columns, dtype=np.int64)
@@ -203,7 +201,6 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             raise DivergenceError(f"{self.name}: the weight of {problem.sums.describe_weight(worst)} is not finite")
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        """Make the core's pass over `columns`."""
         given = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **self.minimiser(problem)}
         part = _part(problem)
         cells = _core.ScalingState(
@@ -277,7 +274,6 @@ class ParallelSolver(ScalingSolver, ABC):
 
 
 def _part(problem: Problem) -> Part:
-    """Return the one batch that there is."""
     (part,) = problem.sums.in_memory()
     return part
 

@@ -89,7 +89,6 @@ class Annealed(OnlineSolver[AnnealedState]):
 
     @property
     def finish(self) -> BCFW:
-        """The method of pairwise steps."""
         return BCFW(order=self.order, check_every=self.check_every, memory_mb=self.memory_mb)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> AnnealedState:
@@ -139,7 +138,6 @@ class Annealed(OnlineSolver[AnnealedState]):
         self._begin_finish(problem, state)
 
     def _gibbs_pass(self, problem: Problem, state: AnnealedState) -> None:
-        """Make one pass of `eg` at the state's temperature."""
         tau = state.temperature
         options = _core.EgOptions(
             l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
@@ -155,7 +153,6 @@ class Annealed(OnlineSolver[AnnealedState]):
             self._refresh(problem, state)
 
     def _refresh(self, problem: Problem, state: AnnealedState) -> None:
-        """Recompute weights and dual from the Gibbs blocks."""
         u, b = problem.sums.dual_terms_slots(state.marginals)
         state.weights[:] = problem.weights_of_plane(u)
         state.dual = problem.dual_of_plane(u, b) + self._smoothing(problem, state)

@@ -114,7 +114,6 @@ class EG(BlockSolver[EGState]):
 
     @property
     def runs(self) -> int:
-        """The number of independent runs."""
         return max(1, ceil(log2(1.0 / self.delta)))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
@@ -231,7 +230,6 @@ class EG(BlockSolver[EGState]):
         state.best_epoch = state.epoch
 
     def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
-        """Recompute one run's weights, plane and dual."""
         blocks, annealed = self._blocks(state, k), _annealed(problem, state.excess)
         u, b = problem.sums.dual_terms_slots(blocks.marginals, None, blocks.entropies)
         blocks.weights[:] = annealed.weights_of_plane(u)
@@ -250,5 +248,4 @@ class EG(BlockSolver[EGState]):
 
 
 def _annealed(problem: Problem, excess: float) -> Problem:
-    """Return the problem with its l2 so far above the target."""
     return base.with_l2(problem, problem.l2 * (1.0 + excess)) if excess else problem

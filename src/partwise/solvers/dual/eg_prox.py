@@ -161,7 +161,6 @@ class EGProx(OnlineSolver[EGProxState]):
         return InBlocks(EG(**{name: getattr(self, name) for name in shared}), self.proximity)  # type: ignore[arg-type]
 
     def rho(self, problem: Problem) -> float:
-        """Return the proximity for this problem."""
         if not isinstance(self.proximity, str):
             return float(self.proximity)
         curvature = Look(problem.with_penalty(L2(1.0))).curvature
@@ -172,7 +171,6 @@ class EGProx(OnlineSolver[EGProxState]):
         return rho if rho > 0 else 1.0
 
     def _set_weights(self, problem: Problem, state: EGProxState, u: Floats) -> None:
-        """Set the weights of u at the centre."""
         plane = u + state.proximity * state.center
         state.weights = base.with_l2(problem, problem.l2 + state.proximity).weights_of_plane(plane)
         if problem.l1:

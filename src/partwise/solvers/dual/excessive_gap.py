@@ -263,7 +263,6 @@ def _negligible(state: ExcessiveGapState) -> float:
 
 
 def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
-    """Return expected counts to start from, if the warm start has any."""
     point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques", "linear"))
     if point is None:
         return None

@@ -363,7 +363,6 @@ def _move_center(problem: Problem, state: PulledState) -> None:
 
 
 def _refresh_lines(problem: Problem, state: LineState) -> None:
-    """Recompute what follows from the clique marginals."""
     state.counts, state.entropies = problem.sums.read_cliques(state.cliques)
     u, b = problem.sums.dual_terms_slots(state.counts, None, state.entropies)
     state.weights = problem.weights_of_plane(u)

@@ -116,7 +116,6 @@ class SMO(OnlineSolver[SMOState]):
         return Certified(*problem.certify(point), point)
 
     def _factored(self, problem: Problem) -> bool:
-        """Return whether clique marginals are kept."""
         need, structure = Capability.CLIQUE_SUPPORT, problem.sums.facts.structure
         if need not in problem.capabilities():
             if self.form == "cliques":

@@ -58,12 +58,10 @@ class SMOEG(OnlineSolver[SMOEGState]):
 
     @property
     def first(self) -> SMO:
-        """The solver that makes the first passes."""
         return SMO(form="cliques", order=self.order, check_every=self.check_every)
 
     @property
     def second(self) -> EG:
-        """The solver that makes the passes after them."""
         return EG(order=self.order, check_every=self.check_every)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOEGState:

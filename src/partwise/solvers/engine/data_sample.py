@@ -32,7 +32,6 @@ class Look:
 
     @cached_property
     def examples(self) -> Ints:
-        """Those that are sampled."""
         return self._spaced(SAMPLE)
 
     @cached_property

@@ -360,12 +360,10 @@ class Run:
 
     @cached_property
     def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
-        """What tells this problem from others."""
         return files.constants(self.problem), files.answers(self.problem)
 
 
 def _same(theirs: object, mine: object) -> bool:
-    """Whether two values are the same in a file."""
     return json.dumps(theirs, sort_keys=True) == json.dumps(mine, sort_keys=True)
 
 

@@ -76,7 +76,6 @@ def start_of_l1_path(problem: Problem) -> tuple[float, Floats]:
 def _l1_sequence(
     problem: Problem, factor: float, l1_max: float | None, l1_min: float | None, l1_ratio: float | None
 ) -> list[Penalty]:
-    """The penalties of a path over l1."""
     if l1_ratio is not None and not 0 < l1_ratio <= 1:
         raise ValueError(f"l1_ratio must be above 0 and at most 1, got {l1_ratio}")
     most = largest_l1(problem) if l1_max is None else l1_max

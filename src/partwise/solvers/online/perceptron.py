@@ -91,7 +91,6 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
         state.epoch += 1
 
     def in_core(self, part: Part, state: MistakeState) -> _core.OnlineState:
-        """Return the state as the core updates it."""
         return _core.OnlineState(part.native, weights=state.weights, sum=state.total if self.averaged else None)
 
     def certificate(self, problem: Problem, state: MistakeState) -> Certified:

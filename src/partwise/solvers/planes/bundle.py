@@ -90,14 +90,12 @@ class Bundle:
         self.gram = gram
 
     def mixture(self, x: Floats) -> tuple[Floats, float]:
-        """Return (u, b) of a mixture."""
         u = np.zeros(self.n_weights)
         for k in np.flatnonzero(x).tolist():
             self.slopes[k].add_to(u, float(x[k]))
         return u, float(x @ self.offsets)
 
     def keep(self, which: Booleans) -> None:
-        """Keep these planes alone."""
         places = np.flatnonzero(which)
         if len(places) < self.size:
             self.slopes = [self.slopes[k] for k in places.tolist()]
@@ -118,7 +116,6 @@ class Bundle:
             raise ValueError("the inner products of its planes are not theirs")
 
     def to_arrays(self) -> dict[str, Array]:
-        """Return what a checkpoint holds: values and places of all slopes concatenated, and how many each has."""
         given = [np.empty(0, dtype=np.int32) if slope.places is None else slope.places for slope in self.slopes]
         return {
             "values": np.concatenate([np.empty(0), *(slope.values for slope in self.slopes)]),

@@ -35,9 +35,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from partwise.problem import DualPoint, Problem
+from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.result import DivergenceError
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
 from partwise.solvers.engine.state import State

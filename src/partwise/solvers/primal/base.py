@@ -132,7 +132,6 @@ class PrimalSolver(DescentSolver[P], ABC):
         state.stalled = state.idle >= PATIENCE
 
     def _keep_plane(self, problem: Problem, state: P) -> None:
-        """Keep the best of the kept plane, the newest and their means."""
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
         plane = problem.touching_plane(state.weights, state.primal, state.gradient)
         other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)

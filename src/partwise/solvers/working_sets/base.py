@@ -1,4 +1,4 @@
-"""What solvers that keep labellings for each example share: needs, options, starts, dual coordinate descent."""
+"""What solvers that keep labellings for each example share: needs, options, starts, visits of working sets."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -38,8 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
+from partwise.problem import DualPoint, Problem
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, at_least, option
 from partwise.solvers.online.base import InBlocks
@@ -95,7 +94,6 @@ class BCFW(PlainBCFW):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the options ask for `bcfw_plain`."""
         return not self.pairwise and self.cached_sweeps == 0
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:

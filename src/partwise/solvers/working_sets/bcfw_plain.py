@@ -32,9 +32,7 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.result import Certificate, DivergenceError
+from partwise.problem import Certificate, DivergenceError, DualPoint, Problem
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import option
 from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState, drawn_by_gap
@@ -126,7 +124,6 @@ class PlainBCFW(BlockSolver[BCFWState]):
         return drawn_by_gap(active, gaps, UNIFORM, state.rng)
 
     def make_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
-        """Make the visits of a pass."""
         assert state.counts is not None
         assert state.mass is not None
         assert state.linear is not None
@@ -168,7 +165,6 @@ class PlainBCFW(BlockSolver[BCFWState]):
 
     @staticmethod
     def average_weights(state: BCFWState) -> Floats:
-        """Return the weighted average of the iterates."""
         average: Floats = state.weights - float(state.average[1]) * state.lag
         return average
 

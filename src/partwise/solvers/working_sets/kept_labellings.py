@@ -46,7 +46,6 @@ class KeptLabellings:
 
     @classmethod
     def of(cls, active: ActiveSet, sizes: Sequence[int]) -> "KeptLabellings":
-        """Return the labellings of a dual point, for batches of these sizes."""
         return cls.from_arrays(sizes, **arrays_of(active))
 
     @classmethod
@@ -65,7 +64,6 @@ class KeptLabellings:
         return joined
 
     def point(self) -> DualPoint:
-        """Return the dual point of these labellings and coefficients."""
         arrays = self.to_arrays()
         del arrays["stamps"]
         return DualPoint.of_active_set(ActiveSet(**arrays))
@@ -75,7 +73,6 @@ class KeptLabellings:
 
     @property
     def sizes(self) -> list[int]:
-        """Examples of each batch."""
         return [part.num_examples for part in self.parts]
 
     @property
