@@ -183,6 +183,10 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     def minimiser(self, problem: Problem) -> dict[str, Any]:
         """Return how the functions of single weights are minimised: options of the core."""
 
+    def core_options(self, problem: Problem, **more: Any) -> _core.ScalingOptions:
+        given = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **self.minimiser(problem)}
+        return _core.ScalingOptions(**given, **more)
+
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
             self.refresh(problem, state)
@@ -201,7 +205,6 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             raise DivergenceError(f"{self.name}: the weight of {problem.sums.describe_weight(worst)} is not finite")
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
-        given = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **self.minimiser(problem)}
         part = _part(problem)
         cells = _core.ScalingState(
             part.native,
@@ -214,8 +217,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         )
         if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
-            return _core.scaling_rounds(cells, plan, _core.ScalingOptions(**given))
-        return _core.scaling_epoch(cells, self.columns(state), _core.ScalingOptions(**given, n_jobs=problem.n_jobs))
+            return _core.scaling_rounds(cells, plan, self.core_options(problem))
+        return _core.scaling_epoch(cells, self.columns(state), self.core_options(problem, n_jobs=problem.n_jobs))
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)

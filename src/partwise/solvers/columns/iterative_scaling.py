@@ -53,13 +53,6 @@ class GIS(base.ParallelSolver):
     def epoch(self, problem: Problem, state: base.ScalingState) -> ScalingReport:
         if self.keeps_cells:
             return super().epoch(problem, state)
-        options = _core.ScalingOptions(
-            l2=problem.l2,
-            function=self.function,
-            newton_tol=self.newton_tol,
-            max_newton=base.MOST_NEWTON,
-            n_jobs=problem.n_jobs,
-        )
         report = _core.gis_update(
             state.weights,
             problem.sums.scaling_constants.weights[self.columns(state)],
@@ -67,7 +60,7 @@ class GIS(base.ParallelSolver):
             expectations=problem.sums.scaling_expectations(state.weights),
             largest_sum=state.largest_sum,
             temperature=problem.loss.temperature,
-            options=options,
+            options=self.core_options(problem, n_jobs=problem.n_jobs),
         )
         report.cells = state.n_cells
         return report

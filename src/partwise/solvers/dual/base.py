@@ -229,19 +229,10 @@ def improving_share(
 ) -> tuple[float, int]:
     """Return (share of the sample for which the first trial did not let the dual fall, examples visited)."""
     steps = np.full(problem.n_examples, step)
-    weights, visits = problem.weights_of_plane(plane), 0
-    u = plane.copy() if problem.l1 else None
+    copies = plane.copy(), scores.copy(), marginals.copy(), entropies.copy(), steps
+    owner = np.repeat(np.arange(problem.n_batches), problem.sums.batch_sizes)[sample]
+    order = sample[np.argsort(owner, kind="stable")]  # batch by batch
     # With growth 1 a step size that has changed was refused.
     options = _core.EgOptions(l2=problem.l2, l1=problem.l1, adaptive=True, growth=1.0)
-    for part, order in problem.sums.visits(sample):
-        state = _core.EgState(
-            part.native,
-            weights=weights,
-            scores=scores[part.slots].copy(),
-            marginals=marginals[part.slots].copy(),
-            entropies=entropies[part.examples].copy(),
-            step_sizes=steps[part.examples],
-            plane=u,
-        )
-        visits += _core.eg_epoch(state, order, options).visits
+    visits, _ = GibbsBlocks(problem.weights_of_plane(plane), *copies).visit(problem, order, options)
     return float(np.mean(steps[sample] == step)), visits
