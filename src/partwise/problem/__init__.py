@@ -1,6 +1,7 @@
 """The objective, its dual and the gap, over one or more batches of examples."""
 
 from partwise.problem.batch import Batch, LabelledBatch
+from partwise.problem.capabilities import Capability
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.executor import BatchReference, Executor, ThreadExecutor, Walk, Work
 from partwise.problem.losses import LOSSES, Loss, get_loss, register_loss
@@ -13,6 +14,7 @@ from partwise.problem.result import (
     DivergenceError,
     FeatureWarning,
     Result,
+    Status,
 )
 from partwise.problem.sums import Part, Sums
 from partwise.problem.tasks import BatchSums, register_task
@@ -23,6 +25,7 @@ __all__ = [
     "Batch",
     "BatchReference",
     "BatchSums",
+    "Capability",
     "Certificate",
     "CertificateError",
     "ConvergenceWarning",
@@ -37,6 +40,7 @@ __all__ = [
     "Part",
     "Problem",
     "Result",
+    "Status",
     "Sums",
     "ThreadExecutor",
     "Walk",

@@ -33,9 +33,8 @@ import numpy as np
 
 from partwise import _core
 from partwise._core import ScalingReport, scaling_refresh
-from partwise.problem import Part, Problem
+from partwise.problem import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Part, Problem, Status
 from partwise.problem.capabilities import SMOOTH_LOSS, Capability, listed
-from partwise.problem.result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, one_of, option
 from partwise.solvers.engine.state import State

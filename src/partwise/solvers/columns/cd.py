@@ -30,8 +30,7 @@ a step's gain to be; gamma by whether features are 0/1, as in the paper's experi
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, Problem
 from partwise.solvers.columns.base import NEEDS, Order, ScalingSolver, order_option
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.support.checks import check_choice

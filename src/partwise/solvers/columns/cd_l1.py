@@ -34,8 +34,7 @@ from typing import Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DualPoint, Problem
 from partwise.solvers.columns.base import OF_TABLES
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import POSITIVE, PROPER_SHARE, at_least, option

@@ -26,8 +26,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DualPoint, Problem
 from partwise.solvers.dual.base import REFRESH, GibbsBlocks, growth_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from partwise import _core
-from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem
-from partwise.problem.result import Status
+from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem, Status
 from partwise.solvers.engine.base import WarmStart, require_point, start_point, start_weights
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores

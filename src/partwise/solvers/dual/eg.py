@@ -41,9 +41,7 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability
-from partwise.problem.result import Status
+from partwise.problem import Capability, DualPoint, Problem, Status
 from partwise.solvers.dual import base
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import POSITIVE, Values, at_least, option

@@ -45,9 +45,8 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import DivergenceError, DualPoint, Problem
+from partwise.problem import DivergenceError, DualPoint, Problem, Status
 from partwise.problem.capabilities import PLAIN_L2, Capability
-from partwise.problem.result import Status
 from partwise.solvers.dual import base
 from partwise.solvers.engine.base import (
     Certified,

@@ -51,8 +51,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DualPoint, Problem
 from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import free_part, penalised
 from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_cost_scale, start_option, start_scores

@@ -32,8 +32,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DivergenceError, DualPoint, Problem
 from partwise.solvers.dual.base import REFRESH, start_cliques
 from partwise.solvers.engine.base import Certified, WarmStart
 from partwise.solvers.engine.options import one_of, option

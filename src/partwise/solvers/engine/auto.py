@@ -47,8 +47,7 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
-from partwise.problem import Problem, Result
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, Problem, Result
 from partwise.solvers.engine.base import Callback, Solver, WarmStart, logger
 from partwise.solvers.engine.checkpoint import Checkpoint
 from partwise.solvers.engine.data_sample import Look

@@ -21,9 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 
-from partwise.problem import DualPoint, Loss, Problem
-from partwise.problem.capabilities import Capability
-from partwise.problem.result import Certificate, Result, Status
+from partwise.problem import Capability, Certificate, DualPoint, Loss, Problem, Result, Status
 from partwise.solvers.engine.checkpoint import Checkpoint
 from partwise.solvers.engine.options import at_least, check_options, option
 from partwise.solvers.engine.point_conversions import check_point

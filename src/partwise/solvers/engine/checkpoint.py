@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from partwise.model_files import container
 from partwise.model_files.errors import CheckpointError
-from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, Problem
 from partwise.problem.result import HISTORY, Status
 
 Array = NDArray[Any]

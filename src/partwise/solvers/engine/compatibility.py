@@ -4,8 +4,7 @@ Solvers register themselves (`registry`). The kinds of problems are listed below
 problem of each kind.
 """
 
-from partwise.problem import L2, LOSSES, ElasticNet, Loss
-from partwise.problem.capabilities import Capability
+from partwise.problem import L2, LOSSES, Capability, ElasticNet, Loss
 from partwise.problem.penalties import Penalty, offered
 from partwise.solvers.engine.registry import SOLVERS
 

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise._core import Structure
-from partwise.problem import DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DualPoint, Problem
 from partwise.problem.dual_points import ActiveSet
 from partwise.problem.rounding import EPSILON
 from partwise.solvers.working_sets.kept_labellings import arrays_of, split

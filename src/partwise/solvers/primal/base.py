@@ -22,10 +22,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from partwise._core import add_rows, dot, row_dots
-from partwise.problem import DualPoint, Problem
+from partwise.problem import Certificate, DivergenceError, DualPoint, Problem, Status
 from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import penalised
-from partwise.problem.result import Certificate, DivergenceError, Status
 from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
 from partwise.solvers.engine.state import State

@@ -40,8 +40,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from partwise._core import dot
-from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, Problem
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import PROPER_SHARE, at_least, one_of, option
 from partwise.solvers.primal.base import PrimalSolver, PrimalState

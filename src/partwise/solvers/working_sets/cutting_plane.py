@@ -26,9 +26,7 @@ from math import isfinite
 import numpy as np
 
 from partwise import _core
-from partwise.problem import Problem
-from partwise.problem.capabilities import Capability
-from partwise.problem.result import Certificate, DivergenceError, Status
+from partwise.problem import Capability, Certificate, DivergenceError, Problem, Status
 from partwise.solvers.engine.base import Certified, ScheduledSolver, WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, at_least, option
 from partwise.solvers.engine.state import State

@@ -41,8 +41,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import _core
-from partwise.problem import DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import Capability
+from partwise.problem import Capability, DivergenceError, DualPoint, Problem
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.options import NOT_NEGATIVE, Values, at_least, option
 from partwise.solvers.online.base import BlockSolver, OnlineState
