@@ -8,8 +8,6 @@ or ``from partwise.compat import sklearn_crfsuite``. What they train is in CRFsu
 After `install`, pickles and joblib files of sklearn-crfsuite's estimators are read as the stand-in's.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import sys

@@ -4,8 +4,6 @@ A block is as long as it may be, or shorter if no more input comes for a moment 
 program that writes a sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
 """
 
-from __future__ import annotations
-
 import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

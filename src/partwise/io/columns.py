@@ -5,8 +5,6 @@ other white space (no-break spaces, U+2028, a carriage return elsewhere) belongs
 the beginning is dropped; `write_columns` writes one where the first string begins with that character itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from partwise._core import Sentences

@@ -1,7 +1,5 @@
 """Files of costs: a line per pair of labels, ``gold label cost``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable
 

@@ -1,7 +1,5 @@
 """The error that readers of files raise."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,7 +1,5 @@
 """Reading and writing of whole files: gzip, standard streams, and no half-written or left-over output."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

@@ -5,8 +5,6 @@ A line is the label and the attributes, separated by tabs. An attribute may have
 no value. Repeated attributes count as often as they occur.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 Indices are counted from 1 and rise in a row; ``#`` starts a comment. Query ids (``qid:``) are refused.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

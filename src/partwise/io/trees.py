@@ -6,8 +6,6 @@ with brackets or spaces cannot be written: the Penn treebank has ``-LRB-`` and `
 to replace themselves. No function here calls itself: a tree may be deeper than Python's stack.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias

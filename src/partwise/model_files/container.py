@@ -11,8 +11,6 @@ A large file is mapped, not read; the core copies, or looks at again, whatever a
 that writes to the file meanwhile does no harm beyond wrong weights.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Estimators to model files and back."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from contextlib import suppress

@@ -20,8 +20,6 @@ A worker keeps batches open as far as its limit goes. A batch goes to the same w
 the same; another worker may take it over.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import warnings

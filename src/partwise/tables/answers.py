@@ -3,8 +3,6 @@
 `ANSWERS` lists the descriptions by the kind of model file (`partwise.model_files.KINDS`).
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Strings go to the core as Arrow has them, concatenated. Python lists are cut out
 `to_pylist` takes ten times as long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parquet and Arrow files, labelled some rows at a time."""
 
-from __future__ import annotations
-
 import copy
 import glob
 import os

@@ -1,7 +1,5 @@
 """Training and predictions of taggers and dependency parsers on data frames with a token per row."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any

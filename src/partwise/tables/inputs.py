@@ -1,7 +1,5 @@
 """Which columns of an Arrow table a fitted model reads, and how: `input_of` chooses the class for a model."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial

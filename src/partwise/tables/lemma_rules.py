@@ -9,8 +9,6 @@ its lemma have in common is their longest common substring, whatever its case. `
 sign.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

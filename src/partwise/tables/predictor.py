@@ -1,7 +1,5 @@
 """Predictions for the rows of Arrow tables and pandas frames, as more columns."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any

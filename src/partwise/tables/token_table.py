@@ -3,8 +3,6 @@
 Columns are checked value by value: errors name row and column.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice

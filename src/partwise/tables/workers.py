@@ -1,7 +1,5 @@
 """Predictions by the workers of a Dask cluster, of any of Dask's schedulers, or of Spark."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Sequence

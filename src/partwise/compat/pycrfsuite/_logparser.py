@@ -1,7 +1,5 @@
 """What a trainer's messages say, line by line: the module of this name in python-crfsuite has the same class."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

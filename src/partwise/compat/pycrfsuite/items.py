@@ -1,7 +1,5 @@
 """Items as python-crfsuite takes them: dicts, nested ones too, or iterables of names; names are joined by ``:``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Union
 

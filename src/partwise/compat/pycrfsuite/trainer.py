@@ -1,7 +1,5 @@
 """`Trainer`: sequences in, a model file of CRFsuite out; CRFsuite's algorithms with their parameters."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

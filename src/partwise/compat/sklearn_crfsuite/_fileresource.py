@@ -3,8 +3,6 @@
 Pickles of sklearn-crfsuite name the class and its attributes; they are read here as they are.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import weakref

@@ -1,7 +1,5 @@
 """`CRF`: python-crfsuite's trainer and tagger as one estimator of scikit-learn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """scikit-learn's scores of single items, and the share of sequences without an error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

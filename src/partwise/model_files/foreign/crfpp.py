@@ -14,8 +14,6 @@ Scores are cost-factor times sums of weights. `maxid` weights are all that a fil
 no two names may share a weight.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import islice, takewhile

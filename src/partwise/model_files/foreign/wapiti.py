@@ -12,8 +12,6 @@
 Older files have no TYPE and no AUTO. Without patterns the words of a line are the names themselves.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Work on batches in files: some batches stay open, the others are read one ahead of the work."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -8,8 +8,6 @@ All are containers of `model_files.container`. The manifest, `partition.pwp`, is
     model.*            arrays of the model; those of weights are left out, their shapes are in the settings
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

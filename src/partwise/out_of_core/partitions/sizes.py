@@ -4,8 +4,6 @@ Estimates depend on sizes alone, so that the same partition and limit always do 
 CoNLL-2000 and rounded up: an opened batch with 18 attributes per position takes 350 bytes per position.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

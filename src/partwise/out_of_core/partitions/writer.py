@@ -1,7 +1,5 @@
 """Partitions are written in two passes over blocks of data, as batches of about one size."""
 
-from __future__ import annotations
-
 import copy
 import os
 import re
