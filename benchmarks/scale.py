@@ -13,7 +13,6 @@ travels.
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -53,11 +52,11 @@ def train(folder: str, l2: float, tol: float, memory: str | None, solver: str) -
     from partwise.out_of_core import partitions
 
     _imported()
-    found, parts = partitions.open(folder, memory), Parts()
+    found = partitions.open(folder, memory)
     estimator = found.estimator(C=1.0 / l2, tol=tol, n_jobs=1, solver=solver)
     with clock() as time:
         fitted = estimator.fit(found)
-    return _answer(fitted.result_, time.wall, time.cpu, peak_mb()) | parts.shares(time.wall)
+    return _answer(fitted.result_, time.wall, time.cpu, peak_mb())
 
 
 def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: str) -> dict[str, Any]:
@@ -70,12 +69,12 @@ def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: s
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
         _imported()
         client.run(_imported)
-        found, parts = distributed.open(folder, client), Parts()
+        found = distributed.open(folder, client)
         estimator = found.estimator(C=1.0 / l2, tol=tol, n_jobs=1, solver=solver)
         with clock() as time:
             fitted = estimator.fit(found)
         largest = max(client.run(peak_mb).values())
-    return _answer(fitted.result_, time.wall, time.cpu, largest) | parts.shares(time.wall)
+    return _answer(fitted.result_, time.wall, time.cpu, largest)
 
 
 def _imported() -> None:
@@ -84,59 +83,10 @@ def _imported() -> None:
         importlib.import_module(name)
 
 
-class Parts(logging.Handler):
-    """Where the time of `block-dual` goes, from what it logs of each walk over the batches."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._walks: list[dict[str, Any]] = []
-        logger = logging.getLogger("partwise.solvers")
-        logger.setLevel(logging.DEBUG)
-        logger.addHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """A walk's times."""
-        if hasattr(record, "spent"):
-            self._walks.append(record.spent)
-
-    def shares(self, wall: float) -> dict[str, Any]:
-        """Seconds of each part; {} without walks."""
-        if not self._walks:
-            return {}
-
-        def total(kinds: tuple[str, ...], *names: str) -> float:
-            return float(sum(walk[name] for walk in self._walks for name in names if walk["walk"] in kinds))
-
-        waits = ("opening", "reading", "writing", "again")
-        rounds, certificates, kinds = ("Round",), ("Certify",), ("Round", "Certify", "Save")
-        found = {
-            "rounds": total(rounds, "total") - total(rounds, *waits),
-            "certificates": total(certificates, "total") - total(certificates, *waits),
-            "opening": total(kinds, "opening"),
-            "files": total(kinds, "reading", "writing", "again"),
-        }
-        counts = {f"n_{name}": sum(walk["walk"] in own for walk in self._walks) for name, own in _COUNTED}
-        return found | {"rest": wall - sum(found.values())} | counts
-
-
-_COUNTED = (("rounds", ("Round",)), ("certificates", ("Certify",)))
-
-
 def _answer(result: Any, wall: float, cpu: float, mb: float) -> dict[str, Any]:
     gap = result.gap / abs(result.primal)
     shown = {"solver": result.solver, "status": result.status, "primal": result.primal, "dual": result.dual}
     return {**shown, "gap": gap, "passes": result.passes, "wall": wall, "cpu": cpu, "mb": mb, "message": result.message}
-
-
-PARTS = ("rounds", "certificates", "opening", "files", "rest")
-
-
-def _parts(found: dict[str, Any]) -> list[str]:
-    """A row of the table of parts."""
-    if "rounds" not in found:
-        return ["", "", "", "", f"{found['wall']:.1f}"]
-    counted = {name: f" ({found[f'n_{name}']})" for name, _ in _COUNTED}
-    return [f"{found[name]:.1f}{counted.get(name, '')}" for name in PARTS]
 
 
 @click.command("scale")
@@ -196,7 +146,6 @@ def command(
         records.append({"question": "scale", "system": name, **size, **last, "wall": walls[name], "ratio": ratio})
     headings = ["", "solver", "passes", "wall s", "over in memory", "relative gap", "peak MB"]
     print_table(f"CoNLL-2000 repeated to {size['tokens']:,} tokens, log loss, l2 = {l2:g}", headings, rows)
-    print_table("where the seconds go, and how many", ["", *PARTS], [[name, *_parts(runs[name][-1])] for name in runs])
     low, high = max(each[-1]["dual"] for each in runs.values()), min(each[-1]["primal"] for each in runs.values())
     click.echo(f"2 workers against 1: {walls['1 worker'] / walls['2 workers']:.2f}x; agree to the gap: {low <= high}")
     save(json_file, [{**record, **machine()} for record in records])

@@ -54,7 +54,7 @@ import shutil
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from math import inf, isfinite, log
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -71,7 +71,7 @@ from partwise.problem.dual_points import DualPoint
 from partwise.problem.penalties import L2
 from partwise.problem.result import Certificate, DivergenceError
 from partwise.solvers.dual.eg_prox import EGProx, settled
-from partwise.solvers.engine.base import Certified, ScheduledSolver, Solver, WarmStart, logger, start_weights
+from partwise.solvers.engine.base import Certified, ScheduledSolver, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import Values, option
 from partwise.solvers.engine.registry import SOLVERS, describe, get_solver
 from partwise.solvers.engine.state import State
@@ -349,20 +349,14 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             )
             for number, group in enumerate(groups)
         ]
-        before = time.perf_counter()
         found = problem.sums.walk(walks, groups)
         # Each of the rounds since has a vector of weights: they are sent to the groups that need them.
-        lost = [number for number, (answer, _) in enumerate(found) if answer is None]
+        lost = [number for number, answer in enumerate(found) if answer is None]
         if lost:
             again = [replace(walks[number], since=since) for number in lost]
             for number, answer in zip(lost, problem.sums.walk(again, [groups[number] for number in lost]), strict=True):
                 found[number] = answer
-        # The time of the slowest group, and what it took in addition.
-        slowest = max((spent for _, spent in found), key=lambda spent: spent.total)
-        rest = time.perf_counter() - before - slowest.total
-        parts = {"walk": type(walks[0]).__name__, "rest": rest, **asdict(slowest)}
-        logger.debug("block-dual: %s", parts, extra={"spent": parts})
-        return [answer for answer, _ in found]
+        return found
 
     def _accept(self, problem: Problem, state: BlockDualState, now: Past, found: list[Moved]) -> None:
         """Replace the blocks of the round before by those of this round."""

@@ -10,10 +10,9 @@ While a batch is worked on, one thread reads the next batch's file and another o
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -94,38 +93,6 @@ class Moved(NamedTuple):
     digests: list[bytes]
 
 
-@dataclass
-class Spent:
-    """Seconds of a walk, and of its waits for batches to be opened, blocks to be read, and files to be written.
-
-    again: seconds of rounds that were made again. processor: seconds of the processor, all threads.
-    """
-
-    total: float = 0.0
-    opening: float = 0.0
-    reading: float = 0.0
-    writing: float = 0.0
-    again: float = 0.0
-    processor: float = 0.0
-
-    @contextmanager
-    def during(self, part: str) -> Iterator[None]:
-        """Add the time of the block to a part."""
-        before = time.perf_counter()
-        yield
-        setattr(self, part, getattr(self, part) + time.perf_counter() - before)
-
-    def waiting(self, part: str, things: Iterator[T]) -> Iterator[T]:
-        """Yield the things, and add the time until each comes to a part."""
-        while True:
-            with self.during(part):
-                thing = next(things, _END)
-            if thing is _END:
-                return
-            yield thing  # type: ignore[misc]
-            del thing
-
-
 class Plane(NamedTuple):
     """Losses at some weights, and the plane (u, b) of the dual variables."""
 
@@ -152,33 +119,24 @@ class BlockWalk(Walk, Generic[A]):
     since: tuple[Past, ...] | None
     keep: bool
 
-    def over(self, batches: Batches) -> tuple[A | None, Spent]:
-        """Return the answer of `work` (None: the rounds since are needed), and where the time went."""
-        clock, processor = Spent(), time.process_time()
-        with clock.during("total"):
-            found = self._over(batches, clock)
-        clock.processor = time.process_time() - processor
-        return found, clock
-
-    def _over(self, batches: Batches, clock: Spent) -> A | None:
+    def over(self, batches: Batches) -> A | None:
+        """Return the answer of `work`; None: the rounds since are needed."""
         for folder in {folder for folder, _ in list(_KEPT) if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
         attempt, blocks = _KEPT.get((self.folder, self.group), (-1, None))
         if attempt != self.last:
             if self.since is None:
                 return None
-            with clock.during("again"):
-                blocks = self._made_again(batches, self.since) if self.since else None
+            blocks = self._made_again(batches, self.since) if self.since else None
         order = self.order()
         with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches(order)) as opened:
-            given = (blocks[k] for k in order) if blocks is not None else self._read_ahead(reader, order)
-            return self.work(clock.waiting("opening", opened), clock.waiting("reading", given), clock)
+            return self.work(opened, (blocks[k] for k in order) if blocks else self._read_ahead(reader, order))
 
     def order(self) -> list[int]:
         """Return the numbers of its batches in the order of visits."""
         return list(range(len(self.visits)))
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> A:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> A:
         """Do the walk's work with the batches and their blocks, in that order."""
         raise NotImplementedError
 
@@ -211,31 +169,24 @@ class Round(BlockWalk[Moved]):
     def order(self) -> list[int]:
         return self.now.order(self)
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> Moved:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Moved:
         _KEPT.pop((self.folder, self.group), None)  # they are changed in place
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
         kept: list[Block | None] = [None] * len(self.visits)
         digests = [b""] * len(self.visits)
         writing: list[tuple[int, Future[bytes]]] = []
-
-        def finish() -> None:
-            with clock.during("writing"):
-                for number, digest in writing:
-                    digests[number] = digest.result()
-            writing.clear()
-
         with ThreadPoolExecutor(1, "partwise-write") as writer:
             for k, (block, step) in zip(self.order(), _visited(self, self.now, batches, blocks), strict=True):
                 weights = step.weights
                 gain, measure, made = gain + step.gain, measure + step.measure, made + step.visits
-                finish()  # no more than one block is held while it is written
+                _finish(writing, digests)  # no more than one block is held while it is written
                 if self.write and block is not None:
                     visit = self.visits[k]
                     writing.append((k, writer.submit(write_block, visit.new, self.inner, block, visit.spare)))
                 if self.keep:
                     kept[k] = block
                 del block, step
-            finish()
+            _finish(writing, digests)
         if self.keep:
             _KEPT[self.folder, self.group] = self.now.attempt, kept
         return Moved(weights - self.now.weights, gain, measure, made, digests)
@@ -245,12 +196,9 @@ class Round(BlockWalk[Moved]):
 class Save(BlockWalk[list[bytes]]):
     """Writes blocks to files and returns the digests."""
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> list[bytes]:
-        found = []
-        for visit, block in zip(self.visits, blocks, strict=True):
-            with clock.during("writing"):
-                found.append(b"" if block is None else write_block(visit.new, self.inner, block))
-        return found
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> list[bytes]:
+        pairs = zip(self.visits, blocks, strict=True)
+        return [b"" if block is None else write_block(visit.new, self.inner, block) for visit, block in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +211,7 @@ class Certify(BlockWalk[Plane]):
     weights: Floats
     check: bool = False
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: Spent) -> Plane:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Plane:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
@@ -293,6 +241,13 @@ class _Step(NamedTuple):
     gain: float = 0.0
     measure: float = 0.0
     visits: int = 0
+
+
+def _finish(writing: list[tuple[int, Future[bytes]]], digests: list[bytes]) -> None:
+    """Wait until the files are written."""
+    while writing:
+        number, digest = writing.pop()
+        digests[number] = digest.result()
 
 
 def _visited(
