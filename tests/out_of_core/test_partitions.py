@@ -19,7 +19,7 @@ from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, Seq
 from partwise.features import NameCounts, Template, Vocabulary
 from partwise.models import NotAvailable
 from partwise.out_of_core import block_walks, partitions
-from partwise.out_of_core.partitions.sizes import Duals, Plan, opened_bytes, plan
+from partwise.out_of_core.partitions.sizes import Plan, dual_bytes, opened_bytes, plan
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.memory import TooLarge
 
@@ -345,21 +345,21 @@ class TestBadInput:
 
 
 def test_plans():
-    sizes, few = [100_000_000] * 8, Duals(10)
-    assert plan(sizes, None, 0, 10, few).everything
-    assert plan(sizes, 2_000_000_000, 0, 10, few).everything
-    assert not plan(sizes, 2_000_000_000, 0, 10, Duals(10**8)).everything  # no room for what visits of examples need
-    assert not plan(sizes, 2_000_000_000, 0, 10, Duals(10, 2 * 10**6)).everything  # nor for labellings
-    some = plan(sizes, 870_000_000, 0, 10, few)
+    sizes, few = [100_000_000] * 8, (240, 0)
+    slots, labellings = (dual_bytes(10**6, 0),) * 2, (dual_bytes(10**6, 10**5), dual_bytes(10, 10**5))
+    assert plan(sizes, None, 0, 10, *few).everything
+    assert plan(sizes, 2_000_000_000, 0, 10, *few).everything
+    for duals in (dual_bytes(10**8, 0), dual_bytes(10, 2 * 10**6)):  # no room for what visits need, nor for labellings
+        assert not plan(sizes, 2_000_000_000, 0, 10, duals, 0).everything
+    some = plan(sizes, 870_000_000, 0, 10, *few)
     assert some == Plan(frozenset({0, 1}), False)
-    assert plan(sizes, 630_000_000, 0, 10, few) == Plan(frozenset(), False)
+    assert plan(sizes, 630_000_000, 0, 10, *few) == Plan(frozenset(), False)
     # dual variables of three batches, of slots or of labellings, before batches that stay open
-    assert plan(sizes, 870_000_000, 0, 10, Duals(10**6, 0, 10**6)) == Plan(frozenset({0}), False, True, 24_000_000)
-    labelled = plan(sizes, 870_000_000, 0, 10, Duals(10**6, 10**5, 10, 10**5))
-    assert labelled == Plan(frozenset(), False, True, 51_200_000)
-    assert plan(sizes, 630_000_000, 0, 10, Duals(10**6, 10**5, 10, 10**5)).blocks is False
+    assert plan(sizes, 870_000_000, 0, 10, *slots) == Plan(frozenset({0}), False, True, 24_000_000)
+    assert plan(sizes, 870_000_000, 0, 10, *labellings) == Plan(frozenset(), False, True, 51_200_000)
+    assert plan(sizes, 630_000_000, 0, 10, *labellings).blocks is False
     with pytest.raises(ValueError, match=r"400 MB are too little: 220 MB for .* 400 MB for .* at least 626 MB"):
-        plan(sizes, 400_000_000, 0, 10, few)
+        plan(sizes, 400_000_000, 0, 10, *few)
 
 
 def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):

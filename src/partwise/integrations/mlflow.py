@@ -25,21 +25,7 @@ try:
     from mlflow.models.model import MLMODEL_FILE_NAME, ModelInfo
     from mlflow.models.utils import _save_example
     from mlflow.tracking.artifact_utils import _download_artifact_from_uri
-    from mlflow.utils.environment import (
-        _CONDA_ENV_FILE_NAME,
-        _CONSTRAINTS_FILE_NAME,
-        _PYTHON_ENV_FILE_NAME,
-        _REQUIREMENTS_FILE_NAME,
-        _process_conda_env,
-        _process_pip_requirements,
-        _PythonEnv,
-        _validate_env_arguments,
-    )
-    from mlflow.utils.model_utils import (
-        _get_flavor_configuration,
-        _validate_and_copy_code_paths,
-        _validate_and_prepare_target_save_path,
-    )
+    from mlflow.utils import environment, model_utils
 except ImportError as error:
     raise ImportError("partwise.integrations.mlflow needs MLflow: pip install 'partwise[mlflow]'") from error
 
@@ -91,10 +77,10 @@ def save_model(
     if isinstance(model, ConlluPipeline) and pyfunc_predict_fn == "predict":
         pyfunc_predict_fn = "annotate"
     _check(model, pyfunc_predict_fn)
-    _validate_env_arguments(conda_env, pip_requirements, extra_pip_requirements)
-    _validate_and_prepare_target_save_path(path)
+    environment._validate_env_arguments(conda_env, pip_requirements, extra_pip_requirements)
+    model_utils._validate_and_prepare_target_save_path(path)
     folder = Path(path)
-    code = _validate_and_copy_code_paths(code_paths, str(folder))
+    code = model_utils._validate_and_copy_code_paths(code_paths, str(folder))
     mlflow_model = Model() if mlflow_model is None else mlflow_model
     if signature is not None:
         mlflow_model.signature = signature
@@ -107,8 +93,8 @@ def save_model(
         mlflow_model,
         loader_module=__name__,
         data=_MODEL_FILE,
-        conda_env=_CONDA_ENV_FILE_NAME,
-        python_env=_PYTHON_ENV_FILE_NAME,
+        conda_env=environment._CONDA_ENV_FILE_NAME,
+        python_env=environment._PYTHON_ENV_FILE_NAME,
         code=code,
     )
     mlflow_model.add_flavor(
@@ -122,17 +108,17 @@ def save_model(
     mlflow_model.save(str(folder / MLMODEL_FILE_NAME))
     if conda_env is None:
         default = get_default_pip_requirements() if pip_requirements is None else None
-        conda_env, requirements, constraints = _process_pip_requirements(
+        conda_env, requirements, constraints = environment._process_pip_requirements(
             default, pip_requirements, extra_pip_requirements
         )
     else:
-        conda_env, requirements, constraints = _process_conda_env(conda_env)
+        conda_env, requirements, constraints = environment._process_conda_env(conda_env)
     # JSON is YAML too.
-    (folder / _CONDA_ENV_FILE_NAME).write_text(json.dumps(conda_env, indent=1), encoding="utf-8")
-    (folder / _REQUIREMENTS_FILE_NAME).write_text("\n".join(requirements), encoding="utf-8")
+    (folder / environment._CONDA_ENV_FILE_NAME).write_text(json.dumps(conda_env, indent=1), encoding="utf-8")
+    (folder / environment._REQUIREMENTS_FILE_NAME).write_text("\n".join(requirements), encoding="utf-8")
     if constraints:
-        (folder / _CONSTRAINTS_FILE_NAME).write_text("\n".join(constraints), encoding="utf-8")
-    _PythonEnv.current().to_yaml(str(folder / _PYTHON_ENV_FILE_NAME))
+        (folder / environment._CONSTRAINTS_FILE_NAME).write_text("\n".join(constraints), encoding="utf-8")
+    environment._PythonEnv.current().to_yaml(str(folder / environment._PYTHON_ENV_FILE_NAME))
 
 
 def log_model(
@@ -152,7 +138,7 @@ def log_model(
 def load_model(model_uri: str, dst_path: str | None = None) -> Estimator:
     """Return the estimator that was saved or logged; nothing is executed, no file outside of the folder is read."""
     folder = _download_artifact_from_uri(artifact_uri=model_uri, output_path=dst_path)
-    name = _get_flavor_configuration(folder, FLAVOR_NAME).get("data")
+    name = model_utils._get_flavor_configuration(folder, FLAVOR_NAME).get("data")
     if not isinstance(name, str) or name in ("", "..") or os.path.basename(name) != name:
         raise ModelFormatError(f"names {str(name)[:100]!r} as its model file, which is no file of the folder", folder)
     return load(os.path.join(folder, name))
@@ -192,7 +178,7 @@ def _examples(given: Any, kind: str) -> object:
 
 def _load_pyfunc(path: str) -> _PyFunc:
     """Return what MLflow predicts with; it calls this with the path of the model file."""
-    method = _get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME).get("pyfunc_predict_fn")
+    method = model_utils._get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME).get("pyfunc_predict_fn")
     model = load(path)
     _check(model, method)
     return _PyFunc(model, method)

@@ -229,20 +229,14 @@ def _naming(path: str) -> Iterator[None]:
 @contextmanager
 def _layers(raw: IO[bytes], mode: str, packed: bool) -> Iterator[Any]:
     """Yield the raw file under compression and text encoding, as asked for; it is not closed at the end."""
-    binary: IO[bytes] = raw
-    if packed:
-        binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))
-    text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n") if mode == "w" else None
-    try:
-        yield text if text is not None else binary
-    finally:
-        try:
-            if text is not None:
-                text.flush()
-                text.detach()
-        finally:
-            if packed:
-                binary.close()
+    with ExitStack() as layers:
+        file: Any = raw
+        if packed:
+            file = layers.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))
+        if mode == "w":
+            file = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+            layers.callback(file.detach)  # which flushes it
+        yield file
 
 
 def sync_folder(folder: str) -> None:

@@ -236,7 +236,12 @@ def _header(text: bytes, kind: Kind) -> tuple[dict[str, str], list[_Entry]]:
         raise ContainerError("has a header without metadata")
     if metadata.get("format") != kind.format:
         raise ContainerError(f"is not a {kind.noun} (format {metadata.get('format')!r})")
-    check_version(metadata.get("format_version", ""), kind)
+    version = metadata.get("format_version", "")
+    if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
+        raise ContainerError(f"has no valid format version ({version[:40]!r})")
+    if int(version) > kind.version:
+        known = f"this release reads versions up to {kind.version}"
+        raise ContainerError(f"has format version {version}; {known}: update partwise")
     entries = sorted((_entry(name, entry) for name, entry in header.items()), key=lambda entry: entry[:2])
     end = 0
     for entry in entries:
@@ -244,16 +249,6 @@ def _header(text: bytes, kind: Kind) -> tuple[dict[str, str], list[_Entry]]:
             raise ContainerError(f"has arrays that overlap or leave a hole at byte {end} of its data")
         end = entry.end
     return metadata, entries
-
-
-def check_version(version: str, kind: Kind = MODEL) -> None:
-    """Raise ContainerError for a version that this release does not know."""
-    if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
-        raise ContainerError(f"has no valid format version ({version[:40]!r})")
-    if int(version) > kind.version:
-        raise ContainerError(
-            f"has format version {version}; this release reads versions up to {kind.version}: update partwise"
-        )
 
 
 def _entry(name: str, entry: Json) -> _Entry:

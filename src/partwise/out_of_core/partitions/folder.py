@@ -14,7 +14,15 @@ from partwise.models.base import Ability, AsideSizes, EncodedData, Learnt, Model
 from partwise.models.encoded import Size
 from partwise.out_of_core.partitions.executor import PartitionExecutor
 from partwise.out_of_core.partitions.files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
-from partwise.out_of_core.partitions.sizes import Duals, aside_bytes, column_bytes, opened_bytes, parse_size, plan
+from partwise.out_of_core.partitions.sizes import (
+    ASIDE,
+    COLUMN,
+    COLUMN_ENTRY,
+    dual_bytes,
+    opened_bytes,
+    parse_size,
+    plan,
+)
 from partwise.problem import Executor, LabelledBatch, Problem
 from partwise.problem.penalties import Penalty
 from partwise.structures import padded_width
@@ -141,8 +149,8 @@ class Partitions(EncodedData):
         """Return what opens the batches within the limit; ValueError if the limit is too low."""
         sizes = [batch.opened_bytes for batch in batches]
         slots, rows = [batch.n_slots for batch in batches], [batch.size.n_rows for batch in batches]
-        duals = Duals(sum(slots), sum(rows), max(slots), max(rows))
-        found = plan(sizes, self.memory, self.manifest.n_bytes, batches[0].n_weights, duals)
+        duals, largest = dual_bytes(sum(slots), sum(rows)), dual_bytes(max(slots), max(rows))
+        found = plan(sizes, self.memory, self.manifest.n_bytes, batches[0].n_weights, duals, largest)
         return PartitionExecutor(batches, found, os.path.abspath(self.folder))
 
     def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
@@ -198,12 +206,12 @@ class FileBatch:
     @property
     def opened_bytes(self) -> int:
         """The bytes of the opened batch, about."""
+        size = self.size
         if self.aside:
-            return aside_bytes(self.size.n_rows)
-        rows = opened_bytes(*self.size[:3], valued=bool(self.size.valued))
-        if not (self.by_features and self.partitions.model.has_columns):
-            return rows
-        return rows + column_bytes(self.n_weights, self.size.n_entries)
+            return opened_bytes(0, size.n_rows, ASIDE * size.n_rows, valued=False)
+        rows = opened_bytes(*size[:3], valued=bool(size.valued))
+        by_features = self.by_features and self.partitions.model.has_columns
+        return rows + (COLUMN * self.n_weights + COLUMN_ENTRY * size.n_entries if by_features else 0)
 
     @property
     def n_examples(self) -> int:

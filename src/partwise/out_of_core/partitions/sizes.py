@@ -7,12 +7,19 @@ CoNLL-2000 and rounded up: an opened batch with 18 attributes per position takes
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeVar
 
+import numpy as np
+
+from partwise.support.arrays import Ints
 from partwise.support.memory import size_text
+
+Count = TypeVar("Count", int, Ints)
 
 #: Bytes of an opened batch per example, per row and per attribute of a row; more for an attribute with a value.
 EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
+#: Attributes of a row of `Model.aside`, about.
+ASIDE = 50
 #: More bytes for access by features, per weight and per attribute of a row. Random rows took 27 to 33 bytes per weight,
 #: where attributes have weights for 4 labels or more, and 14 per attribute.
 COLUMN, COLUMN_ENTRY = 64, 16
@@ -44,19 +51,9 @@ def parse_size(text: str | int | float, name: str = "memory") -> int:
     return size
 
 
-def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> int:
-    """Return the bytes of an opened batch."""
+def opened_bytes(n_examples: Count, n_rows: Count, n_entries: Count, valued: bool) -> Count:
+    """Return the bytes of an opened batch, or of several."""
     return EXAMPLE * n_examples + ROW * n_rows + (ENTRY + VALUE * valued) * n_entries
-
-
-def column_bytes(n_weights: int, n_entries: int) -> int:
-    """Return the additional bytes for access by features."""
-    return COLUMN * n_weights + COLUMN_ENTRY * n_entries
-
-
-def aside_bytes(n_rows: int) -> int:
-    """Return the bytes of an opened batch of `Model.aside`: a label per row, with about 50 features each."""
-    return (ROW + 50 * ENTRY) * n_rows
 
 
 @dataclass(frozen=True)
@@ -73,27 +70,17 @@ class Plan:
     room: int | None = None
 
 
-class Duals(NamedTuple):
-    """Sizes that tell the memory of dual variables: slots and rows of all batches, and those of the largest batch."""
-
-    n_slots: int
-    n_rows: int = 0
-    most_slots: int = 0
-    most_rows: int = 0
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes for all batches, of the method that takes most."""
-        return max(SLOT * self.n_slots, LABELLINGS * self.n_rows)
-
-    @property
-    def of_a_batch(self) -> int:
-        """Bytes for the largest batch."""
-        return max(SLOT * self.most_slots, LABELLINGS * self.most_rows)
+def dual_bytes(n_slots: int, n_rows: int) -> int:
+    """Return the bytes of dual variables, of the method that takes most."""
+    return max(SLOT * n_slots, LABELLINGS * n_rows)
 
 
-def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, duals: Duals) -> Plan:
+def plan(
+    batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, duals: int, of_a_batch: int
+) -> Plan:
     """Return which batches, of so many bytes each, stay open within a limit on the memory of the process.
+
+    duals: bytes of dual variables of all batches; of_a_batch: those of the largest batch.
 
     Work goes over all batches in order, again and again. Of the batches that do not fit, one is worked on and one is
     read ahead; the rest of the memory holds dual variables of three batches, and then the first batches. (The last
@@ -106,7 +93,7 @@ def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights
     fixed = PROCESS + MODEL * model_bytes + VECTORS * 8 * n_weights
     largest = max(batches)
     opening = int(OPENING * largest)
-    if sum(batches) + opening + fixed + duals.n_bytes <= memory:
+    if sum(batches) + opening + fixed + duals <= memory:
         return everything
     room = memory - fixed - opening - 2 * largest
     if room < 0:
@@ -116,13 +103,8 @@ def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights
             f"vectors of {n_weights} weights, {size_text(opening + 2 * largest)} for the largest batch, the next one "
             f"and reading; give at least {needed}, or write a partition of smaller batches"
         )
-    in_files = AT_A_TIME * duals.of_a_batch
+    in_files = AT_A_TIME * of_a_batch
     blocks = room >= in_files
     room -= in_files if blocks else 0
-    kept = set()
-    for number, size in enumerate(batches):
-        room -= size
-        if room < 0:
-            break
-        kept.add(number)
-    return Plan(frozenset(kept), False, blocks, duals.of_a_batch or None)
+    kept = frozenset(np.flatnonzero(np.cumsum(batches) <= room).tolist())
+    return Plan(kept, False, blocks, of_a_batch or None)

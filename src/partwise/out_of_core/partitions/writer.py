@@ -18,18 +18,9 @@ from partwise.model_files.values import encode
 from partwise.models.base import Ability, Model
 from partwise.models.encoded import EncodedTables
 from partwise.models.partition import ChangedData, Partitioner
-from partwise.out_of_core.partitions.files import (
-    BATCH_NAME,
-    MANIFEST,
-    BatchSize,
-    Manifest,
-    batch_name,
-    write_batch,
-    write_manifest,
-)
+from partwise.out_of_core.partitions import files
 from partwise.out_of_core.partitions.folder import Partitions, open_folder
-from partwise.out_of_core.partitions.sizes import ENTRY, EXAMPLE, ROW, VALUE, parse_size
-from partwise.support.arrays import Ints
+from partwise.out_of_core.partitions.sizes import opened_bytes, parse_size
 from partwise.support.checks import count_jobs
 
 #: Bytes of an opened batch, unless others are asked for.
@@ -83,7 +74,7 @@ def write(
 def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
     """Make a temporary folder, which gets its name if the block succeeds and is removed otherwise."""
     target = os.path.realpath(name)
-    old = overwrite and os.path.isfile(os.path.join(target, MANIFEST))
+    old = overwrite and os.path.isfile(os.path.join(target, files.MANIFEST))
     if not old and os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         what = "and not a partition" if overwrite else "and not an empty folder"
         raise FileExistsError(f"{name}: is there already, {what}")
@@ -112,8 +103,8 @@ def _others(folder: str) -> list[str]:
         return sorted(
             entry.name
             for entry in entries
-            if entry.name != MANIFEST
-            and not re.fullmatch(BATCH_NAME, entry.name)
+            if entry.name != files.MANIFEST
+            and not re.fullmatch(files.BATCH_NAME, entry.name)
             and not (entry.name.startswith("duals-") and entry.is_dir(follow_symlinks=False))
         )
 
@@ -145,16 +136,16 @@ class _Writer:
         if not n_blocks:
             raise ValueError("there are no examples with a weight above 0")
         partitioner.choose_vocabulary()
-        sizes: list[BatchSize] = []
+        sizes: list[files.BatchSize] = []
         digests: list[str] = []
         first: EncodedTables | None = None
         for held in self._batches(self._encoded(partitioner, n_blocks)):
             encoded = type(held[0]).joined(held)
             held.clear()
-            path = os.path.join(self.folder, batch_name(len(sizes)))
-            digests.append(write_batch(path, encoded.to_arrays()))
+            path = os.path.join(self.folder, files.batch_name(len(sizes)))
+            digests.append(files.write_batch(path, encoded.to_arrays()))
             n_slots, n_bytes = partitioner.n_slots(encoded), os.stat(path).st_size
-            sizes.append(BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
+            sizes.append(files.BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
             first = encoded if first is None else first
         partitioner.choose_features()
         assert first is not None
@@ -167,7 +158,7 @@ class _Writer:
         }
         parts = ModelParts(kind_of(self.estimator))
         self.model.with_weights(np.zeros(n_weights)).to_parts(parts)
-        write_manifest(self.folder, Manifest(kind_of(self.estimator), settings, sizes, digests, parts))
+        files.write_manifest(self.folder, files.Manifest(kind_of(self.estimator), settings, sizes, digests, parts))
 
     def _encoded(self, partitioner: Partitioner, n_blocks: int) -> Iterator[EncodedTables]:
         """Yield the blocks' examples as numbers; raise ChangedData if there are not as many blocks as before."""
@@ -185,7 +176,9 @@ class _Writer:
         held: list[EncodedTables] = []
         room = float(self.batch_size)
         for encoded in tables:
-            costs, start, n = _costs(encoded), 0, encoded.size.n_examples
+            rows, entries = encoded.ends()
+            costs = opened_bytes(np.arange(len(rows)), rows, entries, encoded.valued)  # of the first k examples
+            start, n = 0, encoded.size.n_examples
             while start < n:
                 stop = int(np.searchsorted(costs, costs[start] + room, side="right")) - 1
                 if stop > start or not held:
@@ -198,13 +191,6 @@ class _Writer:
                     held, room = [], float(self.batch_size)
         if held:
             yield held
-
-
-def _costs(encoded: EncodedTables) -> Ints:
-    """Return the `opened_bytes` of the first k examples at place k."""
-    rows, entries = encoded.ends()
-    costs: Ints = EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
-    return costs
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
