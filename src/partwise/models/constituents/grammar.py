@@ -51,25 +51,22 @@ class ParsingGrammar:
         return [tuple(label for label in chain if label is not None) for chain in chains]
 
     @cached_property
-    def _columns(self) -> tuple[Ints, list[Column]]:
-        names = {}
-        for a in np.unique(self.treebank.rules[:, 0]).tolist():
-            chain, made = read_symbol(self.treebank.symbols[a])
-            names[a] = Column(tuple(map(str, chain)), made)
-        known = sorted(set(names.values()), key=str)
-        number = {name: k for k, name in enumerate(known)}
-        columns = [number[names[a]] if a in names else -1 for a in range(self.treebank.n_symbols)]
-        return np.array(columns, dtype=np.int64), known
+    def _phrases(self) -> dict[int, Column]:
+        symbols = {a: read_symbol(self.treebank.symbols[a]) for a in np.unique(self.treebank.rules[:, 0]).tolist()}
+        return {a: Column(tuple(map(str, chain)), made) for a, (chain, made) in symbols.items()}
 
-    @property
-    def column_of(self) -> Ints:
-        """The column of each symbol that has rules; -1 for others."""
-        return self._columns[0]
-
-    @property
+    @cached_property
     def columns(self) -> list[Column]:
         """The columns of phrases' tables."""
-        return self._columns[1]
+        return sorted(set(self._phrases.values()), key=str)
+
+    @cached_property
+    def column_of(self) -> Ints:
+        """The column of each symbol that has rules; -1 for others."""
+        number = {column: k for k, column in enumerate(self.columns)}
+        found = np.full(self.treebank.n_symbols, -1, dtype=np.int64)
+        found[[*self._phrases]] = [number[column] for column in self._phrases.values()]
+        return found
 
     def n_columns(self, table: str) -> int:
         """Return how many columns a table has."""
@@ -77,9 +74,7 @@ class ParsingGrammar:
 
     def column_names(self, table: str) -> list[str]:
         """Return the names of a table's columns."""
-        if table == "word":
-            return [self.treebank.symbols[a] for a in self.lexical.tolist()]
-        return [str(column) for column in self.columns]
+        return [self.treebank.symbols[a] for a in self.lexical] if table == "word" else list(map(str, self.columns))
 
     def rule_name(self, rule: int) -> str:
         """Return a rule written in symbols."""
@@ -163,15 +158,7 @@ class ParsingGrammar:
             left = (begins < begin) & (begin < ends) & (ends < end)
             rows[left | ((begin < begins) & (begins < end) & (end < ends))] = 0
             own = row(begin, end)
-            kept = np.zeros_like(own)
-            kept[columns(label, end == begin + 1)] = 1
-            own &= kept
+            own[np.setdiff1d(np.arange(len(own)), columns(label, end == begin + 1))] = 0
         for label, begin, end in forbidden:
-            if label is None and end > begin + 1:
-                own = row(begin, end)
-                kept = np.zeros_like(own)
-                kept[[k for k, c in enumerate(self.columns) if c.made]] = 1
-                own &= kept
-            else:
-                row(begin, end)[columns(label, end == begin + 1)] = 0
+            row(begin, end)[columns(label, end == begin + 1)] = 0
         return mask

@@ -194,23 +194,21 @@ class ConstituencyModel(Model[Sentences]):
 
     def read(self, X: object, n_jobs: int = 1) -> Reading[Sentences]:
         sentences = read_sentences(X, self.transform, int(self.max_length))
-        some = [i for i, words in enumerate(sentences) if words]
-        structure = self.structure([sentences[i] for i in some])
-        parsed = np.array([structure.has_derivation(k) for k in range(len(some))], dtype=bool)
-        numbers = np.array(some, dtype=np.int64)
-        failed = numbers[~parsed]
-        if len(failed) and self.no_parse == "raise":
-            raise ValueError(self._why(int(failed[0]), sentences[failed[0]]))
-        if len(failed):
-            structure = self.structure([sentences[i] for i in numbers[parsed].tolist()])
-        kept = numbers[parsed]
+        numbers = np.array([i for i, words in enumerate(sentences) if words], dtype=np.int64)
+        structure = self.structure([sentences[i] for i in numbers.tolist()])
+        parsed = np.array([structure.has_derivation(k) for k in range(len(numbers))], dtype=bool)
+        kept, failed = numbers[parsed], numbers[~parsed]
         own = [sentences[i] for i in kept.tolist()]
-        features = self.tables.feature_map(own, once=True)
-        return Reading(Batch(structure, features), len(sentences), kept, sentences, failed)
-
-    def _why(self, i: int, words: list[str]) -> str:
-        self.grammar.treebank.check_words(words, f"sentence {i}")
-        return f"sentence {i} has no parse under the grammar of the training trees (no_parse='flat' gives a flat tree)"
+        if len(failed):
+            if self.no_parse == "raise":
+                where = f"sentence {failed[0]}"
+                self.grammar.treebank.check_words(sentences[failed[0]], where)
+                raise ValueError(
+                    f"{where} has no parse under the grammar of the training trees (no_parse='flat' gives a flat tree)"
+                )
+            structure = self.structure(own)
+        batch = Batch(structure, self.tables.feature_map(own, once=True))
+        return Reading(batch, len(sentences), kept, sentences, failed)
 
     def empty(self) -> Any:
         return ()
@@ -262,10 +260,9 @@ class ConstituencyModel(Model[Sentences]):
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
         """Apply the constraints `required` and `forbidden` of `ConstituencyParser`."""
         structure = reading.structure(Grammar)
+        n_examples, nothing = reading.n_examples, [None] * reading.n_examples
         given = {
-            name: [None] * reading.n_examples
-            if value is None
-            else check_entries(value, reading.n_examples, "sentences", name)
+            name: nothing if value is None else check_entries(value, n_examples, "sentences", name)
             for name, value in (("required", required), ("forbidden", forbidden))
         }
         known, batch_numbers = self._labels(), {number: i for i, number in enumerate(reading.numbers.tolist())}
@@ -505,10 +502,9 @@ class ConstituencyPartitioner(Partitioner):
     def choose_features(self) -> None:
         model = self.model
         found = {}
-        for name in TABLES:
-            n_columns = model.grammar.n_columns(name)
-            known = np.unique(self._pairs[name].frequent(1)[0])
-            keys, columns, _ = self._pairs[name].frequent(int(model.min_count))
+        for name, pairs in self._pairs.items():
+            known, n_columns = np.unique(pairs.frequent(1)[0]), model.grammar.n_columns(name)
+            keys, columns, _ = pairs.frequent(int(model.min_count))
             ids = np.searchsorted(known, keys)
             found[name] = Table(known, layout_of(len(known), n_columns, padded_width(n_columns), ids, columns))
         model.tables = Tables(len(model.grammar.treebank.rules), self._codes, found, model.n_tuples)
