@@ -313,16 +313,15 @@ def _suspect_cells(X: Table) -> Iterator[tuple[int, Hashable, Any]]:
     """Give row, column and value of the infinite entries of a sparse matrix, or of the cells that may be invalid."""
     if sparse.issparse(X):
         table = X.tocoo()
-        if table.data.dtype.kind == "f":
-            bad = np.flatnonzero(~np.isfinite(table.data))
-            bad = bad[np.argsort(table.row[bad], kind="stable")]
-            yield from zip(table.row[bad].tolist(), table.col[bad].tolist(), table.data[bad].tolist(), strict=True)
+        bad = np.flatnonzero(~np.isfinite(table.data)) if table.data.dtype.kind == "f" else np.arange(0)
+        bad = bad[np.argsort(table.row[bad], kind="stable")]
+        yield from zip(*(part[bad].tolist() for part in (table.row, table.col, table.data)), strict=True)
         return
     if hasattr(X, "columns"):
-        columns = {name: X[name] for name in X.columns}
+        columns = {name: np.asarray(X[name]) for name in X.columns}
     else:
         X = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
         columns = dict(enumerate(X.T if X.ndim == 2 else ()))
-    for name, values in zip(columns, map(np.asarray, columns.values()), strict=True):
+    for name, values in columns.items():
         if values.dtype.kind not in "biu":
             yield from ((row, name, value) for row, value in enumerate(values.tolist()))

@@ -95,12 +95,12 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
                 assert_all_finite(y, input_name="y")
             from sklearn.model_selection import check_cv  # slow to import: not needed by other estimators
 
-            folds = check_cv(self.cv, y if single else None, classifier=single)
-            n = len(y)
-            weight = check_sample_weight(sample_weight, n, "sample")
+            labels = y if single else None
+            folds = check_cv(self.cv, labels, classifier=single)
+            weight = check_sample_weight(sample_weight, len(y), "sample")
             scores: list[list[float]] = []
             gaps: list[list[float]] = []
-            for rows in folds.split(np.zeros(n), y if single else None):
+            for rows in folds.split(np.zeros(len(y)), labels):
                 training, held_out = (
                     (_safe_indexing(X, each), _safe_indexing(y, each), None if weight is None else weight[each])
                     for each in rows

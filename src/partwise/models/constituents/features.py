@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -107,19 +107,16 @@ class WordCodes:
     def codes(self, sentences: Sequence[Sequence[str]]) -> Ints:
         """Return (properties, words + 2 per sentence) numbers, with a place before and after each sentence's words."""
         tables = [self._numbers[name] for name in PROPERTIES]
+
+        @cache
+        def codes_of(word: str, first: bool) -> tuple[int, ...]:
+            values = self.properties(word, first)
+            return tuple(table.get(v, UNKNOWN) for table, v in zip(tables, values, strict=True))
+
         outside = (OUTSIDE,) * len(PROPERTIES)
-        known: dict[tuple[str, bool], tuple[int, ...]] = {}
         rows: list[tuple[int, ...]] = []
         for words in sentences:
-            rows.append(outside)
-            for k, word in enumerate(words):
-                row = known.get((word, k == 0))
-                if row is None:
-                    values = self.properties(word, k == 0)
-                    row = tuple(table.get(v, UNKNOWN) for table, v in zip(tables, values, strict=True))
-                    known[word, k == 0] = row
-                rows.append(row)
-            rows.append(outside)
+            rows += [outside, *(codes_of(word, k == 0) for k, word in enumerate(words)), outside]
         return np.ascontiguousarray(np.array(rows, dtype=np.int64).reshape(-1, len(PROPERTIES)).T)
 
     def shapes(self, sentences: Sequence[Sequence[str]]) -> Ints:
@@ -153,11 +150,8 @@ class WordCounts:
         for (word, _), n in self._counts.items():
             totals[word] += n
         bare = WordCodes({"kind": tuple(sorted(word for word, n in totals.items() if n >= FREQUENT))}, classes)
-        distinct: dict[str, set[str]] = {name: set() for name in PROPERTIES}
-        for word, first in self._counts:
-            for name, value in zip(PROPERTIES, bare.properties(word, first), strict=True):
-                distinct[name].add(value)
-        values = {name: tuple(sorted(own)) for name, own in distinct.items()}
+        columns = zip(*(bare.properties(word, first) for word, first in self._counts), strict=True)
+        values = {name: tuple(sorted(set(own))) for name, own in zip(PROPERTIES, columns, strict=True)}
         return WordCodes({**values, MARKS: tuple(sorted(self._shapes))}, classes)
 
 
@@ -265,13 +259,9 @@ class Table:
         """Return the number of each key; -1 for others."""
         return places_in(self.keys, keys)
 
-    def pairs(self) -> tuple[Ints, Ints]:
-        """Return (attribute, column) of each weight."""
-        return self.layout.pairs()
-
     def chosen(self, kept: Booleans) -> Table:
         """Return the table with some of its pairs."""
-        used = np.bincount(self.pairs()[0][kept], minlength=len(self.keys)) > 0
+        used = np.bincount(self.layout.pairs()[0][kept], minlength=len(self.keys)) > 0
         return Table(self.keys[used], self.layout.chosen(kept, numbered(used)))
 
 
@@ -305,19 +295,11 @@ class Tables:
             rows = span_rows(lengths) if name == "span" else lengths
             if name != "word" and not self.n_rules:  # trees of one word: the structure has no tables of phrases
                 keys, rows = keys[:0], np.zeros_like(lengths)
-            segments.append(
-                AttributeSegment(
-                    table.layout.core,
-                    pointers(rows),
-                    np.arange(len(keys) + 1, dtype=np.int64) * len(TEMPLATES[name]),
-                    table.numbers(keys).ravel(),
-                    None,
-                    once,
-                    # Several phrases may begin at a word, or end there.
-                    max(longest, 1) if name in ("start", "end") else 1,
-                    lengths if name == "word" else lengths - 1,
-                )
-            )
+            ends = np.arange(len(keys) + 1, dtype=np.int64) * len(TEMPLATES[name])
+            most = max(longest, 1) if name in ("start", "end") else 1  # several phrases may begin at a word, or end
+            uses = lengths if name == "word" else lengths - 1
+            ids = table.numbers(keys).ravel()
+            segments.append(AttributeSegment(table.layout.core, pointers(rows), ends, ids, None, once, most, uses))
         if n_gold is not None:
             nothing = np.zeros(int(n_gold.sum()) + 1, dtype=np.int64)
             segments.append(SlotSegment(0, pointers(n_gold), nothing, np.empty(0, dtype=np.int64)))
@@ -341,7 +323,7 @@ class Tables:
         """Yield each table's name with (attribute, column, weight) of its pairs."""
         parts = self.split(weights)
         for name in TABLES:
-            yield name, (*self.tables[name].pairs(), parts[name])
+            yield name, (*self.tables[name].layout.pairs(), parts[name])
 
     def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
         """Return another model's weights, with these of rules; None if that model numbers words differently.
@@ -354,7 +336,7 @@ class Tables:
         if same_rules and self.n_tuples == old.n_tuples:
             parts["tuples"] = old.split(weights)["tuples"]
         for name, triples in old.triples(weights):
-            mine, own_columns = self.tables[name].pairs()
+            mine, own_columns = self.tables[name].layout.pairs()
             wanted = old.tables[name].numbers(self.tables[name].keys)[mine] if len(mine) else mine
             parts[name] = look_up(triples, wanted, own_columns)
         return self.joined(parts)

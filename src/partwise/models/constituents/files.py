@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,27 +47,17 @@ def read_grammar(parts: ModelParts) -> TreebankGrammar:
     roots = np.ascontiguousarray(parts.ints("roots", None, low=0, high=n))
     if not len(roots) or not len(lexical):
         raise ModelFormatError("has a grammar without roots or without words")
-    counts = {}
-    for name, rows in (("rule", rules), ("root", roots.reshape(-1, 1)), ("lexical", lexical)):
-        plural = name if name == "lexical" else f"{name}s"
+    found: dict[str, Any] = {"symbols": symbols, "words": words, "classes": classes}
+    for name, rows in (("rules", rules), ("roots", roots.reshape(-1, 1)), ("lexical", lexical)):
         if not _ascending(rows):
-            raise ModelFormatError(f"has entries of {plural!r} that are not in order, or twice")
-        counts[name] = parts.floats(f"{name}_counts", len(rows))
-        if not (counts[name] > 0).all():
-            raise ModelFormatError(f"has numbers in '{name}_counts' that are not positive")
+            raise ModelFormatError(f"has entries of {name!r} that are not in order, or twice")
+        key = f"{name.removesuffix('s')}_counts"
+        found[key] = parts.floats(key, len(rows))
+        if not (found[key] > 0).all():
+            raise ModelFormatError(f"has numbers in {key!r} that are not positive")
     _check_lexical(lexical, n_terminals, len(classes))
-    return TreebankGrammar(
-        symbols=symbols,
-        rules=rules,
-        rule_counts=counts["rule"],
-        roots=roots,
-        root_counts=counts["root"],
-        words=words,
-        classes=classes,
-        lexical=lexical,
-        lexical_counts=counts["lexical"],
-        word_classes=_read_classes(parts) if parts.flag("has_classes") else None,
-    )
+    word_classes = _read_classes(parts) if parts.flag("has_classes") else None
+    return TreebankGrammar(**found, rules=rules, roots=roots, lexical=lexical, word_classes=word_classes)
 
 
 def add_tables(parts: ModelParts, tables: Tables, weights: Floats) -> None:

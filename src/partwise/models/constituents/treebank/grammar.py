@@ -35,9 +35,7 @@ class WordClasses:
     @classmethod
     def of(cls, words: Iterable[str], frequent: int = 30) -> WordClasses:
         """Make classes with the suffixes that at least `frequent` of the words have."""
-        counts: Counter[str] = Counter()
-        for word in words:
-            counts.update(_suffixes(word))
+        counts = Counter(suffix for word in words for suffix in _suffixes(word))
         return cls(frozenset(suffix for suffix, n in counts.items() if n >= frequent))
 
     def __call__(self, word: str, first: bool) -> str:

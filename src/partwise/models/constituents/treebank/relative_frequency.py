@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -127,9 +128,7 @@ class RelativeFrequencyParser:
         self._roots = places_in(grammar.roots, every)  # a root's probability lies in the slot of its span
 
     @classmethod
-    def of(
-        cls, trees: Iterable[Tree], transform: TreeTransform | None = None, **options: int
-    ) -> RelativeFrequencyParser:
+    def of(cls, trees: Iterable[Tree], transform: TreeTransform | None = None, **options: int) -> Self:
         """Count a treebank's rules; `options` are those of `read_off`."""
         transform = TreeTransform() if transform is None else transform
         normal = (transform.binary(tree, f"tree {i}") for i, tree in enumerate(trees))
@@ -174,14 +173,12 @@ class RelativeFrequencyParser:
     def _best(self, structure: Grammar, i: int, words: Sequence[str], entry: Entry) -> tuple[Tree, float]:
         if not structure.has_derivation(i):
             return self._flat(words, entry), -np.inf
-        indptr, symbols, values = entry
+        (indptr, symbols, values), n = entry, len(words)
         scores = np.zeros(structure.num_slots(i))
         scores[: len(self.grammar.rules)] = self.probabilities.rules
         *_, spans, lexical, _ = structure.table_offsets(i)
-        width = structure.widths[4]
-        n = len(words)
         rows = np.repeat(np.arange(n), np.diff(indptr))
-        scores[lexical + rows * width + self._column[symbols]] = values
+        scores[lexical + rows * structure.widths[4] + self._column[symbols]] = values
         if n > 1:
             whole = spans + (n - 2) * structure.widths[3]  # the span of all words is the last of those from the first
             scores[whole : whole + len(self.grammar.roots)] = self.probabilities.roots
