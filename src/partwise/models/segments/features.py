@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise.features import Attributes
 from partwise.features.template import Gazetteer, short_shape
@@ -137,18 +139,16 @@ class WholeFeatures:
     def find(self, words: CodedSequences | None, lengths: Ints, max_length: int) -> Listed:
         """Return the segments of these sequences that have features: none, without words."""
         positions, ends_of = np.arange(int(lengths.sum())), np.repeat(np.cumsum(lengths), lengths)
-        begins, ends, ids = [], [], []
+        found = [np.empty((3, 0), dtype=np.int64)]  # first positions, ends and attributes
         for keys, numbers, codes, shortest, longest in () if words is None else self._searches(words):
             for size, rolled in _rolled(codes, min(longest, max_length)):
                 if size < shortest:
                     continue
                 place = places_in(keys, rolled)
-                found = np.flatnonzero((place >= 0) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)]))
-                begins.append(found)
-                ends.append(found + size)
-                ids.append(numbers[place[found]])
+                begin = np.flatnonzero((place >= 0) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)]))
+                found.append(np.stack([begin, begin + size, numbers[place[begin]]]))
         n_attributes = len(self.lists) + sum(len(self.known[family].keys) for family in self.families)
-        return _grouped(begins, ends, ids, n_attributes, lengths)
+        return _grouped(np.concatenate(found, axis=1), n_attributes, lengths)
 
     def _searches(self, words: CodedSequences) -> Iterator[tuple[UInt64s, Ints, UInt64s, int, int]]:
         """Yield searches: keys and the attribute of each, keys of all words, the fewest and the most words."""
@@ -171,12 +171,10 @@ class WholeFeatures:
         for family in self.families:
             known = self.known[family]
             own = used[first : first + len(known.keys)]
-            names = [name for name, there in zip(known.names, own.tolist(), strict=True) if there]
+            names = list(compress(known.names, own))
             other.known[family] = Known(known.keys[own], names, known.longest if names else 0)
             first += len(own)
-        other.lists = {
-            name: each for (name, each), there in zip(self.lists.items(), used[first:].tolist(), strict=True) if there
-        }
+        other.lists = dict(compress(self.lists.items(), used[first:]))
         return other, numbered(used)
 
     # model files
@@ -229,12 +227,9 @@ def _rolled(codes: UInt64s, longest: int) -> Iterator[tuple[int, UInt64s]]:
         yield size, rolled
 
 
-def _grouped(begins: list[Ints], ends: list[Ints], ids: list[Ints], n_attributes: int, lengths: Ints) -> Listed:
-    """Return pairs (segment, attribute) as one row of attributes per segment, by (end, begin)."""
-    none = np.empty(0, dtype=np.int64)
-    begin, end, number = (np.concatenate([none, *parts]).astype(np.int64) for parts in (begins, ends, ids))
-    order = np.lexsort((number, begin, end))
-    begin, end, number = begin[order], end[order], number[order]
+def _grouped(found: NDArray[np.int64], n_attributes: int, lengths: Ints) -> Listed:
+    """Return triples (first position, end, attribute) as one row of attributes per segment, by (end, begin)."""
+    begin, end, number = found.take(np.lexsort(found[[2, 0, 1]]), axis=1)
     rows = np.unique(end * (int(lengths.sum()) + 1) + begin, return_index=True)[1]
     row_ptr = np.append(rows, len(begin)).astype(np.int64)
     starts = pointers(lengths)
