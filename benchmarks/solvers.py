@@ -141,8 +141,7 @@ def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple
     their forms, "auto", then variants.
     """
     from partwise.problem.losses import LOSSES
-    from partwise.solvers.engine.compatibility import fitting_solvers
-    from partwise.solvers.engine.registry import SOLVERS
+    from partwise.solvers.engine.registry import SOLVERS, fitting_solvers
 
     fitting = fitting_solvers(LOSSES[loss])
     found: list[tuple[str, str, dict[str, Any]]] = []

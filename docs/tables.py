@@ -16,8 +16,7 @@ from partwise.models import Ability
 from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.problem.losses import LOSSES
 from partwise.solvers import Solver, compatibility_table
-from partwise.solvers.engine.compatibility import fitting_solvers
-from partwise.solvers.engine.registry import SOLVERS
+from partwise.solvers.engine.registry import SOLVERS, fitting_solvers
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

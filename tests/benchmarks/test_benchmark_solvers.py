@@ -15,8 +15,7 @@ from benchmarks.measure import SystemFailed
 from partwise.problem.losses import LOSSES
 from partwise.problem.result import Certificate
 from partwise.solvers import LBFGS
-from partwise.solvers.engine.compatibility import fitting_solvers
-from partwise.solvers.engine.registry import SOLVERS
+from partwise.solvers.engine.registry import SOLVERS, fitting_solvers
 
 
 def made_up(observed: bool, n_inputs: int = 8, density: float = 0.2) -> Chains:

@@ -13,9 +13,8 @@ from partwise.estimators.partial_fit import grown_model
 from partwise.models import NotAvailable
 from partwise.problem.losses import get_loss
 from partwise.solvers import get_solver, solve
-from partwise.solvers.engine.compatibility import fitting_solvers
 from partwise.solvers.engine.point_conversions import extended
-from partwise.solvers.engine.registry import SOLVERS
+from partwise.solvers.engine.registry import SOLVERS, fitting_solvers
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"], ["a", "cat", "ran"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]

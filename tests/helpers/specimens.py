@@ -1,4 +1,4 @@
-"""Specimens: a tiny problem of each kind in the table of what fits what (`solvers.engine.compatibility.KINDS`)."""
+"""Specimens: a tiny problem of each kind in the table of what fits what (`solvers.engine.registry.KINDS`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

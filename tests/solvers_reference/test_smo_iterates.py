@@ -10,7 +10,7 @@ from oracles import smo_reference as reference
 from oracles.enumerate import Enumeration
 from partwise import get_solver, solve
 from partwise.problem.dual_points import DualPoint
-from partwise.solvers.dual.smo_eg import TOLERANCE
+from partwise.solvers.dual.smo import TOLERANCE
 from partwise.solvers.engine.point_conversions import gibbs_scores
 
 WITH_CLIQUES = ("multiclass", "chain-tied", "chain-untied", "graph")

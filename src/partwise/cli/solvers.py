@@ -18,8 +18,7 @@ def solvers(flags: Flags) -> None:
     The table comes from what the solvers ask for and what problems of each kind offer.
     """
     from partwise.problem.losses import LOSSES
-    from partwise.solvers.engine.compatibility import KINDS, fitting_solvers
-    from partwise.solvers.engine.registry import SOLVERS
+    from partwise.solvers.engine.registry import KINDS, SOLVERS, fitting_solvers
 
     name, loss = flags["name"], flags["loss"]
     losses = {loss: LOSSES[loss]} if loss else LOSSES

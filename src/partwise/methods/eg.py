@@ -233,25 +233,23 @@ class Point:
         return float(np.abs(self.alpha) @ np.abs(self.gradient))
 
 
+@dataclass(eq=False)
 class Run:
     """One run of `eg`, or of a method that differs from it in its constant step (`step`)."""
 
-    def __init__(
-        self,
-        name: str,
-        function: SimplexFunction,
-        order: Order,
-        step_size: str | float,
-        random_state: Any = 0,
-        step: float | None = None,
-    ) -> None:
-        self.name, self.function, self.order, self.step_size = name, function, order, step_size
-        self.simplices = function.simplices
-        self.rng = np.random.default_rng(random_state)
+    name: str
+    function: SimplexFunction
+    order: Order
+    step_size: str | float
+    random_state: Any = 0
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        self.simplices, self.rng = self.function.simplices, np.random.default_rng(self.random_state)
         n = self.simplices.n_blocks
-        self.steps: Floats = np.full(n, step) if step is not None else self._first_steps()
-        self.doubling, self.step_sum, self.trials = step_size == "search", 0.0, 0
-        self.constant = step_size not in ("search", "adaptive")
+        self.steps: Floats = np.full(n, self.step) if self.step is not None else self._first_steps()
+        self.doubling, self.step_sum, self.trials = self.step_size == "search", 0.0, 0
+        self.constant = self.step_size not in ("search", "adaptive")
 
     def _first_steps(self) -> Floats:
         function, n = self.function, self.simplices.n_blocks

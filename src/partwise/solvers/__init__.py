@@ -9,13 +9,13 @@ from partwise.model_files.errors import CheckpointError
 from partwise.solvers.engine.auto import choose, solve
 from partwise.solvers.engine.base import Certified, Progress, Solver, WarmStart, start_weights
 from partwise.solvers.engine.checkpoint import Checkpoint
-from partwise.solvers.engine.compatibility import compatibility_table
 from partwise.solvers.engine.options import option
 from partwise.solvers.engine.path import largest_l1, regularization_path, solve_path
 from partwise.solvers.engine.registry import (
     BUILT_IN,
     SOLVERS,
     available_solvers,
+    compatibility_table,
     get_solver,
     register_solver,
     suitable_solvers,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from partwise.solvers.dual.extragradient import Extragradient as Extragradient
     from partwise.solvers.dual.sdca import SDCA as SDCA
     from partwise.solvers.dual.smo import SMO as SMO
-    from partwise.solvers.dual.smo_eg import SMOEG as SMOEG
+    from partwise.solvers.dual.smo import SMOEG as SMOEG
     from partwise.solvers.online.perceptron import MIRA as MIRA
     from partwise.solvers.online.perceptron import Perceptron as Perceptron
     from partwise.solvers.online.sgd import SGD as SGD
