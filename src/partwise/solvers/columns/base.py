@@ -27,7 +27,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def order_option(default: Order) -> Order:
         "order of the weights: index (by their numbers), cyclic (frequent features first), permuted differently in "
         "each pass, or adaptive (by turns, weights that gain little for their cost less often)"
     )
-    return option(default, help, one_of(*get_args(Order)))
+    return option(default, help, one_of(Order))
 
 
 def newton_tol_option() -> float:
@@ -262,7 +262,7 @@ class ParallelSolver(ScalingSolver, ABC):
     """Algorithm 2, or Algorithm 1 with the same function."""
 
     update: UpdateKind = option(
-        "parallel", "parallel: all steps at once; sequential: one after the other", one_of(*get_args(UpdateKind))
+        "parallel", "parallel: all steps at once; sequential: one after the other", one_of(UpdateKind)
     )
     newton_tol: float = newton_tol_option()
 

@@ -8,14 +8,14 @@ that is no longer finite raises in any case.
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem, Status
 from partwise.solvers.engine.base import WarmStart, require_point, start_point, start_weights
-from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
+from partwise.solvers.engine.options import FROM_ONE, NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Floats, Ints
@@ -76,7 +76,7 @@ def step_size_option(default: str, theorem: str) -> str | float:
 
 def start_option() -> Start:
     """Declare the option of where to start."""
-    return option("gold", "where to start: gold (near the gold labelling) or uniform", one_of(*get_args(Start)))
+    return option("gold", "where to start: gold (near the gold labelling) or uniform", one_of(Start))
 
 
 def sharpness_option(values: Values = NOT_NEGATIVE) -> float:
@@ -86,7 +86,7 @@ def sharpness_option(values: Values = NOT_NEGATIVE) -> float:
 
 def growth_option(help: str) -> float:
     """Declare the option of how fast step sizes grow."""
-    return option(1.05, help, Values(">= 1", lambda growth: isfinite(growth) and growth >= 1))
+    return option(1.05, help, FROM_ONE)
 
 
 def round_size_option() -> int:

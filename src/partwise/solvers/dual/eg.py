@@ -35,7 +35,7 @@ less. The same seed and number of threads give the same bits.
 """
 
 from dataclasses import dataclass, field
-from math import ceil, isfinite, log2
+from math import ceil, log2
 from typing import ClassVar
 
 import numpy as np
@@ -44,7 +44,7 @@ from partwise import _core
 from partwise.problem import Capability, DualPoint, Problem, Status
 from partwise.solvers.dual import base
 from partwise.solvers.engine.base import Certified, WarmStart
-from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
+from partwise.solvers.engine.options import FROM_ONE, NOT_ALL, POSITIVE, SOME, at_least, option
 from partwise.solvers.online.base import BlockSolver, InBlocks, OnlineState
 from partwise.support.arrays import Floats
 
@@ -97,18 +97,10 @@ class EG(BlockSolver[EGState]):
     )
     growth: float = base.growth_option("adaptive: factor on the step size after each visit")
     round_size: int = base.round_size_option()
-    anneal: float = option(
-        1.0, "l2 of the first passes over l2 (1: no annealing)", Values(">= 1", lambda x: isfinite(x) and x >= 1)
-    )
+    anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)", FROM_ONE)
     anneal_hold: int = option(5, "passes at the first l2", at_least(0))
-    anneal_rate: float = option(
-        0.7, "factor per pass on how far l2 is above its target", Values("at least 0 and below 1", lambda x: 0 <= x < 1)
-    )
-    delta: float = option(
-        1.0,
-        "take the best of log2(1 / delta) independent runs",
-        Values("above 0 and at most 1", lambda delta: 0 < delta <= 1),
-    )
+    anneal_rate: float = option(0.7, "factor per pass on how far l2 is above its target", NOT_ALL)
+    delta: float = option(1.0, "take the best of log2(1 / delta) independent runs", SOME)
 
     @property
     def runs(self) -> int:

@@ -41,7 +41,7 @@ them; mu stops falling where it is lost in rounding.
 import sys
 from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     slot_vectors = 2
 
     smoothing: Smoothing = option(
-        "adaptive", "how fast the smoothing falls: adaptive, or as in the theorem", one_of(*get_args(Smoothing))
+        "adaptive", "how fast the smoothing falls: adaptive, or as in the theorem", one_of(Smoothing)
     )
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:

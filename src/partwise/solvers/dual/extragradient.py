@@ -30,7 +30,7 @@ a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances a
 
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
     advice = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
     default_max_passes = 4000
 
-    step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem", one_of(*get_args(Step)))
+    step_rule: Step = option("adaptive", "length of steps: adaptive, or as in the theorem", one_of(Step))
     balance: float = option(10.0, "weight of distances in w beside those in alpha", POSITIVE)
 
     def init_state(

@@ -56,7 +56,7 @@ from partwise.problem.dual_points import balanced
 from partwise.problem.penalties import free_part, penalised
 from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_cost_scale, start_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
-from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
+from partwise.solvers.engine.options import NOT_ALL, NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
 from partwise.solvers.online.base import BlockSolver, OnlineState, drawn_by_gap
 from partwise.support.arrays import Floats, Ints
@@ -148,7 +148,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
         0.8,
         "lines: share of the visits drawn in proportion to the examples' last duality gaps, the rest uniformly",
         # at 1 an example whose gap was once 0 would never be visited again
-        Values("at least 0 and below 1", lambda share: 0 <= share < 1),
+        NOT_ALL,
     )
     line_tol: float = option(
         0.1, "lines: the search ends with a Newton step of at most this share of the step", PROPER_SHARE

@@ -33,7 +33,7 @@ of the uniform distribution in the converted point, without which scores would b
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -81,9 +81,7 @@ class SMO(OnlineSolver[SMOState]):
     rate = "sublinear"
     proof = "none for its order of visits: List and Simon 2009 have O(1/eps) for the steepest pair of all"
 
-    form: Form = option(
-        "auto", "what is kept of each example: cliques (marginals), labellings, or auto", one_of(*get_args(Form))
-    )
+    form: Form = option("auto", "what is kept of each example: cliques (marginals), labellings, or auto", one_of(Form))
     memory_mb: float = memory_option("cliques: the most there may be, in MB. labellings: ")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOState:

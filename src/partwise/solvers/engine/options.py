@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import field, fields
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 T = TypeVar("T")
 
@@ -21,8 +21,11 @@ class Values(NamedTuple):
 
 POSITIVE = Values("a number above 0", lambda x: isfinite(x) and x > 0)
 NOT_NEGATIVE = Values("a number >= 0", lambda x: isfinite(x) and x >= 0)
-#: A share that is neither nothing nor all.
+FROM_ONE = Values(">= 1", lambda x: isfinite(x) and x >= 1)
+#: Shares that are neither nothing nor all, not nothing, or not all.
 PROPER_SHARE = Values("above 0 and below 1", lambda x: 0 < x < 1)
+SOME = Values("above 0 and at most 1", lambda x: 0 < x <= 1)
+NOT_ALL = Values("at least 0 and below 1", lambda x: 0 <= x < 1)
 
 
 def at_least(least: int) -> Values:
@@ -30,8 +33,9 @@ def at_least(least: int) -> Values:
     return Values(f"at least {least}", lambda x: x >= least)
 
 
-def one_of(*names: str) -> Values:
-    """Nothing but these names."""
+def one_of(literal: Any) -> Values:
+    """Nothing but the names of a Literal."""
+    names = get_args(literal)
     return Values(f"one of {', '.join(names)}", lambda name: name in names)
 
 

@@ -7,7 +7,7 @@ visits to a part follows from its dual variables, but for vectors with a number 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class OnlineSolver(ScheduledSolver[S], ABC):
     order: Order = option(
         "permuted",
         "order of visits: random (with replacement), permuted (once per pass) or cyclic",
-        one_of(*get_args(Order)),
+        one_of(Order),
     )
 
     def draw_order(self, problem: Problem, rng: np.random.Generator) -> Ints:

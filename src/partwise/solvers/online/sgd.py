@@ -28,7 +28,7 @@ Departures. Order "permuted" by default; validation examples are held out of the
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class SGD(OnlineSolver[SGDState]):
     rule: Rule = option(
         "bottou",
         "step sizes: bottou, eta0 / (1 + eta0 k l2 / n)^0.75; power, without n; or reciprocal, eta0 / (1 + k / n)",
-        one_of(*get_args(Rule)),
+        one_of(Rule),
     )
     step_size: float | None = option(None, "eta0; by default the best of five on a part of the examples", POSITIVE)
     averaged: bool = option(True, "weigh the average of the iterates against the last one, and return the better")

@@ -38,7 +38,7 @@ import numpy as np
 from partwise.problem import DivergenceError, DualPoint, Problem
 from partwise.problem.capabilities import PLAIN_L2, Capability
 from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_weights
-from partwise.solvers.engine.options import POSITIVE, Values, at_least, option
+from partwise.solvers.engine.options import POSITIVE, SOME, at_least, option
 from partwise.solvers.engine.state import State
 from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.planes.simplex_qp import QPError, best_mixture
@@ -87,7 +87,7 @@ class BundleMethod(Solver[BundleState], ABC):
     mix: float = option(
         0.1,
         "how far to go from the best weights to the model's minimum, where the oracle is asked",
-        Values("above 0 and at most 1", lambda mix: 0.0 < mix <= 1.0),
+        SOME,
     )
     idle: int = option(50, "rounds after which a plane that the model does not need is dropped", at_least(1))
     memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)", POSITIVE)

@@ -47,6 +47,8 @@ from partwise.solvers.primal.base import PrimalSolver, PrimalState
 from partwise.solvers.primal.lbfgs import LBFGS
 from partwise.support.arrays import Floats
 
+Preconditioner = Literal["none", "diagonal"]
+
 ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
 #: Expected counts are kept from P's evaluation to the Hessian's if there are at most this many (a second array).
@@ -92,8 +94,8 @@ class Newton(PrimalSolver[NewtonState]):
 
     cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient", PROPER_SHARE)
     max_cg: int = option(50, "products with the Hessian in one step, at most", at_least(1))
-    preconditioner: Literal["none", "diagonal"] = option(
-        "none", "scale weights by the Hessian's diagonal, or not", one_of("none", "diagonal")
+    preconditioner: Preconditioner = option(
+        "none", "scale weights by the Hessian's diagonal, or not", one_of(Preconditioner)
     )
     part: int = option(
         1, "far from the optimum: products with the Hessian of every part-th run of examples", at_least(1)
