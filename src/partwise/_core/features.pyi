@@ -20,8 +20,7 @@ class SparseVector:
     def dot(self, other: Floats) -> float: ...
     @overload
     def dot(self, other: SparseVector) -> float: ...
-    def axpy(self, scale: float, weights: Floats) -> None:
-        """Add scale * self to the weights."""
+    def axpy(self, scale: float, weights: Floats) -> None: ...
 
 class RowLayout:
     """Which (attribute, column) pairs have a weight, and where it lies. It never changes."""
@@ -168,8 +167,7 @@ class ArcTokens:
         """Read columns: the values of all words, each ended by a zero byte."""
     num_sentences: Final[int]
     num_words: Final[int]
-    def varies(self, column: int) -> bool:
-        """Return whether a column has more than one value."""
+    def varies(self, column: int) -> bool: ...
 
 class ArcIndex:
     """Which features of arcs have a weight: known keys in the order of their weights, or all keys, hashed."""

@@ -46,8 +46,7 @@ class PackedItems:
     @staticmethod
     def of_lists(items: list[tuple[list[str], list[float]]]) -> PackedItems: ...
     def __len__(self) -> int: ...
-    def lists(self) -> list[tuple[list[str], list[float]]]:
-        """Return names and values of each item."""
+    def lists(self) -> list[tuple[list[str], list[float]]]: ...
 
 class ItemRows:
     lengths: Final[list[int]]
@@ -73,8 +72,7 @@ class NamedChain:
         """Use the array of weights in place; follow: the arguments of `Chain.set_follow`."""
     def read(self, sequences: Any) -> ItemRows | None:
         """Read sequences of items (as `Vocabulary.read_items`, or `PackedItems`); None for another form."""
-    def best(self, rows: ItemRows, n_jobs: int = 1) -> list[list[Any]]:
-        """Return the best labels of each sequence."""
+    def best(self, rows: ItemRows, n_jobs: int = 1) -> list[list[Any]]: ...
     def sums(self, rows: ItemRows, temperature: float = 1.0, n_jobs: int = 1) -> tuple[list[Any], Floats]:
         """Return each sequence's probabilities of labels (length, n_labels), and its smax."""
     def values(self, rows: ItemRows, labels: Ints, n_jobs: int = 1) -> Floats:

@@ -33,8 +33,7 @@ class Sentences:
         """Return the strings of one column, one list per sentence; -1 is the last column."""
     def take(self, indices: Ints) -> Sentences: ...
     def select(self, columns: Sequence[int]) -> Sentences: ...
-    def without(self, j: int) -> Sentences:
-        """Return a table without one column."""
+    def without(self, j: int) -> Sentences: ...
     def lines(self, i: int, ends: list[str]) -> str:
         """Return sentence i as text: a line per token (columns, then `ends[t]`, with tabs), then a blank line."""
 
@@ -86,8 +85,7 @@ class CodedColumn:
     def of(sentences: Sentences, j: int) -> CodedColumn: ...
     @staticmethod
     def from_list(strings: list[str | None]) -> CodedColumn: ...
-    def names(self) -> list[str]:
-        """Return the distinct strings."""
+    def names(self) -> list[str]: ...
     codes: Final[NDArray[np.int32]]  # each token's number in `names`; -1 for None
     def mapped(self, names: list[str | None]) -> CodedColumn:
         """Return the column with names[k] in place of the k-th distinct string."""

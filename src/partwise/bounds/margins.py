@@ -79,15 +79,6 @@ class Listed(NamedTuple):
         np.maximum.at(losses, self.example[inside], self.loss[inside])
 
 
-def _thresholds(scores: Floats, scaled: Floats) -> Floats:
-    """Return `Listed.threshold` from scores and counts times norms (labellings x slots); ties count as within."""
-    apart = cdist(scaled, scaled, "cityblock")
-    behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
-    with np.errstate(divide="ignore"):
-        thresholds: Floats = np.where(behind > 0, behind / apart, 0.0).max(axis=1)
-    return thresholds
-
-
 class Margins:
     """Labelled examples at unit weights.
 
@@ -193,8 +184,12 @@ class Margins:
                 losses = costs / self._largest[i]
             else:
                 losses = (counts != gold[rows]).any(axis=1).astype(np.float64)
+            scaled = counts * self.norms[rows]
+            behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
+            with np.errstate(divide="ignore"):  # ties count as within the margin
+                thresholds = np.where(behind > 0, behind / cdist(scaled, scaled, "cityblock"), 0.0).max(axis=1)
             examples.append(i)
-            parts.append((scores, costs, losses, _thresholds(scores, counts * self.norms[rows])))
+            parts.append((scores, costs, losses, thresholds))
         lengths = [len(each[0]) for each in parts]
         columns = [np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in range(4)]
         return Listed(np.repeat(np.array(examples, dtype=np.int64), lengths), *columns)

@@ -110,20 +110,22 @@ def margin_bound(
     margins = Margins(examples, weights, loss=loss, max_listed=max_listed, n_jobs=n_jobs)
     n, slots = margins.n_examples, margins.most_slots
     least = 1.0 / math.sqrt(2.0 * slots * n)
-    tried = _check_gammas(gammas, least) if gammas is not None else np.geomspace(1.0, 1.01 * least, 25).tolist()
-    found: dict[float, tuple[float, float]] = {}  # gamma: (bound, Lmax)
-    best = math.inf
+    tried = [float(gamma) for gamma in (np.geomspace(1.0, 1.01 * least, 25) if gammas is None else gammas)]
+    if not tried:
+        raise ValueError("gammas holds no values")
+    if wrong := [gamma for gamma in tried if not least < gamma <= 1.0]:
+        raise ValueError(f"gamma must be above {least:.4g} (1 / sqrt(2 l n)) and at most 1, got {wrong[0]}")
+    bounds: dict[float, float] = {}
+    best: tuple[float, float, float] | None = None  # (bound, gamma, Lmax)
     for gamma in tried:
-        # Without any loss it could not be lower.
-        floor = _value(0.0, gamma, n, slots, delta)
-        if floor >= min(best, 1.0) and found:
-            found[gamma] = (1.0 if floor >= 1.0 else floor), math.nan
-            continue
-        empirical = float(margins.largest_losses(gamma).mean())
-        found[gamma] = _value(empirical, gamma, n, slots, delta), empirical
-        best = min(best, found[gamma][0])
-    gamma = min((each for each in found if not math.isnan(found[each][1])), key=lambda each: found[each][0])
-    value, empirical = found[gamma]
+        bounds[gamma] = _value(0.0, gamma, n, slots, delta)  # without any loss it could not be lower
+        if best is None or bounds[gamma] < min(best[0], 1.0):
+            empirical = float(margins.largest_losses(gamma).mean())
+            bounds[gamma] = _value(empirical, gamma, n, slots, delta)
+            if best is None or bounds[gamma] < best[0]:
+                best = bounds[gamma], gamma, empirical
+    assert best is not None
+    value, gamma, empirical = best
     return MarginBound(
         value=value,
         gamma=gamma,
@@ -137,7 +139,7 @@ def margin_bound(
         older_empirical=float(margins.largest_losses_of_older_set(gamma).mean()),
         training_loss=float(margins.losses_of_best().mean()),
         loss=loss,
-        grid=tuple((each, found[each][0]) for each in sorted(found)),
+        grid=tuple(sorted(bounds.items())),
     )
 
 
@@ -148,16 +150,6 @@ def _epsilon(gamma: float, n: int, slots: int, delta: float) -> float:
 def _value(empirical: float, gamma: float, n: int, slots: int, delta: float) -> float:
     observed = empirical + 1.0 / (n * gamma**2)
     return 1.0 if observed >= 1.0 else kl_inverse(observed, _epsilon(gamma, n, slots, delta))
-
-
-def _check_gammas(gammas: Sequence[float], least: float) -> list[float]:
-    values = [float(gamma) for gamma in gammas]
-    if not values:
-        raise ValueError("gammas holds no values")
-    for gamma in values:
-        if not least < gamma <= 1.0:
-            raise ValueError(f"gamma must be above {least:.4g} (1 / sqrt(2 l n)) and at most 1, got {gamma}")
-    return values
 
 
 class Fitted(Protocol):

@@ -12,7 +12,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from partwise.problem.problem import Problem
     from partwise.problem.tasks import Moved, Plane
 
+T = TypeVar("T")
 Kind = Literal["gibbs", "linear", "slots", "cliques", "active", "aggregate"]
 
 
@@ -112,13 +113,18 @@ class DualPoint:
 
     def linear(self) -> tuple[Floats, float]:
         """(z, k) of a linear point."""
-        if self.z is None or self.cost_scale is None:
-            raise ValueError("the dual point lacks the arrays of its kind")
-        return self.z, self.cost_scale
+        return given(self.z), given(self.cost_scale)
 
     def with_blocks(self) -> "DualPoint":
         """The point itself, or for an aggregate the point it carries along to start from."""
         return self.blocks if self.blocks is not None else self
+
+
+def given(value: T | None) -> T:
+    """Return the part of a dual point, without which it is none of its kind."""
+    if value is None:
+        raise ValueError("the dual point lacks the arrays of its kind")
+    return value
 
 
 def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved], Plane]") -> "Plane | None":

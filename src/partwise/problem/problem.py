@@ -41,7 +41,7 @@ The sums over examples are those of `sums`; the penalty enters here.
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +50,7 @@ from partwise._core import FeatureMap, Structure
 from partwise.problem import penalties
 from partwise.problem.batch import Batch, Gold, LabelledBatch
 from partwise.problem.capabilities import Capability
-from partwise.problem.dual_points import DualPoint
+from partwise.problem.dual_points import DualPoint, given
 from partwise.problem.executor import BatchReference, Executor, ThreadExecutor
 from partwise.problem.losses import Loss, get_loss
 from partwise.problem.penalties import L2, ElasticNet, Penalty
@@ -60,8 +60,6 @@ from partwise.problem.tasks import BatchSums, named_task
 from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 from partwise.support.threads import count_threads
-
-T = TypeVar("T")
 
 
 class Problem:
@@ -358,22 +356,22 @@ class Problem:
         if self.loss.rescaling == "slack" and point.kind != "aggregate":
             raise ValueError("slack rescaling: distributions over labellings are no dual points, planes are")
         if point.kind == "gibbs":
-            return self.sums.dual_terms_gibbs(_given(point.scores))
+            return self.sums.dual_terms_gibbs(given(point.scores))
         if point.kind == "linear":
             return self.sums.dual_terms_linear(*point.linear())
         if point.kind == "aggregate":
-            return _given(point.u), _given(point.b)
+            return given(point.u), given(point.b)
         if point.kind == "slots":
-            return self.sums.dual_terms_slots(_given(point.counts), point.mass, point.entropies)
+            return self.sums.dual_terms_slots(given(point.counts), point.mass, point.entropies)
         if point.kind == "cliques":
             if Capability.CLIQUES not in self.capabilities():
                 raise ValueError(f"{self.sums.facts.structure} has no clique view")
             if Capability.IDENTITY_LINK not in self.capabilities():
                 raise ValueError("clique marginals are distributions of mass 1: they fit the identity link only")
-            return self.sums.dual_terms_cliques(_given(point.marginals))
+            return self.sums.dual_terms_cliques(given(point.marginals))
         if self.loss.smooth:
             raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
-        return self.sums.dual_terms_sparse(*_given(point.active).used_slots(self.n_examples))
+        return self.sums.dual_terms_sparse(*given(point.active).used_slots(self.n_examples))
 
     def dual_value(self, point: DualPoint) -> float:
         """D of a dual point; -inf if there is no penalty."""
@@ -537,19 +535,11 @@ class SecondDerivatives:
     def diagonal(self) -> Floats:
         """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
         found = self.sums.hessian_diagonal(self.marginals, self.weights, self.every)
-        if self.penalty.free is None:
-            return self.penalty.strength + found
         return found + penalties.penalised(self.penalty, np.full(len(found), self.penalty.strength))
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:
     return penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
-
-
-def _given(value: T | None) -> T:
-    if value is None:
-        raise ValueError("the dual point lacks the arrays of its kind")
-    return value
 
 
 def _check_examples(examples: ArrayLike, n_examples: int) -> Ints:
