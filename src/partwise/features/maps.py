@@ -15,22 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise._core import (
-    AttributeSegment,
-    Chain,
-    DenseSegment,
-    HistoryChain,
-    LinearMap,
-    Multiclass,
-    RowLayout,
-    SecondOrderChain,
-    Segment,
-    SegmentChain,
-    SharedSegment,
-    SlotSegment,
-    Structure,
-)
+from partwise._core import AttributeSegment, DenseSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.features.rows import Attributes, as_attributes, as_rows, own_sparse
+from partwise.structures import Chain, HistoryChain, Multiclass, SecondOrderChain, SegmentChain, Structure
 from partwise.support.arrays import Bytes, Ints, pointers
 from partwise.support.checks import check_count
 

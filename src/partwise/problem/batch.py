@@ -61,22 +61,14 @@ class LabelledBatch:
     ) -> None:
         if len(gold[0]) != batch.n_examples + 1:
             raise ValueError(f"gold labellings of {len(gold[0]) - 1} examples, a batch of {batch.n_examples}")
-        self.batch = batch
+        self.batch, self.n_examples, self.n_weights = batch, batch.n_examples, batch.n_weights
         self.gold = gold
         self.sample_weight = _check_weights(sample_weight, batch.n_examples)
         self.cost = None if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
 
     @property
-    def n_examples(self) -> int:
-        return self.batch.n_examples
-
-    @property
     def n_slots(self) -> int:
         return self.batch.n_slots
-
-    @property
-    def n_weights(self) -> int:
-        return self.batch.n_weights
 
     def open(self) -> "LabelledBatch":
         """Itself: a batch in memory is its own reference."""
