@@ -58,10 +58,6 @@ class Targets(Sequences):
     def flat(self) -> list[Any]:
         return list(chain.from_iterable(self.items))
 
-    def check_count(self) -> None:
-        """Raise ValueError for more distinct labels than there may be, before they are sorted and numbered."""
-        check_distinct(chain.from_iterable(self.items))
-
     def classes(self) -> LabelArray:
         """Return the distinct labels, sorted; labels of unlike types are sorted by type first."""
         try:
@@ -70,6 +66,7 @@ class Targets(Sequences):
             self._refuse(_unhashable, "label {!r} is not hashable")
         if any(map(_missing, distinct)):
             self._refuse(_missing, "label missing ({!r})")
+        check_distinct(distinct)  # before they are sorted and numbered
         return sorted_labels(label.item() if isinstance(label, np.generic) else label for label in distinct)
 
     def encode(self, classes: LabelArray) -> Ints:
@@ -84,11 +81,10 @@ class Targets(Sequences):
 class CodedTargets(Targets):
     """Labels that are strings and have numbers already: what is done per label is done per distinct one."""
 
-    def check_count(self) -> None:
-        check_distinct(self.items.distinct())
-
     def classes(self) -> LabelArray:
-        return sorted_labels(self.items.distinct())
+        distinct = self.items.distinct()
+        check_distinct(distinct)
+        return sorted_labels(distinct)
 
     def encode(self, classes: LabelArray) -> Ints:
         return cast(Ints, self.items.numbers_in(classes.tolist()))

@@ -153,7 +153,6 @@ class Graphs:
         ValueError for a graph without nodes.
         """
         graphs, lengths, targets = self, self.nodes.lengths(), self.targets(y)
-        targets.check_count()
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, len(self.edges), "graph")
         if weight is not None and not weight.all():

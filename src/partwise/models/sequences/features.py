@@ -49,15 +49,6 @@ class FeatureChoice:
             return (counts >= self.min_count).astype(np.uint8)
         return padded(np.ones((self.n_labels,) * (order + 1), dtype=np.uint8))
 
-    def node_rows(self, rows: Rows) -> Rows:
-        """Return the rows without the attributes that have weights for pairs of labels alone."""
-        if self.edge_only is None:
-            return rows
-        found = rows.attributes()
-        left_out = np.append(self.edge_only, True)  # of -1, the last
-        ids = np.where(left_out[found.attributes], -1, found.attributes)
-        return replace(rows, table=replace(found, attributes=ids))
-
 
 class FeatureCounts:
     """Counts over blocks of rows that a chain's features are chosen by."""
@@ -75,7 +66,11 @@ class FeatureCounts:
     def add(self, rows: Rows, labels: Ints) -> None:
         """Count a block: attributes of positions, or pairs of attribute and label, and neighbouring labels."""
         choice, lengths = self.choice, rows.lengths
-        table = choice.node_rows(rows).table
+        table = rows.table
+        if choice.edge_only is not None:  # these have weights for pairs of labels alone
+            table = rows.attributes()
+            left_out = np.append(choice.edge_only, True)  # of -1, the last
+            table = replace(table, attributes=np.where(left_out[table.attributes], -1, table.attributes))
         if isinstance(table, Attributes):
             if choice.observed:
                 self._pairs.add(table, labels)

@@ -170,7 +170,6 @@ class SequenceModel(Model[SequenceSource]):
         """
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
-        targets.check_count()
         if not len(sequences.items):
             raise ValueError("X holds no sequences")
         lengths, n_sequences = sequences.lengths(), len(sequences.items)
