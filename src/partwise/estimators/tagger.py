@@ -15,7 +15,7 @@ from partwise.models.sequences.template_reader import get_template
 from partwise.problem.inference import slot_scores
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats, Ints
-from partwise.support.checks import check_choice, check_count
+from partwise.support.checks import check_choice
 
 SequenceModelT = TypeVar("SequenceModelT", bound=SequenceModel)
 
@@ -161,22 +161,19 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     _model_class: ClassVar = SequenceModel
 
     def _make_model(self) -> SequenceModel:
-        check_choice("features", self.features, ("observed", "all"))
-        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
         check_choice("model", self.model, ("crf", "maxent"))
-        check_count("min_count", self.min_count)
         self._check_combination()
-        shared = self._values("template", "features", "min_count", "legal", "cost", "class_weight")
+        names = ["template", "features", "min_count", "legal", "cost", "class_weight"]
         if self.model == "maxent":
             from partwise.models.sequences.maxent_chain import MaxentChainModel
 
-            return MaxentChainModel(**self._values("history", "beam_width"), **shared)
-        shared |= self._values("transitions", "transition_features", "ends")
+            return MaxentChainModel(**self._values("history", "beam_width", *names))
+        names += ["transitions", "transition_features", "ends"]
         if self.kernel is not None:
             from partwise.models.sequences.kernel_chain import KernelChainModel
 
-            return KernelChainModel(**self._values("kernel", "gamma", "kernel_options"), **shared)
-        return ChainModel(**shared) if self.order == 1 else SecondOrderModel(**shared)
+            return KernelChainModel(**self._values("kernel", "gamma", "kernel_options", *names))
+        return (ChainModel if self.order == 1 else SecondOrderModel)(**self._values(*names))
 
     def _values(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
@@ -195,9 +192,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
         if self.order == 2:
             self._require("order=2", model="crf", kernel=None, transition_features=None, ends=False)
         if self.kernel is not None and self.penalty != "l2":
-            raise ValueError(
-                f"penalty={self.penalty!r} is not available with a kernel, which has no weights to be zero"
-            )
+            raise ValueError(f"penalty={self.penalty!r} is not available with a kernel: it has no weights to be zero")
         for name in ("gamma", "kernel_options"):
             if self.kernel is None and getattr(self, name) is not None:
                 raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")

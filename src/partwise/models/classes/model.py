@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import InitVar, dataclass, field
 from math import log
 from typing import Any, ClassVar
 
@@ -68,6 +69,7 @@ from partwise.support.memory import check_weights
 MOST_SCORES = 1 << 20
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ClassesModel(Model[ClassRows]):
     """A label per row.
 
@@ -81,33 +83,29 @@ class ClassesModel(Model[ClassRows]):
     takes_classes: ClassVar[bool] = True
     has_columns: ClassVar[bool] = True
 
-    classes: LabelArray
-    coef: Floats
-    intercept: Floats
-    names: list[str] | None = None
-    given_names: list[str] | None = None
-    reader: NameReader | None = None
+    fit_intercept: bool
+    class_weight: object
+    cost: InitVar[object] = None
+    min_count: int = 1
+    penalize_intercept: bool | None = None
+
+    classes: LabelArray = field(init=False)
+    coef: Floats = field(init=False)
+    intercept: Floats = field(init=False)
+    names: list[str] | None = field(init=False, default=None)
+    given_names: list[str] | None = field(init=False, default=None)
+    reader: NameReader | None = field(init=False, default=None)
     #: Whether it is trained with one weight per column, of the second of two labels. Under an l1 term weights of both
     #: labels would be one number twice, of which any split is as good: twice the columns, and coordinates that move
     #: against each other.
-    one_sided: bool = False
+    one_sided: bool = field(init=False, default=False)
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool,
-        class_weight: object,
-        cost: object = None,
-        min_count: int = 1,
-        penalize_intercept: bool | None = None,
-    ) -> None:
-        self.fit_intercept = bool(fit_intercept)
-        self.penalize_intercept = penalize_intercept
-        if self.fit_intercept and penalize_intercept is not None and not penalize_intercept:
+    def __post_init__(self, cost: object) -> None:
+        self.fit_intercept = bool(self.fit_intercept)
+        if self.fit_intercept and self.penalize_intercept is not None and not self.penalize_intercept:
             why = "penalize_intercept=False: not available with {}"
             self.lacks = {Ability.PARTIAL_FIT: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
-        self.min_count = check_count("min_count", min_count)
-        self.class_weight = class_weight
+        self.min_count = check_count("min_count", self.min_count)
         self.label_cost = LabelCost.of(cost)
 
     # training
@@ -503,10 +501,9 @@ class ClassesModel(Model[ClassRows]):
         self.n_attributes = self.coef.shape[1] + self.fit_intercept
         for part, name in (("features", "names"), ("given_names", "given_names")):
             if parts.has(part):
-                names = parts.part(part).vocabulary().names()
+                setattr(self, name, names := parts.part(part).vocabulary().names())
                 if len(names) != self.coef.shape[1]:
                     raise ModelFormatError(f"names {len(names)} features and has weights for {self.coef.shape[1]}")
-                setattr(self, name, names)
         if parts.has("reader"):
             self.reader = read_reader(parts.part("reader"), NameReader)
             if self.reader.n_attributes != self.coef.shape[1]:
@@ -558,12 +555,9 @@ class ClassesPartitioner(Partitioner):
     def _weighed(self, items: Items, y: LabelArray, weight: Floats | None) -> Items:
         """Return the items of positive weight: nothing is learnt from the others."""
         given = self.model.class_weight
-        factors = {label: value for label, value in given.items() if not value} if isinstance(given, Mapping) else {}
-        return [
-            item
-            for k, (item, label) in enumerate(zip(items, y.tolist(), strict=True))
-            if (weight is None or weight[k] > 0) and label not in factors
-        ]
+        gone = {label for label, value in given.items() if not value} if isinstance(given, Mapping) else set()
+        used = [True] * len(items) if weight is None else (weight > 0).tolist()
+        return [item for item, label, own in zip(items, y.tolist(), used, strict=True) if own and label not in gone]
 
     def choose_vocabulary(self) -> None:
         assert self._seen is not None
