@@ -25,7 +25,6 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models import files, inspection
 from partwise.models.base import Ability, Learnt, NotAvailable, Shortcut, Training
-from partwise.models.encoded import EncodedRows
 from partwise.models.features import PairLayout, Rows, layout_of, look_up, numbered
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Named
@@ -35,7 +34,7 @@ from partwise.models.sequences.features import FeatureChoice, FeatureCounts, edg
 from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import NamedChain
-from partwise.structures import Chain, SecondOrderChain, Structure, padded_width
+from partwise.structures import Chain, SecondOrderChain, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
 from partwise.support.checks import check_choice
 
@@ -120,9 +119,10 @@ class ChainBase(SequenceModel):
         return dict(zip(self.edge_keys(ids, cells), weights.tolist(), strict=True))
 
     def boundary_features(self) -> dict[tuple[str, Hashable], float]:
-        rows = self.split(self.weights)[2].reshape(-1, self.width)
-        found = zip(("begin", "end"), rows.tolist(), strict=False)
-        return {(name, label): w for name, row in found for label, w in zip(self.classes.tolist(), row, strict=False)}
+        if not self.ends:
+            return {}
+        rows = zip(("begin", "end"), self.split(self.weights)[2].reshape(2, self.width).tolist(), strict=True)
+        return {(end, label): w for end, row in rows for label, w in zip(self.label_names, row, strict=False)}
 
     # model files: tied transitions, and ends
 
@@ -206,9 +206,6 @@ class ChainModel(ChainBase):
             "ends": self.ends,
         }
 
-    def training_structure(self, encoded: EncodedRows) -> Structure:
-        return self.structure(encoded.rows.lengths)
-
     def examples(
         self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
     ) -> LabelledBatch:
@@ -238,7 +235,7 @@ class ChainModel(ChainBase):
     def named_chain(self) -> NamedChain | None:
         """Return the core's form of the model, for calls with named attributes.
 
-        None if it has none: columns, templates, transitions by observations, sequences that may have no answer.
+        None if it has none: columns, templates, transitions by observations, triples, sequences without an answer.
         """
         if self._named is None or self._named[0] is not self._weights:
             self._named = self._weights, self._name_chain()
@@ -246,7 +243,7 @@ class ChainModel(ChainBase):
 
     def _name_chain(self) -> NamedChain | None:
         reader, rule, weights = self.reader, self.kept_rule(), self.weights
-        if type(reader) is not NameReader or self.transition_mask is None:
+        if type(reader) is not NameReader or self.transition_mask is None or self.order > 1:
             return None
         if rule is not None and not rule.for_any_length:  # batches name the sequence without an answer
             return None
@@ -456,9 +453,6 @@ class SecondOrderModel(ChainModel):
     def structure(self, lengths: Ints) -> SecondOrderChain:
         return SecondOrderChain(lengths, self.n_labels)
 
-    def named_chain(self) -> None:
-        """Return None: the core's form has first-order chains alone."""
-
     def use_features(self, counts: FeatureCounts) -> None:
         super().use_features(counts)
         self.triple_mask = counts.triple_mask()
@@ -487,9 +481,6 @@ class SecondOrderModel(ChainModel):
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         return super().transition_weights() | self.triples()
-
-    def boundary_features(self) -> dict[tuple[str, Hashable], float]:
-        return {}
 
     def top_transitions(self, n: int) -> dict[tuple[Hashable, ...], Named]:
         return super().top_transitions(n) | {key: [(None, weight)] for key, weight in self.triples().items() if weight}

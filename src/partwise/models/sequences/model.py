@@ -248,7 +248,7 @@ class SequenceModel(Model[SequenceSource]):
 
     def training_structure(self, encoded: Any) -> Structure:
         """Return the structure of encoded examples, before features are chosen."""
-        raise NotImplementedError
+        return self.structure(encoded.rows.lengths)
 
     def examples(
         self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
