@@ -38,11 +38,8 @@ void for_each_arc(const ArcIndex& index, const Table& table, const ArcTokens& to
             interrupt.check();
             keys.load(i);
             for (Index word = 1; word <= tokens.length(i); ++word) {
-                const Index h = heads.data()[tokens.offset(i) + word - 1];
-                if (h < 0 || h > tokens.length(i) || h == word)
-                    throw InputError("sentence ", i, ": word ", word, " cannot have the head ", h);
                 found.clear();
-                keys.arc(h, word, found);
+                keys.arc(tokens.checked_head(span_of(heads), i, word), word, found);
                 ids.resize(found.size());
                 index.find(found.data(), found.size(), ids.data());
                 use(ids);

@@ -1,5 +1,5 @@
 #include "bindings/common.h"
-#include "features/kernel_segment.h"
+#include "features/kernel.h"
 
 namespace partwise::bindings {
 

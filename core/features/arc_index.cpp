@@ -7,8 +7,7 @@ namespace partwise {
 
 namespace {
 
-// How many keys ahead the table is asked for: it is larger than the caches, and waiting for it would be most of the
-// time.
+// How many keys ahead the table is asked for: it is larger than the caches.
 constexpr std::size_t kAhead = 64;
 
 // Counts keys; doubles when it is 5/8 full.
@@ -22,13 +21,10 @@ class Counter {
         while (keys_[at] != 0 && keys_[at] != key) at = (at + 1) & (keys_.size() - 1);
         if (keys_[at] == 0) {
             keys_[at] = key;
-            if (++used_ * 8 > keys_.size() * 5) {
-                ++counts_[at];
-                grow();
-                return;
-            }
+            ++used_;
         }
         ++counts_[at];
+        if (used_ * 8 > keys_.size() * 5) grow();
     }
     void prefetch(Key key) const { __builtin_prefetch(keys_.data() + (key >> shift_), 1); }
 
@@ -42,7 +38,6 @@ class Counter {
         }
         return found;
     }
-    // Keys that came min_count times, the most frequent first.
     std::vector<Key> frequent(std::uint32_t min_count) const {
         std::vector<std::pair<std::uint32_t, Key>> found;
         for (std::size_t k = 0; k < keys_.size(); ++k) {
@@ -86,31 +81,24 @@ Counter count_keys(const std::vector<ArcTemplate>& templates, const ArcTokens& t
     ArcKeys keys(templates, tokens);
     Counter counter;
     std::vector<Key> found;
-    const auto count = [&] {
-        for (std::size_t k = 0; k < found.size(); ++k) {
-            if (k + kAhead < found.size()) counter.prefetch(found[k + kAhead]);
-            counter.add(found[k]);
-        }
-    };
     for (Index i = 0; i < tokens.num_sentences(); ++i) {
         interrupt.check();
         keys.load(i);
         found.clear();
-        if (heads.empty()) {
-            for (Index m = 1; m <= tokens.length(i); ++m) {
-                for (Index h = 0; h <= tokens.length(i); ++h) {
-                    if (h != m) keys.arc(h, m, found);
-                }
+        const Index n = tokens.length(i);
+        for (Index m = 1; m <= n; ++m) {
+            if (!heads.empty()) {
+                keys.arc(tokens.checked_head(heads, i, m), m, found);
+                continue;
             }
-        } else {
-            for (Index m = 1; m <= tokens.length(i); ++m) {
-                const Index h = heads[tokens.offset(i) + m - 1];
-                if (h < 0 || h > tokens.length(i) || h == m)
-                    throw InputError("sentence ", i, ": word ", m, " cannot have the head ", h);
-                keys.arc(h, m, found);
+            for (Index h = 0; h <= n; ++h) {
+                if (h != m) keys.arc(h, m, found);
             }
         }
-        count();
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            if (k + kAhead < found.size()) counter.prefetch(found[k + kAhead]);
+            counter.add(found[k]);
+        }
     }
     return counter;
 }
@@ -134,7 +122,9 @@ ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
 
 std::unique_ptr<ArcIndex> ArcIndex::hashed(int bits) {
     if (bits < 1 || bits > 31) throw InputError("features are hashed to between 1 and 31 bits");
-    return std::unique_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
+    auto index = std::make_unique<ArcIndex>(std::vector<Key>());
+    index->bits_ = bits;
+    return index;
 }
 
 std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,

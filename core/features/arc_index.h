@@ -1,8 +1,7 @@
 // Which keys have a weight, and which one.
 //
 // Indexed: the keys seen in training, numbered by frequency, so that the weights asked for most lie together. The table
-// keeps 32 bits of a key beside its place, four keys to a place on average: an unknown key is taken for a known one
-// with a chance of about 2^-30 per look-up, and is then a feature hashed onto its weight.
+// keeps 32 bits of a key: an unknown key is taken for a known one with a chance of about 2^-30 per look-up.
 // Hashed: a key's first `bits` bits are its weight (the hash kernel), and there is nothing to store.
 #pragma once
 
@@ -36,8 +35,8 @@ class ArcIndex {
     Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }
     int bits() const { return bits_; }
     const std::vector<Key>& keys() const { return keys_; }
-    // A feature with direction and distance is known only if the one without is: nothing else is looked up. Which keys
-    // an index of some of these needs.
+    // Which keys an index of the kept ones needs: a feature with direction and distance is looked up only if the one
+    // without is known.
     std::vector<std::uint8_t> with_plain(std::span<const std::uint8_t> kept) const;
     void find(const Key* keys, std::size_t n, std::uint32_t* ids) const;
 
@@ -49,10 +48,6 @@ class ArcIndex {
         std::uint32_t ids[kSize];
     };
     std::size_t bucket_of(Key key) const { return static_cast<std::size_t>(((key >> 32) * table_.size()) >> 32); }
-    struct Hashed {
-        int bits;
-    };
-    explicit ArcIndex(Hashed hashed) : bits_(hashed.bits) {}
 
     int bits_ = 0;
     std::vector<Key> keys_;

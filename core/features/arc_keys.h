@@ -15,12 +15,56 @@
 #pragma once
 
 #include <array>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "features/arc_tokens.h"
 #include "support/types.h"
 
 namespace partwise {
+
+using Key = std::uint64_t;
+
+// A bijection of 64-bit numbers whose output bits look independent (the finaliser of SplitMix64).
+inline Key mix(Key x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+Key hash_to_key(std::string_view bytes);
+
+// Sentences as arc features see them: every column of every word as a 64-bit hash.
+class ArcTokens {
+   public:
+    // The places around a sentence's words have values too.
+    static constexpr Key kRoot = 0x524f4f54ULL;
+    static constexpr Key kOutside = 0x4f5554ULL;
+
+    // columns[c]: the values of all words end to end, each ended by a zero byte.
+    ArcTokens(std::vector<Index> lengths, const std::vector<std::string_view>& columns);
+
+    Index num_sentences() const { return len(lengths_.size()); }
+    Index num_columns() const { return len(columns_.size()); }
+    Index length(Index i) const { return lengths_[i]; }
+    Index num_words() const { return offsets_.back(); }
+    Index offset(Index i) const { return offsets_[i]; }
+    // The value at a position: words are 1..n, the root is 0, all else is outside.
+    Key value(Index i, Index column, Index position) const {
+        if (position == 0) return kRoot;
+        if (position < 0 || position > lengths_[i]) return kOutside;
+        return columns_[column][offsets_[i] + position - 1];
+    }
+    // The head of word m in a list of one per word, sentences end to end. Throws InputError if it cannot be.
+    Index checked_head(std::span<const Index> heads, Index i, Index m) const;
+    bool varies(Index column) const;
+
+   private:
+    std::vector<Index> lengths_;
+    std::vector<Index> offsets_;
+    std::vector<std::vector<Key>> columns_;
+};
 
 struct ArcTemplate {
     struct Atom {
@@ -56,8 +100,11 @@ struct ArcRows {
     Index modifier(Index m, Index bin) const {
         return (n + 1) * (n + 1 + ArcDistance::kBins) + (m - 1) * ArcDistance::kBins + bin;
     }
-    Index num_pairs() const { return n * (n + 1); }
     Index size() const { return (n + 1) * (n + 1 + ArcDistance::kBins) + n * ArcDistance::kBins; }
+    std::array<Index, 4> of_arc(Index h, Index m) const {
+        const Index bin = ArcDistance::bin(h, m);
+        return {pair(h, m), head(h), head(h, bin), modifier(m, bin)};
+    }
 };
 
 // What direction and distance add to a key.
@@ -78,7 +125,6 @@ class ArcKeys {
     void head(Index h, std::vector<Key>& out) const;
     void head(Index h, Index bin, std::vector<Key>& out) const;
     void modifier(Index m, Index bin, std::vector<Key>& out) const;
-    // The keys of all rows that one arc has.
     void arc(Index h, Index m, std::vector<Key>& out) const;
     // All pairs of a modifier, or all other rows, in the order of ArcRows; ends: of each row.
     void all_pairs(Index m, std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;

@@ -12,7 +12,6 @@ namespace partwise {
 
 namespace {
 
-// How many weights ahead are asked for.
 constexpr std::size_t kAhead = 24;
 // Words of a sentence between two looks for Ctrl-C.
 constexpr Index kLookEvery = 16;
@@ -87,12 +86,15 @@ struct ArcMap::Block {
             go(members.data());
         }
     }
-    // f(place in ids) for the members of one row
+    // f(place in ids) for the members of an arc's rows
     template <class F>
-    void for_each_member(std::size_t row, F&& f) const {
-        for (std::size_t k = row > 0 ? ends[row - 1] : 0; k < ends[row]; ++k) {
-            f(members.empty() ? std::size_t{small_members[k]} : std::size_t{members[k]});
-        }
+    void for_each_member(const std::array<Index, 4>& rows, F&& f) const {
+        const auto go = [&](const auto& all) {
+            for (const Index r : rows) {
+                for (std::size_t k = r > 0 ? ends[r - 1] : 0; k < ends[r]; ++k) f(std::size_t{all[k]});
+            }
+        };
+        members.empty() ? go(small_members) : go(members);
     }
     double bytes() const {
         return static_cast<double>(sizeof(Block) + 4 * ids.size() + 4 * ends.size() + 2 * small_members.size() +
@@ -108,14 +110,15 @@ struct ArcMap::Scratch {
     std::vector<double> rows;
     std::vector<double> values;  // of distinct features; zero between calls
     Block block;
+
+    void hold(std::size_t n_features) {
+        if (values.size() < n_features) values.resize(n_features, 0.0);
+    }
 };
 
 ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
                std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt)
-    : templates_(std::move(templates)),
-      tokens_(std::move(tokens)),
-      index_(std::move(index)),
-      scratch_(std::make_unique<ScratchPool<Scratch>>()) {
+    : templates_(std::move(templates)), tokens_(std::move(tokens)), index_(std::move(index)) {
     check_templates(templates_, tokens_->num_columns());
     blocks_.resize(num_examples());
     if (memory_limit <= 0) return;
@@ -125,7 +128,7 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
         const Index n = std::min(kChunk, num_examples() - first);
         parallel_for(n, n_jobs, interrupt, [&](Index k, int) {
             auto block = std::make_unique<Block>();
-            ScratchPool<Scratch>::Lease lease(*scratch_);
+            ScratchPool<Scratch>::Lease lease(scratch_);
             make_block(first + k, *lease, *block);
             blocks_[first + k] = std::move(block);
         });
@@ -233,13 +236,13 @@ const ArcMap::Block& ArcMap::block(Index i, Scratch& s) const {
 }
 
 void ArcMap::scores(Index i, const double* w, double* out) const {
-    ScratchPool<Scratch>::Lease lease(*scratch_);
+    ScratchPool<Scratch>::Lease lease(scratch_);
     Scratch& s = *lease;
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(rows.size());
     if (const Block* kept = blocks_[i].get()) {
         const std::size_t n = kept->ids.size();
-        if (s.values.size() < n) s.values.resize(n, 0.0);
+        s.hold(n);
         const std::uint32_t* __restrict ids = kept->ids.data();
         double* __restrict values = s.values.data();
         for (std::size_t k = 0; k < n; ++k) {
@@ -275,13 +278,13 @@ void ArcMap::scores(Index i, const double* w, double* out) const {
 
 template <class Sink>
 void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
-    ScratchPool<Scratch>::Lease lease(*scratch_);
+    ScratchPool<Scratch>::Lease lease(scratch_);
     Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(rows.size());
     if (!collect(rows, slots, s.rows.data())) return;
-    if (s.values.size() < b.ids.size()) s.values.resize(b.ids.size(), 0.0);
+    s.hold(b.ids.size());
     double* __restrict values = s.values.data();
     b.for_each_row([&](std::size_t r, const auto* members, std::size_t size) {
         const double d = s.rows[r];
@@ -292,61 +295,55 @@ void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
     std::fill(values, values + b.ids.size(), 0.0);
 }
 
-Added ArcMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    Added added;
+template <class Prefetch, class F>
+void ArcMap::for_each_weight(Index i, const double* slots, Prefetch&& prefetch, F&& f) const {
     visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
         for (std::size_t k = 0; k < ids.size(); ++k) {
-            if (k + kAhead < ids.size() && values[k + kAhead] != 0.0) __builtin_prefetch(w + ids[k + kAhead], 1);
-            const double v = values[k];
-            if (v == 0.0) continue;
-            double& weight = w[ids[k]];
-            added.norm2 += v * v;
-            added.dot += v * weight;
-            weight += scale * v;
+            if (k + kAhead < ids.size() && values[k + kAhead] != 0.0) prefetch(ids[k + kAhead]);
+            if (values[k] != 0.0) f(ids[k], values[k]);
         }
+    });
+}
+
+Added ArcMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    Added added;
+    const auto prefetch = [&](std::uint32_t id) { __builtin_prefetch(w + id, 1); };
+    for_each_weight(i, slots, prefetch, [&](std::uint32_t id, double v) {
+        added += {v * v, v * w[id]};
+        w[id] += scale * v;
     });
     return added;
 }
 
 Added ArcMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
     Shrinking<1> sums(to);
-    visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
-        for (std::size_t k = 0; k < ids.size(); ++k) {
-            if (k + kAhead < ids.size() && values[k + kAhead] != 0.0) {
-                __builtin_prefetch(to.u + ids[k + kAhead], 1);
-                __builtin_prefetch(to.w + ids[k + kAhead], 1);
-            }
-            if (values[k] != 0.0) sums.move(0, scale * values[k], to.u[ids[k]], to.w[ids[k]]);
-        }
-    });
+    const auto prefetch = [&](std::uint32_t id) {
+        __builtin_prefetch(to.u + id, 1);
+        __builtin_prefetch(to.w + id, 1);
+    };
+    for_each_weight(i, slots, prefetch,
+                    [&](std::uint32_t id, double v) { sums.move(0, scale * v, to.u[id], to.w[id]); });
     return Added::of(sums, scale);
 }
 
 void ArcMap::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
-    visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
-        for (std::size_t k = 0; k < ids.size(); ++k) {
-            if (values[k] != 0.0) out.append(first + ids[k], values + k, 1);
-        }
-    });
+    for_each_weight(i, slots, [](std::uint32_t) {}, [&](std::uint32_t id, double v) { out.append(first + id, &v, 1); });
 }
 
 void ArcMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    ScratchPool<Scratch>::Lease lease(*scratch_);
+    ScratchPool<Scratch>::Lease lease(scratch_);
     Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
-    if (s.values.size() < b.ids.size()) s.values.resize(b.ids.size(), 0.0);
+    s.hold(b.ids.size());
     for (const Index slot : slots) {
         const Index m = slot / (rows.n + 1) + 1;
         const Index h = slot % (rows.n + 1);
         if (h != m) {
-            const Index bin = ArcDistance::bin(h, m);
-            const auto all = {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)};
-            for (const Index r : all) b.for_each_member(r, [&](std::size_t k) { s.values[k] += 1.0; });
-            for (const Index r : all) {
-                b.for_each_member(
-                    r, [&](std::size_t k) { out.append(first + b.ids[k], std::exchange(s.values[k], 0.0)); });
-            }
+            const auto all = rows.of_arc(h, m);
+            b.for_each_member(all, [&](std::size_t k) { s.values[k] += 1.0; });
+            b.for_each_member(all,
+                              [&](std::size_t k) { out.append(first + b.ids[k], std::exchange(s.values[k], 0.0)); });
         }
         out.finish_row();
     }
@@ -362,38 +359,22 @@ double ArcMap::transpose_norm2(Index i, const double* slots) const {
 // Let K_f be the most that a tree can have of feature f: the sum over modifiers of the most that one arc has. For the
 // difference v of two trees |v_f| <= K_f, so |v|^2 <= sum_f K_f |v_f| <= 2 sum_m max_h (sum of K_f over the arc's f).
 double ArcMap::psi2_bound(Index i) const {
-    ScratchPool<Scratch>::Lease lease(*scratch_);
+    ScratchPool<Scratch>::Lease lease(scratch_);
     Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     std::vector<double> most(b.ids.size(), 0.0);       // K_f
     std::vector<double> here(b.ids.size(), 0.0);       // of one arc
     std::vector<double> best_here(b.ids.size(), 0.0);  // of one modifier's arcs
-    std::vector<std::pair<const std::uint16_t*, std::size_t>> small(rows.size());
-    std::vector<std::pair<const std::uint32_t*, std::size_t>> large(rows.size());
-    b.for_each_row([&](std::size_t r, const auto* members, std::size_t size) {
-        if constexpr (sizeof(*members) == 2) {
-            small[r] = {members, size};
-        } else {
-            large[r] = {members, size};
-        }
-    });
-    const auto for_each_feature = [&](Index h, Index m, auto&& f) {
-        const Index bin = ArcDistance::bin(h, m);
-        for (const Index r : {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)}) {
-            for (std::size_t k = 0; k < small[r].second; ++k) f(small[r].first[k]);
-            for (std::size_t k = 0; k < large[r].second; ++k) f(large[r].first[k]);
-        }
-    };
     for (Index m = 1; m <= rows.n; ++m) {
         if (m % kLookEvery == 0) Interrupt::check_current();
         for (Index h = 0; h <= rows.n; ++h) {
             if (h == m) continue;
-            for_each_feature(h, m, [&](std::uint32_t f) {
+            b.for_each_member(rows.of_arc(h, m), [&](std::size_t f) {
                 here[f] += 1.0;
                 best_here[f] = std::max(best_here[f], here[f]);
             });
-            for_each_feature(h, m, [&](std::uint32_t f) { here[f] = 0.0; });
+            b.for_each_member(rows.of_arc(h, m), [&](std::size_t f) { here[f] = 0.0; });
         }
         for (std::size_t f = 0; f < most.size(); ++f) {
             most[f] += best_here[f];
@@ -406,7 +387,7 @@ double ArcMap::psi2_bound(Index i) const {
         for (Index h = 0; h <= rows.n; ++h) {
             if (h == m) continue;
             double total = 0;
-            for_each_feature(h, m, [&](std::uint32_t f) { total += most[f]; });
+            b.for_each_member(rows.of_arc(h, m), [&](std::size_t f) { total += most[f]; });
             largest = std::max(largest, total);
         }
         sum += largest;
@@ -436,19 +417,16 @@ Index ArcMap::row_length() const {
 double ArcMap::features_per_arc() const {
     Index features = 0;
     Index arcs = 0;
-    ScratchPool<Scratch>::Lease lease(*scratch_);
+    ScratchPool<Scratch>::Lease lease(scratch_);
     Scratch& s = *lease;
     for (Index i = 0; i < num_examples(); ++i) {
         const ArcRows rows{tokens_->length(i)};
         arcs += rows.n * rows.n;
         look_up(i, s);
-        const auto size = [&](Index r) { return Index{s.ends[r]} - (r > 0 ? Index{s.ends[r - 1]} : 0); };
         for (Index m = 1; m <= rows.n; ++m) {
             for (Index h = 0; h <= rows.n; ++h) {
-                const Index bin = ArcDistance::bin(h, m);
                 if (h == m) continue;
-                for (const Index r : {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)})
-                    features += size(r);
+                for (const Index r : rows.of_arc(h, m)) features += s.ends[r] - (r > 0 ? s.ends[r - 1] : 0);
             }
         }
     }

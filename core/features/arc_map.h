@@ -43,7 +43,6 @@ class ArcMap final : public FeatureMap {
    private:
     struct Block;
     struct Scratch;
-    // The most features an arc of a sentence of n words has.
     Index most_features(Index n) const;
     void look_up(Index i, Scratch& s) const;
     void make_block(Index i, Scratch& s, Block& block) const;
@@ -52,11 +51,14 @@ class ArcMap final : public FeatureMap {
     // Calls sink(distinct features, their values in A_i' slots).
     template <class Sink>
     void visit(Index i, const double* slots, Sink&& sink) const;
+    // Calls f(weight, value) for what is not 0 in A_i' slots, and prefetch(weight) some steps earlier.
+    template <class Prefetch, class F>
+    void for_each_weight(Index i, const double* slots, Prefetch&& prefetch, F&& f) const;
 
     std::vector<ArcTemplate> templates_;
     std::shared_ptr<const ArcTokens> tokens_;
     std::shared_ptr<const ArcIndex> index_;
-    std::unique_ptr<ScratchPool<Scratch>> scratch_;
+    mutable ScratchPool<Scratch> scratch_;
     std::vector<std::unique_ptr<const Block>> blocks_;
     Index num_cached_ = 0;
     double cached_bytes_ = 0;

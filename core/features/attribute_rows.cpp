@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -16,9 +17,6 @@ namespace {
 void check(const RowLayout& layout, const AttributeTable& table) {
     check_pointers(table.row_ptr, len(table.attributes.size()), "row_ptr");
     check_pointers(table.example_ptr, len(table.row_ptr.size()) - 1, "example_ptr");
-    if (!table.values.empty() && table.values.size() != table.attributes.size()) {
-        throw InputError("values must have one value per attribute");
-    }
     check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[k]); });
     // Extremes first: that is a loop of vector instructions.
     Index low = -1;
@@ -33,15 +31,12 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     if (layout.num_weights() > Index{0xFFFFFFFF}) throw InputError("more than 2^32 weights in one segment");
 }
 
-}  // namespace
-
 bool has_single_rows(const AttributeTable& table) {
     const auto ptr = table.example_ptr;
-    for (std::size_t i = 1; i < ptr.size(); ++i) {
-        if (ptr[i] - ptr[i - 1] != 1) return false;
-    }
-    return true;
+    return std::adjacent_find(ptr.begin(), ptr.end(), [](Index p, Index q) { return q - p != 1; }) == ptr.end();
 }
+
+}  // namespace
 
 Index longest_row(std::span<const Index> row_ptr) {
     Index longest = 0;
@@ -63,22 +58,20 @@ std::unique_ptr<AttributeSegment> AttributeSegment::make(std::shared_ptr<const R
         if (n < 0) throw InputError("parts must not be negative");
     }
     if (once) {  // whatever the other examples are like: the bits of one must not depend on them
-        return std::make_unique<PassingRows>(std::move(layout), table, std::move(use));
+        return make_passing_rows(std::move(layout), table, std::move(use));
     }
     if (has_single_rows(table) && layout->all_full()) {
-        return std::make_unique<SingleRows>(std::move(layout), table, std::move(use));
+        return make_single_rows(std::move(layout), table, std::move(use));
     }
-    return std::make_unique<AttributeRows>(std::move(layout), table, std::move(use));
+    return make_attribute_rows(std::move(layout), table, std::move(use));
 }
 
 namespace {
 
-// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting
-// for them was half of the time of a pass.
+// How many groups ahead weights are asked for: waiting for rare attributes' weights was half of the time of a pass.
 constexpr std::ptrdiff_t kAhead = 8;
 
-// Keeps the compiler from making vectors of a loop over j: sparse rows are short, and a vector loop's beginning and end
-// take longer than they do.
+// Keeps the compiler from making vectors of a loop over j, which cost more than short sparse rows gain.
 inline void one_by_one(std::uint32_t& j) { asm("" : "+r"(j)); }
 
 // An entry of an example as one number, whose order is: by kind (so that the kernels' branch is predictable), then by
@@ -102,8 +95,8 @@ struct KeyAndValue {
 std::uint64_t key_of(std::uint64_t key) { return key; }
 std::uint64_t key_of(const KeyAndValue& entry) { return entry.key; }
 
-// Sorts entries, whose rows rise already, by kind and attribute. Digit by digit: an example has hundreds of entries,
-// and the comparisons of std::sort, which cannot be foretold, took most of the time to make a map.
+// Sorts entries, whose rows rise already, by kind and attribute. Digit by digit: the unpredictable comparisons of
+// std::sort took most of the time to make a map.
 template <class Entry>
 void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int attribute_bits) {
     constexpr std::size_t kFew = 48;
@@ -129,10 +122,8 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
     pass(kRowBits + kAttributeBits);
 }
 
-// What becomes of v = A' slots when AttributeRows hands it over. row(): a whole row of `width` values; one(): a single
-// weight's value. Sums over rows are kept column by column and added up at the end: a horizontal sum per row would cost
-// more than the row itself. Unnamed, like all that is used here only: it is always put in line, which batch sums gain a
-// tenth from.
+// What becomes of v = A' slots when AttributeRows hands it over: row() takes a whole row of `width` values, one() a
+// single weight's. Sums over rows are kept column by column: a horizontal sum per row would cost more than the row itself.
 
 // Sums side by side for rows of this width (0: not known to the compiler).
 constexpr int lanes(int width) { return width > 0 ? width : 1; }
@@ -244,334 +235,352 @@ struct ProjectSink {
     void one(Index at, double v) const { out.append(first + at, &v, 1); }
 };
 
+// Several rows per example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
+// of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
+class AttributeRows final : public AttributeSegment {
+   public:
+    AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
+        : AttributeSegment(std::move(layout), table, std::move(use)) {
+        const auto& [example_ptr, row_ptr, attributes, values] = table;
+        const Index n = len(example_ptr.size()) - 1;
+        n_rows_.reserve(n);
+        group_ptr_.assign(1, 0);
+        entry_ptr_.assign(1, 0);
+        rows_.reserve(attributes.size());
+        if (values.empty()) {
+            add_examples<std::uint64_t>(table);
+        } else {
+            values_.reserve(attributes.size());
+            add_examples<KeyAndValue>(table);
+        }
+    }
+
+    Index num_examples() const override { return len(n_rows_.size()); }
+    Index num_slots(Index i) const override { return n_rows_[i] * layout_->width(); }
+
+    void scores(Index i, const double* w, double* out) const override {
+        dispatch([&](auto width, auto has_values) { scores_of_width<width(), has_values()>(i, w, out); });
+    }
+
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override {
+        Added added;
+        dispatch([&](auto width, auto has_values) {
+            AddSink<width()> sink{scale, w};
+            visit<width(), has_values()>(i, slots, sink);
+            added = sink.added();
+        });
+        return added;
+    }
+
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
+        Added added;
+        dispatch([&](auto width, auto has_values) {
+            ShrinkSink<width()> sink{scale, to.u, to.w, Shrinking<lanes(width())>(to)};
+            visit<width(), has_values()>(i, slots, sink);
+            added = Added::of(sink.sums, scale);
+        });
+        return added;
+    }
+
+    void scores_of(Index begin, Index end, const double* w, double* out) const override {
+        dispatch([&](auto width, auto has_values) {
+            for (Index i = begin; i < end; ++i) {
+                scores_of_width<width(), has_values()>(i, w, out);
+                out += num_slots(i);
+            }
+        });
+    }
+
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
+        dispatch([&](auto width, auto has_values) {
+            PlainSink<width()> sink{w};
+            for (Index i = begin; i < end; ++i) {
+                visit<width(), has_values()>(i, slots, sink);
+                slots += num_slots(i);
+            }
+        });
+    }
+
+    // Entries that are all 0 or 1 are their squares.
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
+        if (values_.empty()) return add_transpose_of(begin, end, slots, w);
+        Segment::add_squares_of(begin, end, slots, w);
+    }
+
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override {
+        ProjectSink sink{first, out};
+        dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
+    }
+
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override {
+        const Index width = layout_->width();
+        const std::int32_t* all_columns = layout_->all_columns();
+        // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
+        std::vector<std::uint32_t> place(n_rows_[i], 0);
+        std::vector<std::uint32_t> size(place.size(), 0);
+        std::vector<std::int32_t> column(slots.size());
+        for (std::uint32_t q = 0; q < slots.size(); ++q) {
+            const std::size_t t = slots[q] / width;
+            column[q] = static_cast<std::int32_t>(slots[q] % width);
+            if (size[t]++ == 0) place[t] = q;
+        }
+        RowCollector rows(slots.size());
+        auto [full, masked, sparse, end, row, value] = groups_of(i);
+        for (const Group* g = full; g < end; ++g) {
+            for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
+                const double x = value ? *value++ : 1.0;
+                const std::uint32_t begin = place[*row];
+                for (std::uint32_t q = begin; q < begin + size[*row]; ++q) {
+                    const std::int32_t b = column[q];
+                    if (g < masked || (g < sparse && layout_->all_present()[Index{g->offset} + b])) {
+                        rows.add(q, first + g->offset + b, x);
+                    } else if (g >= sparse) {
+                        const std::int32_t* columns = all_columns + g->offset;
+                        const Index j = std::find(columns, columns + g->length, b) - columns;
+                        if (j < g->length) rows.add(q, first + g->offset + j, x);
+                    }
+                }
+            }
+        }
+        rows.finish(out);
+    }
+
+    double transpose_norm2(Index i, const double* slots) const override {
+        double sum = 0;
+        dispatch([&](auto width, auto has_values) {
+            NormSink<width()> sink;
+            visit<width(), has_values()>(i, slots, sink);
+            sum = sink.sum();
+        });
+        return sum;
+    }
+
+    void slot_norms2(Index i, double* out) const override {
+        std::vector<Index> all(num_slots(i));
+        std::iota(all.begin(), all.end(), Index{0});
+        PackedRows rows;
+        slot_rows(i, all, 0, rows);
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            out[r] = 0.0;
+            for (std::size_t j = rows.begin(r); j < rows.ends[r]; ++j) out[r] += rows.values[j] * rows.values[j];
+        }
+    }
+
+    // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows d_t = y_t - z_t of a difference of
+    // labellings have <d_t, d_s> <= <y_t, y_s> + <z_t, z_s> <= |y_t| |y_s| + |z_t| |z_s|, |.| being numbers of uses.
+    double psi2_bound(Index i) const override {
+        double sum = 0;
+        const Groups groups = groups_of(i);
+        const double* value = groups.values;
+        const std::int32_t* row = groups.rows;
+        for (const Group* g = groups.full; g < groups.end; ++g) {
+            double total = 0;
+            double largest = 0;  // of a row; an attribute may be repeated in it
+            double own = 0;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
+                const double x = value ? std::abs(*value++) : 1.0;
+                total += x;
+                own = e > 0 && row[0] == row[-1] ? own + x : x;
+                largest = std::max(largest, own);
+            }
+            const double most = use_.most(i, total, largest);
+            sum += most * most;
+        }
+        return 2.0 * sum;
+    }
+
+   private:
+    // One attribute of one example, with a copy of its place in the layout: kernels read one stream and fetch ahead.
+    struct Group {
+        std::uint32_t offset;
+        std::uint32_t length;
+        std::uint32_t n_entries;
+    };
+    // An example's groups, in three runs: full, masked and sparse rows.
+    struct Groups {
+        const Group* full;
+        const Group* masked;
+        const Group* sparse;
+        const Group* end;
+        const std::int32_t* rows;
+        const double* values;  // null if all 1
+    };
+
+    template <class Entry>
+    void add_examples(const AttributeTable& table) {
+        const auto& [example_ptr, row_ptr, attributes, values] = table;
+        const bool single = has_single_rows(table);
+        if (single) groups_.reserve(attributes.size());  // where no two entries of an example share their attribute
+        std::vector<Entry> entries;
+        std::vector<Entry> buffer;
+        const auto attribute_bits =
+            static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout_->num_attributes())));
+        for (std::size_t i = 0; i + 1 < example_ptr.size(); ++i) {
+            const Index first = example_ptr[i];
+            const Index last = example_ptr[i + 1];
+            entries.clear();
+            const Index end = row_ptr[last];
+            for (Index p = first; p < last; ++p) {
+                for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
+                    if (k + kAhead < end && attributes[k + kAhead] >= 0) {
+                        __builtin_prefetch(&layout_->row(attributes[k + kAhead]));
+                    }
+                    const Index attribute = attributes[k];
+                    if (attribute < 0) continue;
+                    const std::uint64_t key = entry_key(layout_->row(attribute).kind, attribute, p - first);
+                    if constexpr (std::is_same_v<Entry, KeyAndValue>) {
+                        entries.push_back({key, values[k]});
+                    } else {
+                        entries.push_back(key);
+                    }
+                }
+            }
+            sort_entries(entries, buffer, attribute_bits);
+            std::size_t k = 0;
+            for (const std::int32_t kind : {RowLayout::kFull, RowLayout::kMasked, RowLayout::kSparse}) {
+                for (Index previous = -1; k < entries.size() && kind_of(key_of(entries[k])) == kind; ++k) {
+                    const std::uint64_t key = key_of(entries[k]);
+                    if (attribute_of(key) != previous) {
+                        previous = attribute_of(key);
+                        const RowLayout::Row& row = layout_->row(previous);
+                        groups_.push_back(
+                            {static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
+                    }
+                    ++groups_.back().n_entries;
+                    rows_.push_back(row_of(key));
+                    if constexpr (std::is_same_v<Entry, KeyAndValue>) values_.push_back(entries[k].value);
+                }
+                // With one row and all values 1 the order of groups is free: loops of rising length are foretold better.
+                if (kind == RowLayout::kSparse && single && values.empty()) {
+                    const auto begin = groups_.begin() + group_ptr_.back();
+                    const auto shorter = [](const Group& p, const Group& q) { return p.length < q.length; };
+                    if (!std::is_sorted(begin, groups_.end(), shorter)) std::stable_sort(begin, groups_.end(), shorter);
+                }
+                group_ptr_.push_back(len(groups_.size()));
+            }
+            n_rows_.push_back(last - first);
+            entry_ptr_.push_back(len(rows_.size()));
+        }
+    }
+
+    Groups groups_of(Index i) const {
+        const Index* ends = group_ptr_.data() + 3 * i;
+        const Group* all = groups_.data();
+        const Index entry = entry_ptr_[i];
+        return {all + ends[0], all + ends[1],        all + ends[2],
+                all + ends[3], rows_.data() + entry, values_.empty() ? nullptr : values_.data() + entry};
+    }
+
+    template <int W, bool HasValues>
+    void scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
+        const Index width = W > 0 ? W : layout_->width();
+        const std::int32_t* all_columns = layout_->all_columns();
+        auto [full, masked, sparse, end, rows, values] = groups_of(i);
+        fill(out, num_slots(i), 0.0);
+        const Group* g = full;
+        for (; g < sparse; ++g) {
+            if (g + kAhead < sparse) __builtin_prefetch(w + g[kAhead].offset);
+            const double* __restrict weights = w + g->offset;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                double* __restrict target = out + rows[e] * width;
+                const double x = HasValues ? values[e] : 1.0;
+                for (Index b = 0; b < width; ++b) target[b] += x * weights[b];
+            }
+            rows += g->n_entries;
+            if (HasValues) values += g->n_entries;
+        }
+        for (; g < end; ++g) {
+            if (g + kAhead < end) {
+                __builtin_prefetch(w + g[kAhead].offset);
+                __builtin_prefetch(all_columns + g[kAhead].offset);
+            }
+            const double* __restrict weights = w + g->offset;
+            const std::int32_t* __restrict columns = all_columns + g->offset;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                double* __restrict target = out + rows[e] * width;
+                for (std::uint32_t j = 0; j < g->length; ++j) {
+                    target[columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
+                }
+            }
+            rows += g->n_entries;
+            if (HasValues) values += g->n_entries;
+        }
+    }
+
+    template <class F>
+    void dispatch(F&& f) const {
+        with_width(layout_->width(),
+                   [&](auto width) { values_.empty() ? f(width, std::false_type{}) : f(width, std::true_type{}); });
+    }
+
+    // Hands A_i' slots to a sink, row by row and weight by weight.
+    template <int W, bool HasValues, class Sink>
+    void visit(Index i, const double* __restrict slots, Sink& sink) const {
+        const Index width = W > 0 ? W : layout_->width();
+        const std::int32_t* all_columns = layout_->all_columns();
+        auto [full, masked, sparse, end, rows, values] = groups_of(i);
+        std::vector<double> long_row(W > 0 ? 0 : width);
+        for (const Group* g = full; g < sparse; ++g) {
+            if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
+            double short_row[W > 0 ? W : 1];
+            double* __restrict v = W > 0 ? short_row : long_row.data();
+            for (Index b = 0; b < width; ++b) v[b] = 0.0;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                const double* __restrict source = slots + rows[e] * width;
+                const double x = HasValues ? values[e] : 1.0;
+                for (Index b = 0; b < width; ++b) v[b] += x * source[b];
+            }
+            if (g >= masked) {
+                const std::uint8_t* __restrict present = layout_->all_present() + g->offset;
+                for (Index b = 0; b < width; ++b) v[b] *= static_cast<double>(present[b]);
+            }
+            sink.row(Index{g->offset}, v, width);
+            rows += g->n_entries;
+            if (HasValues) values += g->n_entries;
+        }
+        for (const Group* g = sparse; g < end; ++g) {
+            if (g + kAhead < end) {
+                sink.prefetch(g[kAhead].offset);
+                __builtin_prefetch(all_columns + g[kAhead].offset);
+            }
+            const std::int32_t* __restrict columns = all_columns + g->offset;
+            if (g->n_entries == 1) {  // all that there is where an example is one row
+                const double* __restrict source = slots + rows[0] * width;
+                const double x = HasValues ? values[0] : 1.0;
+                for (std::uint32_t j = 0; j < g->length; ++j) {
+                    one_by_one(j);
+                    sink.one(Index{g->offset} + j, x * source[columns[j]]);
+                }
+                rows += 1;
+                if (HasValues) values += 1;
+                continue;
+            }
+            for (std::uint32_t j = 0; j < g->length; ++j) {
+                double v = 0;
+                for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                    const double x = HasValues ? values[e] : 1.0;
+                    v += x * slots[rows[e] * width + columns[j]];
+                }
+                sink.one(Index{g->offset} + j, v);
+            }
+            rows += g->n_entries;
+            if (HasValues) values += g->n_entries;
+        }
+    }
+
+    std::vector<Index> n_rows_;     // rows of each example
+    std::vector<Index> group_ptr_;  // the ends of each example's three runs of groups, after a 0
+    std::vector<Index> entry_ptr_;  // first entry of each example
+    std::vector<Group> groups_;
+    std::vector<std::int32_t> rows_;  // row within the example, an entry
+    std::vector<double> values_;      // an entry; empty if all 1
+};
+
 }  // namespace
 
-AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
-    : AttributeSegment(std::move(layout), table, std::move(use)) {
-    const auto& [example_ptr, row_ptr, attributes, values] = table;
-    const Index n = len(example_ptr.size()) - 1;
-    n_rows_.reserve(n);
-    group_ptr_.assign(1, 0);
-    entry_ptr_.assign(1, 0);
-    rows_.reserve(attributes.size());
-    if (values.empty()) {
-        add_examples<std::uint64_t>(table);
-    } else {
-        values_.reserve(attributes.size());
-        add_examples<KeyAndValue>(table);
-    }
-}
-
-template <class Entry>
-void AttributeRows::add_examples(const AttributeTable& table) {
-    const auto& [example_ptr, row_ptr, attributes, values] = table;
-    const bool single = has_single_rows(table);
-    if (single) groups_.reserve(attributes.size());  // where no two entries of an example share their attribute
-    std::vector<Entry> entries;
-    std::vector<Entry> buffer;
-    const auto attribute_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout_->num_attributes())));
-    for (std::size_t i = 0; i + 1 < example_ptr.size(); ++i) {
-        const Index first = example_ptr[i];
-        const Index last = example_ptr[i + 1];
-        entries.clear();
-        const Index end = row_ptr[last];
-        for (Index p = first; p < last; ++p) {
-            for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
-                if (k + kAhead < end && attributes[k + kAhead] >= 0) {
-                    __builtin_prefetch(&layout_->row(attributes[k + kAhead]));
-                }
-                const Index attribute = attributes[k];
-                if (attribute < 0) continue;
-                const std::uint64_t key = entry_key(layout_->row(attribute).kind, attribute, p - first);
-                if constexpr (std::is_same_v<Entry, KeyAndValue>) {
-                    entries.push_back({key, values[k]});
-                } else {
-                    entries.push_back(key);
-                }
-            }
-        }
-        sort_entries(entries, buffer, attribute_bits);
-        std::size_t k = 0;
-        for (const std::int32_t kind : {RowLayout::kFull, RowLayout::kMasked, RowLayout::kSparse}) {
-            for (Index previous = -1; k < entries.size() && kind_of(key_of(entries[k])) == kind; ++k) {
-                const std::uint64_t key = key_of(entries[k]);
-                if (attribute_of(key) != previous) {
-                    previous = attribute_of(key);
-                    const RowLayout::Row& row = layout_->row(previous);
-                    groups_.push_back(
-                        {static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
-                }
-                ++groups_.back().n_entries;
-                rows_.push_back(row_of(key));
-                if constexpr (std::is_same_v<Entry, KeyAndValue>) values_.push_back(entries[k].value);
-            }
-            // With one row and all values 1 the order of groups is free: loops of rising length are foretold better.
-            if (kind == RowLayout::kSparse && single && values.empty()) {
-                const auto begin = groups_.begin() + group_ptr_.back();
-                const auto shorter = [](const Group& p, const Group& q) { return p.length < q.length; };
-                if (!std::is_sorted(begin, groups_.end(), shorter)) std::stable_sort(begin, groups_.end(), shorter);
-            }
-            group_ptr_.push_back(len(groups_.size()));
-        }
-        n_rows_.push_back(last - first);
-        entry_ptr_.push_back(len(rows_.size()));
-    }
-}
-
-AttributeRows::Groups AttributeRows::groups_of(Index i) const {
-    const Index* ends = group_ptr_.data() + 3 * i;
-    const Group* all = groups_.data();
-    const Index entry = entry_ptr_[i];
-    return {all + ends[0], all + ends[1],        all + ends[2],
-            all + ends[3], rows_.data() + entry, values_.empty() ? nullptr : values_.data() + entry};
-}
-
-template <int W, bool HasValues>
-void AttributeRows::scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
-    const Index width = W > 0 ? W : layout_->width();
-    const std::int32_t* all_columns = layout_->all_columns();
-    auto [full, masked, sparse, end, rows, values] = groups_of(i);
-    fill(out, num_slots(i), 0.0);
-    const Group* g = full;
-    for (; g < sparse; ++g) {
-        if (g + kAhead < sparse) __builtin_prefetch(w + g[kAhead].offset);
-        const double* __restrict weights = w + g->offset;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-            double* __restrict target = out + rows[e] * width;
-            const double x = HasValues ? values[e] : 1.0;
-            for (Index b = 0; b < width; ++b) target[b] += x * weights[b];
-        }
-        rows += g->n_entries;
-        if (HasValues) values += g->n_entries;
-    }
-    for (; g < end; ++g) {
-        if (g + kAhead < end) {
-            __builtin_prefetch(w + g[kAhead].offset);
-            __builtin_prefetch(all_columns + g[kAhead].offset);
-        }
-        const double* __restrict weights = w + g->offset;
-        const std::int32_t* __restrict columns = all_columns + g->offset;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-            double* __restrict target = out + rows[e] * width;
-            for (std::uint32_t j = 0; j < g->length; ++j) {
-                target[columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
-            }
-        }
-        rows += g->n_entries;
-        if (HasValues) values += g->n_entries;
-    }
-}
-
-// Calls f with (width, whether there are values) as compile-time constants.
-template <class F>
-void AttributeRows::dispatch(F&& f) const {
-    with_width(layout_->width(), [&](auto width) {
-        if (values_.empty()) {
-            f(width, std::false_type{});
-        } else {
-            f(width, std::true_type{});
-        }
-    });
-}
-
-void AttributeRows::scores(Index i, const double* w, double* out) const {
-    dispatch([&](auto width, auto has_values) { scores_of_width<width(), has_values()>(i, w, out); });
-}
-
-template <int W, bool HasValues, class Sink>
-void AttributeRows::visit(Index i, const double* __restrict slots, Sink& sink) const {
-    const Index width = W > 0 ? W : layout_->width();
-    const std::int32_t* all_columns = layout_->all_columns();
-    auto [full, masked, sparse, end, rows, values] = groups_of(i);
-    std::vector<double> long_row(W > 0 ? 0 : width);
-    for (const Group* g = full; g < sparse; ++g) {
-        if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
-        double short_row[W > 0 ? W : 1];
-        double* __restrict v = W > 0 ? short_row : long_row.data();
-        for (Index b = 0; b < width; ++b) v[b] = 0.0;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-            const double* __restrict source = slots + rows[e] * width;
-            const double x = HasValues ? values[e] : 1.0;
-            for (Index b = 0; b < width; ++b) v[b] += x * source[b];
-        }
-        if (g >= masked) {
-            const std::uint8_t* __restrict present = layout_->all_present() + g->offset;
-            for (Index b = 0; b < width; ++b) v[b] *= static_cast<double>(present[b]);
-        }
-        sink.row(Index{g->offset}, v, width);
-        rows += g->n_entries;
-        if (HasValues) values += g->n_entries;
-    }
-    for (const Group* g = sparse; g < end; ++g) {
-        if (g + kAhead < end) {
-            sink.prefetch(g[kAhead].offset);
-            __builtin_prefetch(all_columns + g[kAhead].offset);
-        }
-        const std::int32_t* __restrict columns = all_columns + g->offset;
-        if (g->n_entries == 1) {  // all that there is where an example is one row
-            const double* __restrict source = slots + rows[0] * width;
-            const double x = HasValues ? values[0] : 1.0;
-            for (std::uint32_t j = 0; j < g->length; ++j) {
-                one_by_one(j);
-                sink.one(Index{g->offset} + j, x * source[columns[j]]);
-            }
-            rows += 1;
-            if (HasValues) values += 1;
-            continue;
-        }
-        for (std::uint32_t j = 0; j < g->length; ++j) {
-            double v = 0;
-            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-                const double x = HasValues ? values[e] : 1.0;
-                v += x * slots[rows[e] * width + columns[j]];
-            }
-            sink.one(Index{g->offset} + j, v);
-        }
-        rows += g->n_entries;
-        if (HasValues) values += g->n_entries;
-    }
-}
-
-Added AttributeRows::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    Added added;
-    dispatch([&](auto width, auto has_values) {
-        AddSink<width()> sink{scale, w};
-        visit<width(), has_values()>(i, slots, sink);
-        added = sink.added();
-    });
-    return added;
-}
-
-Added AttributeRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
-    Added added;
-    dispatch([&](auto width, auto has_values) {
-        ShrinkSink<width()> sink{scale, to.u, to.w, Shrinking<lanes(width())>(to)};
-        visit<width(), has_values()>(i, slots, sink);
-        added = Added::of(sink.sums, scale);
-    });
-    return added;
-}
-
-void AttributeRows::scores_of(Index begin, Index end, const double* w, double* out) const {
-    dispatch([&](auto width, auto has_values) {
-        for (Index i = begin; i < end; ++i) {
-            scores_of_width<width(), has_values()>(i, w, out);
-            out += num_slots(i);
-        }
-    });
-}
-
-void AttributeRows::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    dispatch([&](auto width, auto has_values) {
-        PlainSink<width()> sink{w};
-        for (Index i = begin; i < end; ++i) {
-            visit<width(), has_values()>(i, slots, sink);
-            slots += num_slots(i);
-        }
-    });
-}
-
-// Entries that are all 0 or 1 are their squares.
-void AttributeRows::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    if (values_.empty()) return add_transpose_of(begin, end, slots, w);
-    Segment::add_squares_of(begin, end, slots, w);
-}
-
-void AttributeRows::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
-    ProjectSink sink{first, out};
-    dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
-}
-
-void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    const Index width = layout_->width();
-    const std::int32_t* all_columns = layout_->all_columns();
-    // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
-    std::vector<std::uint32_t> place(n_rows_[i], 0);
-    std::vector<std::uint32_t> size(place.size(), 0);
-    std::vector<std::int32_t> column(slots.size());
-    for (std::uint32_t q = 0; q < slots.size(); ++q) {
-        const std::size_t t = slots[q] / width;
-        column[q] = static_cast<std::int32_t>(slots[q] % width);
-        if (size[t]++ == 0) place[t] = q;
-    }
-    RowCollector rows(slots.size());
-    auto [full, masked, sparse, end, row, value] = groups_of(i);
-    for (const Group* g = full; g < end; ++g) {
-        for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
-            const double x = value ? *value++ : 1.0;
-            const std::uint32_t begin = place[*row];
-            for (std::uint32_t q = begin; q < begin + size[*row]; ++q) {
-                const std::int32_t b = column[q];
-                if (g < masked || (g < sparse && layout_->all_present()[Index{g->offset} + b])) {
-                    rows.add(q, first + g->offset + b, x);
-                } else if (g >= sparse) {
-                    const std::int32_t* columns = all_columns + g->offset;
-                    const Index j = std::find(columns, columns + g->length, b) - columns;
-                    if (j < g->length) rows.add(q, first + g->offset + j, x);
-                }
-            }
-        }
-    }
-    rows.finish(out);
-}
-
-double AttributeRows::transpose_norm2(Index i, const double* slots) const {
-    double sum = 0;
-    dispatch([&](auto width, auto has_values) {
-        NormSink<width()> sink;
-        visit<width(), has_values()>(i, slots, sink);
-        sum = sink.sum();
-    });
-    return sum;
-}
-
-void AttributeRows::slot_norms2(Index i, double* out) const {
-    const Index width = layout_->width();
-    const std::int32_t* all_columns = layout_->all_columns();
-    const auto [full, masked, sparse, end, first, values] = groups_of(i);
-    fill(out, num_slots(i), 0.0);
-    const std::int32_t* row = first;
-    for (const Group* g = full; g < end; row += g->n_entries, ++g) {
-        for (std::uint32_t e = 0; e < g->n_entries;) {
-            double x = 0;  // an attribute may be repeated in a row, next to itself
-            double* own = out + row[e] * width;
-            for (const std::int32_t same = row[e]; e < g->n_entries && row[e] == same; ++e) {
-                x += values ? values[row - first + e] : 1.0;
-            }
-            if (g < masked) {
-                for (Index b = 0; b < width; ++b) own[b] += x * x;
-            } else if (g < sparse) {
-                const std::uint8_t* present = layout_->all_present() + g->offset;
-                for (Index b = 0; b < width; ++b) own[b] += x * x * static_cast<double>(present[b]);
-            } else {
-                for (std::uint32_t j = 0; j < g->length; ++j) own[all_columns[g->offset + j]] += x * x;
-            }
-        }
-    }
-}
-
-// |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have
-// entries +1 and -1 at most once each: <d_t, d_s> <= 2. Where y and z use rows more than once, d_t = y_t - z_t and
-// <d_t, d_s> <= <y_t, y_s> + <z_t, z_s> <= |y_t| |y_s| + |z_t| |z_s|, |.| being numbers of uses.
-double AttributeRows::psi2_bound(Index i) const {
-    double sum = 0;
-    const Groups groups = groups_of(i);
-    const double* value = groups.values;
-    const std::int32_t* row = groups.rows;
-    for (const Group* g = groups.full; g < groups.end; ++g) {
-        double total = 0;
-        double largest = 0;  // of a row; an attribute may be repeated in it
-        double own = 0;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
-            const double x = value ? std::abs(*value++) : 1.0;
-            total += x;
-            own = e > 0 && row[0] == row[-1] ? own + x : x;
-            largest = std::max(largest, own);
-        }
-        const double most = use_.most(i, total, largest);
-        sum += most * most;
-    }
-    return 2.0 * sum;
+std::unique_ptr<AttributeSegment> make_attribute_rows(std::shared_ptr<const RowLayout> layout,
+                                                      const AttributeTable& table, RowUse use) {
+    return std::make_unique<AttributeRows>(std::move(layout), table, std::move(use));
 }
 
 }  // namespace partwise

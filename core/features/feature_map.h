@@ -1,12 +1,12 @@
 // A_i, the linear map from weights to the slot scores of example i, and the geometry of weight space.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "features/shrunk_weights.h"
 #include "features/sparse_rows.h"
 #include "support/parallel.h"
 #include "support/types.h"
@@ -48,19 +48,59 @@ class ColumnAccess {
     virtual std::span<const Index> weights() const = 0;
     // Slots of every example.
     virtual Index width() const = 0;
-    // Cells of all columns together.
     virtual Index num_cells() const = 0;
-    // Whether every value is 1.
     virtual bool binary() const = 0;
     // The weight of a feature with a negative value, -1 if there is none.
     virtual Index negative() const = 0;
-    // A feature's name in messages.
     virtual std::string describe(Index weight) const = 0;
+};
+
+// sign(x) max(|x| - l1, 0)
+[[gnu::always_inline]] inline double soft(double x, double l1) { return std::max(x - l1, 0.0) + std::min(x + l1, 0.0); }
+
+// The weights of a dual point under an elastic net, kept beside u while u changes: w = soft(u, l1) / l2. The conjugate
+// R*(u) = |soft(u, l1)|^2 / (2 l2) has the gradient w, and from u to u + scale v it rises by
+//   scale <w, v> + scale^2 / (2 l2) q,   0 <= q <= |v|^2,   q = |v|^2 where no weight is or becomes zero.
+// So q stands where |v|^2 stands without l1: changes of the dual have one formula for both penalties.
+struct ShrunkWeights {
+    double l1;
+    double l2;
+    double* u;
+    double* w;
+
+    // Those of a segment whose first weight this is.
+    ShrunkWeights from(Index first) const { return {l1, l2, u + first, w + first}; }
+};
+
+// Sums over the weights that a step changes, in units of l2: with a = soft(u, l1) before the step of d, and b after it,
+//   quadratic  b^2 - a^2 - 2 a d, which is d^2 where b - a = d (said so: the difference of squares would cancel)
+//   linear     a d
+// Lanes: sums side by side, for loops over that many columns at once.
+template <int Lanes>
+struct Shrinking {
+    double l1;
+    double inverse;  // 1 / l2
+    double quadratic[Lanes] = {};
+    double linear[Lanes] = {};
+
+    explicit Shrinking(const ShrunkWeights& to) : l1(to.l1), inverse(1.0 / to.l2) {}
+
+    // u += d, and w follows.
+    [[gnu::always_inline]] void move(int lane, double d, double& u, double& w) {
+        const double a = soft(u, l1);
+        const double moved = u + d;
+        const double b = soft(moved, l1);
+        u = moved;
+        w = b * inverse;
+        const double e = b - a;
+        quadratic[lane] += a * b > 0.0 ? d * d : 2.0 * a * (e - d) + e * e;
+        linear[lane] += a * d;
+    }
 };
 
 // What comes for free when v = A' slots is added to w.
 struct Added {
-    double norm2 = 0;  // |v|^2, with an elastic net what stands for it (`shrunk_weights`)
+    double norm2 = 0;  // |v|^2, with an elastic net what stands for it (`ShrunkWeights`)
     double dot = 0;    // <w, v>, w before the addition; NaN without explicit weights, where it costs as much as scores
 
     Added& operator+=(const Added& other) {
@@ -87,8 +127,8 @@ class FeatureMap {
     virtual Index num_examples() const = 0;
     virtual Index num_weights() const = 0;
     virtual Index num_slots(Index i) const = 0;
-    // Whether weights are coordinates, so that dot is the plain inner product and project() works. If not, they are
-    // coefficients of a basis known by its inner products alone (kernels): sums and multiples still mean what they say.
+    // Whether weights are coordinates. If not, they are coefficients of a basis known by its inner products alone (kernels):
+    // then there is no project(), but sums and multiples still mean what they say.
     virtual bool explicit_weights() const { return true; }
     // <w, v> in weight space; as much work as the scores of all examples where weights are not explicit.
     virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
@@ -98,8 +138,7 @@ class FeatureMap {
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     // u += scale * A_i' slots, scale != 0, and w = soft(u, l1) / l2 on those rows. Explicit weights only.
     virtual Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const;
-    // Scores of the examples [begin, end), slots end to end: what batch methods ask for, where a call per example would
-    // cost as much as a short example itself.
+    // Scores of the examples [begin, end), slots end to end: a call per example can cost as much as a short example.
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
     // w += sum over the examples [begin, end) of A_i' slots_i, slots end to end
     virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
@@ -110,15 +149,13 @@ class FeatureMap {
     // Appends it as runs; `first` is added to the numbers of weights, here and below.
     virtual void append_projection(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     // Appends the rows A_i' e_r of these slots, which ascend; explicit weights only
-    virtual void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const;
-    // |A_i' slots|^2
+    virtual void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     // out_r = |A_i' e_r|^2 of every slot r
     virtual void slot_norms2(Index i, double* out) const;
     // An upper bound of |A_i' (count(y) - count(z))|^2 over labellings y, z.
     virtual double psi2_bound(Index i) const = 0;
-    // An upper bound of |A_i' count(y)| over labellings y, with absolute values throughout: a labelling's score, and
-    // every partial sum of it, is at most this times |w|.
+    // An upper bound of |A_i' count(y)| over labellings y that holds for every partial sum of a score too.
     virtual double reach(Index i) const;
     // How many weights a slot's score is a sum of, at most.
     virtual Index row_length() const = 0;

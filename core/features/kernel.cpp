@@ -66,10 +66,11 @@ double Kernel::psi2_bound(Index first, Index last, const double* gram) const {
 }
 
 DenseKernel::DenseKernel(KernelFunction function, DenseRows queries, DenseRows support)
-    : function_(function),
+    : Kernel(queries.n_rows, support.data ? support.n_rows : queries.n_rows,
+             !support.data || (support.data == queries.data && support.n_rows == queries.n_rows)),
+      function_(function),
       queries_(std::move(queries)),
-      support_(support.data ? std::move(support) : queries_),
-      square_(support_.data == queries_.data && support_.n_rows == queries_.n_rows) {
+      support_(support.data ? std::move(support) : queries_) {
     function_.check();
     if (queries_.n_inputs < 1) throw InputError("dense rows need at least one input");
     if (support_.n_inputs != queries_.n_inputs) {
@@ -154,9 +155,7 @@ SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std
                        std::span<const double> values)
     : num_attributes_(num_attributes) {
     if (num_attributes < 0) throw InputError("the number of attributes is negative");
-    if (row_ptr.empty()) throw InputError("row_ptr is empty");
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
-    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one per attribute is needed");
     if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
     ptr_.push_back(0);
     std::vector<std::pair<Index, double>> row;
@@ -167,16 +166,10 @@ SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std
             if (a < -1 || a >= num_attributes) throw InputError("row ", p, ": attribute ", a, " is out of range");
             if (a >= 0) row.emplace_back(a, values.empty() ? 1.0 : values[e]);
         }
-        std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        const Index start = len(attributes_.size());
-        for (const auto& [attribute, value] : row) {
-            if (len(attributes_.size()) > start && attributes_.back() == attribute) {
-                values_.back() += value;
-            } else {
-                attributes_.push_back(attribute);
-                values_.push_back(value);
-            }
-        }
+        for_each_merged(row, [&](Index attribute, double value) {
+            attributes_.push_back(attribute);
+            values_.push_back(value);
+        });
         ptr_.push_back(len(attributes_.size()));
     }
 }
@@ -211,14 +204,9 @@ double SparseRows::distance2(Index row, const SparseRows& other, Index other_row
     const auto y = other.values(other_row);
     double sum = 0;
     for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-        double difference;
-        if (j == b.size() || (i < a.size() && a[i] < b[j])) {
-            difference = x[i++];
-        } else if (i == a.size() || b[j] < a[i]) {
-            difference = y[j++];
-        } else {
-            difference = x[i++] - y[j++];
-        }
+        const bool mine = j == b.size() || (i < a.size() && a[i] <= b[j]);
+        const bool theirs = i == a.size() || (j < b.size() && b[j] <= a[i]);
+        const double difference = (mine ? x[i++] : 0.0) - (theirs ? y[j++] : 0.0);
         sum += difference * difference;
     }
     return sum;
@@ -226,7 +214,8 @@ double SparseRows::distance2(Index row, const SparseRows& other, Index other_row
 
 SparseKernel::SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
                            std::shared_ptr<const SparseRows> support)
-    : function_(function),
+    : Kernel(queries->num_rows(), support ? support->num_rows() : queries->num_rows(), !support || support == queries),
+      function_(function),
       queries_(std::move(queries)),
       support_(support ? std::move(support) : queries_),
       posting_ptr_(queries_->num_attributes() + 1, 0) {
@@ -290,17 +279,13 @@ double SparseKernel::psi2_bound(Index first, Index last, const double* gram) con
     }
     std::sort(all.begin(), all.end());
     double sum = 0;
-    for (std::size_t e = 0; e < all.size();) {
-        double total = 0;
-        const Index attribute = all[e].first;
-        for (; e < all.size() && all[e].first == attribute; ++e) total += all[e].second;
-        sum += total * total;
-    }
+    for_each_merged(all, [&](Index, double total) { sum += total * total; });
     const auto n = static_cast<double>(last - first);
     return 2.0 * (sum + n * n * function_.bias);
 }
 
-StoredKernel::StoredKernel(DenseRows matrix, bool square) : matrix_(std::move(matrix)), square_(square) {
+StoredKernel::StoredKernel(DenseRows matrix, bool square)
+    : Kernel(matrix.n_rows, matrix.n_inputs, square), matrix_(std::move(matrix)) {
     if (square && matrix_.n_rows != matrix_.n_inputs) {
         throw InputError("a kernel matrix of training rows must be square, this one has ", matrix_.n_rows, " rows and ",
                          matrix_.n_inputs, " columns");
@@ -316,7 +301,10 @@ void StoredKernel::values(Index first, Index last, Index begin, Index end, doubl
 
 PlacedKernel::PlacedKernel(std::shared_ptr<const Kernel> kernel, std::vector<Index> query_places,
                            std::vector<Index> support_places)
-    : kernel_(std::move(kernel)), query_places_(std::move(query_places)), support_places_(std::move(support_places)) {
+    : Kernel(kernel->num_queries(), kernel->num_support(), kernel->square()),
+      kernel_(std::move(kernel)),
+      query_places_(std::move(query_places)),
+      support_places_(std::move(support_places)) {
     if (len(query_places_.size()) != num_queries() || len(support_places_.size()) != num_support())
         throw InputError("places: one per row is needed");
     if (square() && query_places_ != support_places_) throw InputError("places: queries and support are the same rows");
@@ -330,6 +318,135 @@ void PlacedKernel::values(Index first, Index last, Index begin, Index end, doubl
             if (support_places_[begin + p] != query_places_[t]) out[p] = 0.0;
         }
     }
+}
+
+KernelSegment::KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<Index> example_ptr, Index n_columns,
+                             Index width, double memory_limit, bool recompute)
+    : kernel_(std::move(kernel)), example_ptr_(std::move(example_ptr)), width_(width), limit_(0) {
+    if (n_columns < 1 || width < n_columns || width % 4 != 0)
+        throw InputError("the row width does not fit the columns");
+    if (!(memory_limit >= 0.0)) throw InputError("memory_limit must be 0 or more");
+    check_pointers(example_ptr_, kernel_->num_queries(), "example_ptr");
+    checked_product(kernel_->num_support(), width, "the number of weights");
+    checked_product(kernel_->num_queries(), width, "the number of slots");
+    if (!kernel_->square()) return;
+    const double needed = static_cast<double>(kernel_->num_queries()) * static_cast<double>(kernel_->num_support()) *
+                          static_cast<double>(sizeof(double));
+    if (needed > memory_limit && !recompute) {
+        throw InputError("the kernel matrix of ", kernel_->num_queries(), " rows takes ", std::llround(needed / 1e6),
+                         " MB, above the memory limit of ", std::llround(memory_limit / 1e6),
+                         " MB: raise memory_limit, train on less data, or have what does not fit recomputed in "
+                         "every pass (recompute)");
+    }
+    limit_ = static_cast<Index>(std::min(memory_limit, needed) / static_cast<double>(sizeof(double)));
+    cache_ = std::vector<std::atomic<const double*>>(num_examples());
+    gram_ptr_.push_back(0);
+    for (Index i = 0; i < num_examples(); ++i) gram_ptr_.push_back(gram_ptr_.back() + n_rows(i) * n_rows(i));
+    grams_.resize(gram_ptr_.back());
+    for (Index i = 0; i < num_examples(); ++i) {
+        const Index first = example_ptr_[i];
+        const Index last = example_ptr_[i + 1];
+        kernel_->values(first, last, first, last, grams_.data() + gram_ptr_[i]);
+    }
+}
+
+KernelSegment::~KernelSegment() {
+    for (auto& entry : cache_) delete[] entry.load();
+}
+
+void KernelSegment::need_square() const {
+    if (!kernel_->square()) throw InputError("these rows are for prediction: weights are coefficients of other rows");
+}
+
+const double* KernelSegment::keep(Index i) const {
+    if (const double* found = cache_[i].load(std::memory_order_acquire)) return found;
+    const Index n = kernel_->num_support();
+    const Index size = n_rows(i) * n;
+    if (kept_.fetch_add(size) + size > limit_) {
+        kept_.fetch_sub(size);
+        return nullptr;
+    }
+    auto fresh = std::make_unique_for_overwrite<double[]>(size);
+    kernel_->values(example_ptr_[i], example_ptr_[i + 1], 0, n, fresh.get());
+    const double* none = nullptr;
+    if (cache_[i].compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
+    kept_.fetch_sub(size);  // another thread was faster
+    return none;
+}
+
+const double* KernelSegment::rows(Index i, Index begin, std::vector<double>& scratch, Index& stride) const {
+    const Index first = example_ptr_[i];
+    const Index n = kernel_->num_support();
+    stride = n;
+    if (const double* stored = kernel_->stored(first)) return stored + begin;
+    if (kernel_->square()) {
+        if (const double* kept = keep(i)) return kept + begin;
+    }
+    stride = n - begin;
+    scratch.resize(n_rows(i) * stride);
+    kernel_->values(first, first + n_rows(i), begin, n, scratch.data());
+    return scratch.data();
+}
+
+void KernelSegment::scores(Index i, const double* w, double* out) const {
+    if (n_rows(i) == 0) return;
+    std::vector<double> scratch;
+    Index stride = 0;
+    const double* k = rows(i, 0, scratch, stride);
+    multiply({k, stride}, {w, width_}, n_rows(i), kernel_->num_support(), width_, out, width_);
+}
+
+// sum over rows t, p of k(t, p) <w_t, v_p>. For |w|^2 pairs of different examples are looked at once and count twice.
+double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const {
+    need_square();
+    const bool same = w == v;
+    const Index n = kernel_->num_support();
+    std::vector<double> sums(num_examples(), 0.0);
+    parallel_for(num_examples(), n_jobs, interrupt, [&](Index i, int) {
+        const Index size = n_rows(i) * width_;
+        if (size == 0) return;
+        const double* mine = w + example_ptr_[i] * width_;
+        std::vector<double> scratch;
+        std::vector<double> product(size);
+        Index stride = 0;
+        const Index begin = same ? example_ptr_[i + 1] : 0;
+        if (begin < n) {
+            const double* k = rows(i, begin, scratch, stride);
+            multiply({k, stride}, {v + begin * width_, width_}, n_rows(i), n - begin, width_, product.data(), width_);
+            sums[i] = dot(mine, product.data(), size);
+        }
+        if (same) {
+            multiply({gram(i), n_rows(i)}, {mine, width_}, n_rows(i), n_rows(i), width_, product.data(), width_);
+            sums[i] = 2.0 * sums[i] + dot(mine, product.data(), size);
+        }
+    });
+    double sum = 0;
+    for (const double s : sums) sum += s;
+    return sum;
+}
+
+Added KernelSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    need_square();
+    const Added added{transpose_norm2(i, slots), std::numeric_limits<double>::quiet_NaN()};
+    axpy(scale, slots, w + example_ptr_[i] * width_, num_slots(i));
+    return added;
+}
+
+double KernelSegment::transpose_norm2(Index i, const double* slots) const {
+    need_square();
+    const Index n = n_rows(i);
+    const double* k = gram(i);
+    double sum = 0;
+    for (Index t = 0; t < n; ++t) {
+        sum += k[t * n + t] * norm2(slots + t * width_, width_);
+        for (Index s = 0; s < t; ++s) sum += 2.0 * k[t * n + s] * dot(slots + t * width_, slots + s * width_, width_);
+    }
+    return sum;
+}
+
+double KernelSegment::psi2_bound(Index i) const {
+    need_square();
+    return kernel_->psi2_bound(example_ptr_[i], example_ptr_[i + 1], gram(i));
 }
 
 }  // namespace partwise

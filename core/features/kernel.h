@@ -4,6 +4,7 @@
 // coefficients for), and gives k(query, support). In training the two are the same rows (`square`).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,13 +27,11 @@ struct KernelFunction {
     bool of_distances() const { return kind == Kind::kRbf; }
     // n inner products (kRbf: squared distances) become kernel values.
     void apply(double* values, Index n) const;
-    // Inner products of one row with n others become squared distances |x|^2 + |y|^2 - 2 <x, y>. Returns whether any of
-    // them cancels.
+    // Inner products of one row with n others become |x|^2 + |y|^2 - 2 <x, y>. Returns whether any of them cancels.
     bool distances(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const;
     // Whether such a squared distance has lost digits that kRbf needs, so that differences must be squared and added.
     // The formula is off by a few units of rounding of |x|^2 + |y|^2. exp(-E), E = gamma |x - y|^2, does not mind where
-    // gamma times that is moderate, nor where the distance is a good part of it, as E exp(-E) < 1. What decides is the
-    // same for (x, y) and (y, x).
+    // gamma times that is moderate, nor where the distance is a good part of it, as E exp(-E) < 1.
     bool cancels(double distance2, double norms2) const {
         return gamma * norms2 > 256.0 && !(distance2 > norms2 * 0x1p-6);
     }
@@ -40,21 +39,29 @@ struct KernelFunction {
 
 class Kernel {
    public:
-    Kernel() = default;
     virtual ~Kernel() = default;
     Kernel(const Kernel&) = delete;
     Kernel& operator=(const Kernel&) = delete;
 
-    virtual Index num_queries() const = 0;
-    virtual Index num_support() const = 0;
-    virtual bool square() const = 0;
+    Index num_queries() const { return num_queries_; }
+    Index num_support() const { return num_support_; }
+    bool square() const { return square_; }
     // A query's row of the whole matrix, the next ones after it, where it lies in memory; else null.
     virtual const double* stored(Index) const { return nullptr; }
     // Rows of the kernel matrix: query rows [first, last) against support rows [begin, end), row by row into out.
     virtual void values(Index first, Index last, Index begin, Index end, double* out) const = 0;
-    // An upper bound of |sum over rows t of phi(x_t) (e_y - e_z)|^2 over labels y, z of each row; gram: their kernel
-    // values. Square kernels only.
+    // An upper bound of |sum over rows t of phi(x_t) (e_y - e_z)|^2 over labels y, z of each row of a square kernel.
+    // gram: their kernel values.
     virtual double psi2_bound(Index first, Index last, const double* gram) const;
+
+   protected:
+    Kernel(Index num_queries, Index num_support, bool square)
+        : num_queries_(num_queries), num_support_(num_support), square_(square) {}
+
+   private:
+    Index num_queries_;
+    Index num_support_;
+    bool square_;
 };
 
 // Rows of dense input. support with null data: the queries themselves.
@@ -62,9 +69,6 @@ class DenseKernel final : public Kernel {
    public:
     DenseKernel(KernelFunction function, DenseRows queries, DenseRows support);
 
-    Index num_queries() const override { return queries_.n_rows; }
-    Index num_support() const override { return support_.n_rows; }
-    bool square() const override { return square_; }
     void values(Index first, Index last, Index begin, Index end, double* out) const override;
     double psi2_bound(Index first, Index last, const double* gram) const override;
 
@@ -75,7 +79,6 @@ class DenseKernel final : public Kernel {
     KernelFunction function_;
     DenseRows queries_;
     DenseRows support_;
-    bool square_;
     static constexpr Index kPanel = 16;
     std::vector<double> panels_;  // the support, kPanel rows at a time: inputs x kPanel
     std::vector<double> query_norms2_;
@@ -113,9 +116,6 @@ class SparseKernel final : public Kernel {
     SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
                  std::shared_ptr<const SparseRows> support);
 
-    Index num_queries() const override { return queries_->num_rows(); }
-    Index num_support() const override { return support_->num_rows(); }
-    bool square() const override { return queries_ == support_; }
     void values(Index first, Index last, Index begin, Index end, double* out) const override;
     double psi2_bound(Index first, Index last, const double* gram) const override;
 
@@ -139,15 +139,11 @@ class StoredKernel final : public Kernel {
    public:
     StoredKernel(DenseRows matrix, bool square);
 
-    Index num_queries() const override { return matrix_.n_rows; }
-    Index num_support() const override { return matrix_.n_inputs; }
-    bool square() const override { return square_; }
     const double* stored(Index query) const override { return matrix_.data + query * matrix_.n_inputs; }
     void values(Index first, Index last, Index begin, Index end, double* out) const override;
 
    private:
     DenseRows matrix_;
-    bool square_;
 };
 
 // A kernel times 1 for rows of the same place (position in a sequence) and 0 for others: as if each place had weights of
@@ -157,15 +153,60 @@ class PlacedKernel final : public Kernel {
     PlacedKernel(std::shared_ptr<const Kernel> kernel, std::vector<Index> query_places,
                  std::vector<Index> support_places);
 
-    Index num_queries() const override { return kernel_->num_queries(); }
-    Index num_support() const override { return kernel_->num_support(); }
-    bool square() const override { return kernel_->square(); }
     void values(Index first, Index last, Index begin, Index end, double* out) const override;
 
    private:
     std::shared_ptr<const Kernel> kernel_;
     std::vector<Index> query_places_;
     std::vector<Index> support_places_;
+};
+
+// Features known by their kernel alone: the weights are coefficients, `width` of them per support row.
+//
+//   w = sum over support rows p of phi(x_p) beta_p',   scores of row t = sum_p k(x_t, x_p) beta_p
+//
+// A' d adds d_t to beta_t; scores are products of the kernel's rows with beta. Rows are evaluated an example at a time
+// and kept as far as the memory limit goes; which ones are kept depends on the order of threads, their values do not.
+class KernelSegment final : public Segment {
+   public:
+    // memory_limit: bytes for kernel values. If those of all rows need more, an error, or with `recompute` what does
+    // not fit is evaluated each time. Kernels that are not square are never kept.
+    KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<Index> example_ptr, Index n_columns, Index width,
+                  double memory_limit, bool recompute);
+    ~KernelSegment() override;
+
+    const Kernel& kernel() const { return *kernel_; }
+    double kept_bytes() const { return static_cast<double>(kept_.load()) * sizeof(double); }
+
+    Index num_examples() const override { return len(example_ptr_.size()) - 1; }
+    Index num_weights() const override { return kernel_->num_support() * width_; }
+    Index num_slots(Index i) const override { return n_rows(i) * width_; }
+    bool explicit_weights() const override { return false; }
+    double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
+    void scores(Index i, const double* w, double* out) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void append_projection(Index, const double*, Index, SparseVector&) const override { need_explicit_weights(); }
+    void slot_rows(Index, std::span<const Index>, Index, PackedRows&) const override { need_explicit_weights(); }
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+    Index row_length() const override { return kernel_->num_support(); }
+
+   private:
+    Index n_rows(Index i) const { return example_ptr_[i + 1] - example_ptr_[i]; }
+    void need_square() const;
+    const double* gram(Index i) const { return grams_.data() + gram_ptr_[i]; }
+    // Example i's rows of the kernel against support rows [begin, num_support), `stride` apart; maybe in scratch.
+    const double* rows(Index i, Index begin, std::vector<double>& scratch, Index& stride) const;
+    const double* keep(Index i) const;
+
+    std::shared_ptr<const Kernel> kernel_;
+    std::vector<Index> example_ptr_;
+    Index width_;
+    Index limit_;                  // values to keep at most
+    std::vector<Index> gram_ptr_;  // an example's kernel values among its own rows (square kernels)
+    std::vector<double> grams_;
+    mutable std::vector<std::atomic<const double*>> cache_;  // an example's rows of the kernel; null: not kept
+    mutable std::atomic<Index> kept_ = 0;                    // values kept
 };
 
 }  // namespace partwise

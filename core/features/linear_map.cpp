@@ -40,23 +40,6 @@ void FeatureMap::slot_norms2(Index i, double* out) const {
     }
 }
 
-// Slot by slot, from what one slot projects to.
-void FeatureMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    std::vector<double> unit(num_slots(i), 0.0);
-    SparseVector row;
-    for (const Index r : slots) {
-        unit[r] = 1.0;
-        row.clear();
-        append_projection(i, unit.data(), first, row);
-        unit[r] = 0.0;
-        for (const SparseVector::Run& run : row.runs()) {
-            const double* x = row.values(run);
-            for (Index k = 0; k < run.length; ++k) out.append(run.start + k, x[k]);
-        }
-        out.finish_row();
-    }
-}
-
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; ++i) {
         add_transpose(i, slots, 1.0, w);
@@ -78,19 +61,14 @@ Added FeatureMap::add_transpose_shrunk(Index i, const double* slots, double scal
 }
 
 void FeatureMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    std::vector<double> unit;
-    SparseVector row;
+    PackedRows row;
     for (Index i = begin; i < end; slots += num_slots(i), ++i) {
-        unit.assign(num_slots(i), 0.0);
         for (Index r = 0; r < num_slots(i); ++r) {
             if (slots[r] == 0.0) continue;
-            unit[r] = 1.0;
             row.clear();
-            append_projection(i, unit.data(), 0, row);
-            unit[r] = 0.0;
-            for (const SparseVector::Run& run : row.runs()) {
-                const double* x = row.values(run);
-                for (Index k = 0; k < run.length; ++k) w[run.start + k] += slots[r] * x[k] * x[k];
+            slot_rows(i, {&r, 1}, 0, row);
+            for (std::size_t k = 0; k < row.indices.size(); ++k) {
+                w[row.indices[k]] += slots[r] * row.values[k] * row.values[k];
             }
         }
     }

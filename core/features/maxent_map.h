@@ -1,8 +1,7 @@
 // Features of (context, label) pairs with access by row (an example's scores) and by column (a feature's cells).
 //
 // Two forms. Attributes times labels: f_(a,y)(x, y') = x_a [y' = y] for the pairs (a, y) of a layout; the features of
-// an attribute share one list of contexts, so that all of them together take the room of the attributes. And a general
-// sparse matrix f_t(x, y).
+// an attribute share one list of contexts. And a general sparse matrix f_t(x, y).
 #pragma once
 
 #include "features/segments.h"

@@ -1,8 +1,7 @@
 // Which (attribute, column) pairs have a weight, and where it lies.
 //
 // An attribute's weights are one run. Where most columns are present, it is a whole row of `width` (columns without
-// a weight keep it at 0), so that it is read and written with vector instructions; else it holds just the pairs there
-// are.
+// a weight keep it at 0), for vector instructions; else it holds just the pairs there are.
 #pragma once
 
 #include <functional>
@@ -24,8 +23,7 @@ class RowLayout {
     };
 
     static RowLayout dense(Index num_attributes, Index n_columns, Index width);
-    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending. Column: Index or std::uint16_t (as model files have
-    // it).
+    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending. Column: Index or std::uint16_t (in model files).
     template <class Column>
     static RowLayout from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
                                 std::span<const Column> columns);

@@ -76,215 +76,226 @@ template <int W, bool HasValues, bool Far>
     }
 }
 
-}  // namespace
-
-SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
-    : AttributeSegment(std::move(layout), table, std::move(use)) {
-    const Index n = len(table.example_ptr.size()) - 1;
-    entry_ptr_.assign(1, 0);
-    entry_ptr_.reserve(n + 1);
-    norm2_.reserve(n);
-    offsets_.reserve(table.attributes.size());
-    values_.reserve(table.attributes.size());
-    std::vector<std::pair<Index, double>> entries;
-    for (Index i = 0; i < n; ++i) {
-        entries.clear();
-        for (Index k = table.row_ptr[i]; k < table.row_ptr[i + 1]; ++k) {
-            if (table.attributes[k] < 0) continue;
-            entries.emplace_back(table.attributes[k], table.values.empty() ? 1.0 : table.values[k]);
+// One row per example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
+class SingleRows final : public AttributeSegment {
+   public:
+    SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
+        : AttributeSegment(std::move(layout), table, std::move(use)) {
+        const Index n = len(table.example_ptr.size()) - 1;
+        entry_ptr_.assign(1, 0);
+        entry_ptr_.reserve(n + 1);
+        norm2_.reserve(n);
+        offsets_.reserve(table.attributes.size());
+        values_.reserve(table.attributes.size());
+        std::vector<std::pair<Index, double>> entries;
+        for (Index i = 0; i < n; ++i) {
+            table.read_row(i, entries);
+            double sum = 0;
+            for_each_merged(entries, [&](Index attribute, double x) {
+                offsets_.push_back(static_cast<std::uint32_t>(layout_->row(attribute).offset));
+                values_.push_back(x);
+                sum += x * x;
+            });
+            entry_ptr_.push_back(len(offsets_.size()));
+            norm2_.push_back(sum);
         }
-        const auto before = [](const auto& p, const auto& q) { return p.first < q.first; };
-        if (!std::is_sorted(entries.begin(), entries.end(), before)) {
-            std::stable_sort(entries.begin(), entries.end(), before);
+        order_.resize(n);
+        for (Index block = 0; block < n; block += kBlock) {
+            const auto first = order_.begin() + block;
+            const auto last = order_.begin() + std::min(block + kBlock, n);
+            std::iota(first, last, std::uint8_t{0});
+            std::stable_sort(first, last, [&](std::uint8_t p, std::uint8_t q) {
+                const auto length = [&](std::uint8_t k) { return entry_ptr_[block + k + 1] - entry_ptr_[block + k]; };
+                return length(p) < length(q);
+            });
         }
-        double sum = 0;
-        for (std::size_t k = 0; k < entries.size();) {
-            const Index attribute = entries[k].first;
-            double x = 0;
-            for (; k < entries.size() && entries[k].first == attribute; ++k) x += entries[k].second;
-            offsets_.push_back(static_cast<std::uint32_t>(layout_->row(attribute).offset));
-            values_.push_back(x);
-            sum += x * x;
-        }
-        entry_ptr_.push_back(len(offsets_.size()));
-        norm2_.push_back(sum);
+        if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; }))
+            values_ = std::vector<double>();
     }
-    order_.resize(n);
-    for (Index block = 0; block < n; block += kBlock) {
-        const auto first = order_.begin() + block;
-        const auto last = order_.begin() + std::min(block + kBlock, n);
-        std::iota(first, last, std::uint8_t{0});
-        std::stable_sort(first, last, [&](std::uint8_t p, std::uint8_t q) {
-            const auto length = [&](std::uint8_t k) { return entry_ptr_[block + k + 1] - entry_ptr_[block + k]; };
-            return length(p) < length(q);
+
+    Index num_examples() const override { return len(entry_ptr_.size()) - 1; }
+    Index num_slots(Index) const override { return layout_->width(); }
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
+        add_powers<1>(begin, end, slots, w);
+    }
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
+        add_powers<2>(begin, end, slots, w);
+    }
+    double psi2_bound(Index i) const override {
+        const double most = use_.most(i, 1.0, 1.0);
+        return 2.0 * most * most * norm2_[i];
+    }
+
+    void scores(Index i, const double* w, double* out) const override { scores_of(i, i + 1, w, out); }
+
+    void scores_of(Index begin, Index end, const double* w, double* out) const override {
+        dispatch([&](auto constant, auto has_values, auto far) {
+            constexpr bool kValues = has_values();
+            const Index width = layout_->width();
+            for_each_by_length(begin, end, [&](Index i) {
+                const Index first = entry_ptr_[i];
+                const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
+                                      entry_ptr_[i + 1] - first};
+                add_rows<constant(), kValues, far()>(entries, w, out + (i - begin) * width, width);
+            });
         });
     }
-    if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) values_ = std::vector<double>();
-}
 
-template <class F>
-void SingleRows::dispatch(F&& f) const {
-    with_width(layout_->width(), [&](auto width) {
-        const auto with_values = [&](auto has_values) {
-            if (num_weights() > kNear) {
-                f(width, has_values, std::true_type{});
+    // <w, x (x) d> = <sum_j x_j w_j, d>: the rows are added up on the way.
+    Added add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const override {
+        const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
+        const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
+        Added added{transpose_norm2(i, slots), 0.0};
+        dispatch([&](auto constant, auto has_values, auto far) {
+            constexpr int W = constant();
+            constexpr bool kValues = has_values();
+            const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
+            if constexpr (W > 0) {
+                double sums[W] = {};
+                double d[W];
+                for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
+                for (Index e = 0; e < n; ++e) {
+                    if (far() && e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead], 1);
+                    double* __restrict row = w + offsets[e];
+                    for (int b = 0; b < W; ++b) {
+                        sums[b] += value<kValues>(x, e) * row[b];
+                        row[b] += value<kValues>(x, e) * d[b];
+                    }
+                }
+                for (int b = 0; b < W; ++b) added.dot += sums[b] * slots[b];
             } else {
-                f(width, has_values, std::false_type{});
+                const Index width = layout_->width();
+                for (Index e = 0; e < n; ++e) {
+                    added.dot += value<kValues>(x, e) * dot(w + offsets[e], slots, width);
+                    axpy(scale * value<kValues>(x, e), slots, w + offsets[e], width);
+                }
             }
-        };
-        if (values_.empty()) {
-            with_values(std::false_type{});
-        } else {
-            with_values(std::true_type{});
-        }
-    });
-}
-
-template <class F>
-void SingleRows::for_each_by_length(Index begin, Index end, F&& f) const {
-    for (Index i = begin; i < end;) {
-        if (i % kBlock == 0 && i + kBlock <= end) {
-            for (Index k = 0; k < kBlock; ++k) f(i + order_[i + k]);
-            i += kBlock;
-        } else {
-            f(i++);
-        }
-    }
-}
-
-void SingleRows::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
-
-void SingleRows::scores_of(Index begin, Index end, const double* w, double* out) const {
-    dispatch([&](auto constant, auto has_values, auto far) {
-        constexpr bool kValues = has_values();
-        const Index width = layout_->width();
-        for_each_by_length(begin, end, [&](Index i) {
-            const Index first = entry_ptr_[i];
-            const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
-                                  entry_ptr_[i + 1] - first};
-            add_rows<constant(), kValues, far()>(entries, w, out + (i - begin) * width, width);
         });
-    });
-}
+        return added;
+    }
 
-// <w, x (x) d> = <sum_j x_j w_j, d>: the rows are added up on the way.
-Added SingleRows::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
-    const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
-    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
-    Added added{transpose_norm2(i, slots), 0.0};
-    dispatch([&](auto constant, auto has_values, auto far) {
-        constexpr int W = constant();
-        constexpr bool kValues = has_values();
-        const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
-        if constexpr (W > 0) {
-            double sums[W] = {};
-            double d[W];
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
+        const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
+        const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
+        Added added;
+        dispatch([&](auto constant, auto has_values, auto far) {
+            constexpr int W = constant();
+            constexpr bool kValues = has_values();
+            const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
+            const Index width = layout_->width();
+            Shrinking<W == 0 ? 1 : W> sums(to);
+            double d[W > 0 ? W : 1];
             for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
             for (Index e = 0; e < n; ++e) {
-                if (far() && e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead], 1);
-                double* __restrict row = w + offsets[e];
-                for (int b = 0; b < W; ++b) {
-                    sums[b] += value<kValues>(x, e) * row[b];
-                    row[b] += value<kValues>(x, e) * d[b];
+                if (far() && e + kAhead < n) {
+                    __builtin_prefetch(to.u + offsets[e + kAhead], 1);
+                    __builtin_prefetch(to.w + offsets[e + kAhead], 1);
                 }
-            }
-            for (int b = 0; b < W; ++b) added.dot += sums[b] * slots[b];
-        } else {
-            const Index width = layout_->width();
-            for (Index e = 0; e < n; ++e) {
-                added.dot += value<kValues>(x, e) * dot(w + offsets[e], slots, width);
-                axpy(scale * value<kValues>(x, e), slots, w + offsets[e], width);
-            }
-        }
-    });
-    return added;
-}
-
-Added SingleRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
-    const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
-    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
-    Added added;
-    dispatch([&](auto constant, auto has_values, auto far) {
-        constexpr int W = constant();
-        constexpr bool kValues = has_values();
-        const double* __restrict x = kValues ? values_.data() + entry_ptr_[i] : nullptr;
-        const Index width = layout_->width();
-        Shrinking<W == 0 ? 1 : W> sums(to);
-        double d[W > 0 ? W : 1];
-        for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
-        for (Index e = 0; e < n; ++e) {
-            if (far() && e + kAhead < n) {
-                __builtin_prefetch(to.u + offsets[e + kAhead], 1);
-                __builtin_prefetch(to.w + offsets[e + kAhead], 1);
-            }
-            double* __restrict u = to.u + offsets[e];
-            double* __restrict w = to.w + offsets[e];
-            const double factor = value<kValues>(x, e);
-            if constexpr (W > 0) {
-                for (int b = 0; b < W; ++b) sums.move(b, factor * d[b], u[b], w[b]);
-            } else {
-                for (Index b = 0; b < width; ++b) sums.move(0, factor * scale * slots[b], u[b], w[b]);
-            }
-        }
-        added = Added::of(sums, scale);
-    });
-    return added;
-}
-
-template <int Power>
-void SingleRows::add_powers(Index begin, Index end, const double* slots, double* w) const {
-    dispatch([&](auto constant, auto has_values, auto far) {
-        constexpr int W = constant();
-        constexpr bool kValues = has_values();
-        const Index width = layout_->width();
-        const std::uint32_t* __restrict offsets = offsets_.data();
-        const double* __restrict x = values_.data();
-        for_each_by_length(begin, end, [&](Index i) {
-            const double* from = slots + (i - begin) * width;
-            const Index last = entry_ptr_[i + 1];
-            // A copy that no weight can lie in: it stays in registers.
-            double d[W > 0 ? W : 1];
-            for (int b = 0; b < W; ++b) d[b] = from[b];
-            for (Index e = entry_ptr_[i]; e < last; ++e) {
-                if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
-                double* __restrict row = w + offsets[e];
-                const double once = value<kValues>(x, e);
-                const double factor = Power == 2 ? once * once : once;
+                double* __restrict u = to.u + offsets[e];
+                double* __restrict w = to.w + offsets[e];
+                const double factor = value<kValues>(x, e);
                 if constexpr (W > 0) {
-#pragma omp simd
-                    for (int b = 0; b < W; ++b) row[b] += factor * d[b];
+                    for (int b = 0; b < W; ++b) sums.move(b, factor * d[b], u[b], w[b]);
                 } else {
-                    axpy(factor, from, row, width);
+                    for (Index b = 0; b < width; ++b) sums.move(0, factor * scale * slots[b], u[b], w[b]);
                 }
             }
+            added = Added::of(sums, scale);
         });
-    });
-}
-
-template void SingleRows::add_powers<1>(Index, Index, const double*, double*) const;
-template void SingleRows::add_powers<2>(Index, Index, const double*, double*) const;
-
-void SingleRows::append_projection(Index i, const double* slots, Index first, SparseVector& out) const {
-    const Index width = layout_->width();
-    std::vector<double> row(width);
-    for (Index e = entry_ptr_[i]; e < entry_ptr_[i + 1]; ++e) {
-        const double x = values_.empty() ? 1.0 : values_[e];
-        for (Index b = 0; b < width; ++b) row[b] = x * slots[b];
-        out.append(first + offsets_[e], row.data(), width);
+        return added;
     }
-}
 
-void SingleRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
-    for (const Index r : slots) {
+    void append_projection(Index i, const double* slots, Index first, SparseVector& out) const override {
+        const Index width = layout_->width();
+        std::vector<double> row(width);
         for (Index e = entry_ptr_[i]; e < entry_ptr_[i + 1]; ++e) {
-            out.append(first + Index{offsets_[e]} + r, values_.empty() ? 1.0 : values_[e]);
+            const double x = values_.empty() ? 1.0 : values_[e];
+            for (Index b = 0; b < width; ++b) row[b] = x * slots[b];
+            out.append(first + offsets_[e], row.data(), width);
         }
-        out.finish_row();
     }
-}
 
-double SingleRows::transpose_norm2(Index i, const double* slots) const {
-    return norm2_[i] * norm2(slots, layout_->width());
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override {
+        for (const Index r : slots) {
+            for (Index e = entry_ptr_[i]; e < entry_ptr_[i + 1]; ++e) {
+                out.append(first + Index{offsets_[e]} + r, values_.empty() ? 1.0 : values_[e]);
+            }
+            out.finish_row();
+        }
+    }
+
+    double transpose_norm2(Index i, const double* slots) const override {
+        return norm2_[i] * norm2(slots, layout_->width());
+    }
+
+   private:
+    // f(row width, whether there are values, whether weights are many), all as constants
+    template <class F>
+    void dispatch(F&& f) const {
+        with_width(layout_->width(), [&](auto width) {
+            const auto with_values = [&](auto has_values) {
+                num_weights() > kNear ? f(width, has_values, std::true_type{})
+                                      : f(width, has_values, std::false_type{});
+            };
+            values_.empty() ? with_values(std::false_type{}) : with_values(std::true_type{});
+        });
+    }
+
+    template <class F>
+    void for_each_by_length(Index begin, Index end, F&& f) const {
+        for (Index i = begin; i < end;) {
+            if (i % kBlock == 0 && i + kBlock <= end) {
+                for (Index k = 0; k < kBlock; ++k) f(i + order_[i + k]);
+                i += kBlock;
+            } else {
+                f(i++);
+            }
+        }
+    }
+
+    // With entries of A to this power.
+    template <int Power>
+    void add_powers(Index begin, Index end, const double* slots, double* w) const {
+        dispatch([&](auto constant, auto has_values, auto far) {
+            constexpr int W = constant();
+            constexpr bool kValues = has_values();
+            const Index width = layout_->width();
+            const std::uint32_t* __restrict offsets = offsets_.data();
+            const double* __restrict x = values_.data();
+            for_each_by_length(begin, end, [&](Index i) {
+                const double* from = slots + (i - begin) * width;
+                const Index last = entry_ptr_[i + 1];
+                // A copy that no weight can lie in: it stays in registers.
+                double d[W > 0 ? W : 1];
+                for (int b = 0; b < W; ++b) d[b] = from[b];
+                for (Index e = entry_ptr_[i]; e < last; ++e) {
+                    if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
+                    double* __restrict row = w + offsets[e];
+                    const double once = value<kValues>(x, e);
+                    const double factor = Power == 2 ? once * once : once;
+                    if constexpr (W > 0) {
+#pragma omp simd
+                        for (int b = 0; b < W; ++b) row[b] += factor * d[b];
+                    } else {
+                        axpy(factor, from, row, width);
+                    }
+                }
+            });
+        });
+    }
+
+    std::vector<Index> entry_ptr_;
+    std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
+    std::vector<double> values_;          // an entry, merged; empty if all 1
+    std::vector<double> norm2_;           // |x|^2, an example
+    std::vector<std::uint8_t> order_;     // of visits in each block of examples
+};
+
+}  // namespace
+
+std::unique_ptr<AttributeSegment> make_single_rows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table,
+                                                   RowUse use) {
+    return std::make_unique<SingleRows>(std::move(layout), table, std::move(use));
 }
 
 }  // namespace partwise

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <tuple>
 
 #include "features/segments.h"
 #include "support/sizes.h"
@@ -24,9 +23,6 @@ void check(const SlotTable& table, Index num_weights) {
     check_pointers(table.row_ptr, len(table.features.size()), "row_ptr");
     check_pointers(table.slot_ptr, len(table.row_ptr.size()) - 1, "slot_ptr");
     if (longest_row(table.slot_ptr) > kMostInt32) too_large("the number of slots of an example");
-    if (!table.values.empty() && table.values.size() != table.features.size()) {
-        throw InputError("values must have one value per feature");
-    }
     const auto name = [&](Index k) { return slot_of(table, k) + ": feature " + std::to_string(table.features[k]); };
     for (std::size_t k = 0; k < table.values.size(); ++k) {
         if (!std::isfinite(table.values[k])) throw InputError(name(len(k)), " has a value that is NaN or infinite");
@@ -79,15 +75,7 @@ SlotSegment::SlotSegment(const SlotTable& table, Index num_weights, Index uses, 
     check(table, num_weights);
     if (uses < 1) throw InputError("uses must be at least 1");
     if (parts < 1) throw InputError("parts must be at least 1");
-    add_examples(table);
-}
-
-void SlotSegment::add_examples(const SlotTable& table) {
-    struct Cell {
-        Entry entry;
-        double value;
-    };
-    std::vector<Cell> cells;
+    std::vector<std::pair<Entry, double>> cells;
     bool binary = true;
     ptr_.assign(1, 0);
     for (std::size_t i = 0; i + 1 < table.slot_ptr.size(); ++i) {
@@ -97,25 +85,16 @@ void SlotSegment::add_examples(const SlotTable& table) {
         for (Index r = 0; r < n; ++r) {
             for (Index k = table.row_ptr[first + r]; k < table.row_ptr[first + r + 1]; ++k) {
                 if (table.features[k] < 0) continue;
-                cells.push_back({{static_cast<std::int32_t>(table.features[k]), static_cast<std::int32_t>(r)},
-                                 table.values.empty() ? 1.0 : table.values[k]});
+                cells.emplace_back(Entry{static_cast<std::int32_t>(table.features[k]), static_cast<std::int32_t>(r)},
+                                   table.values.empty() ? 1.0 : table.values[k]);
             }
         }
-        std::sort(cells.begin(), cells.end(), [](const Cell& p, const Cell& q) {
-            return std::tie(p.entry.feature, p.entry.slot) < std::tie(q.entry.feature, q.entry.slot);
-        });
-        for (std::size_t k = 0; k < cells.size();) {
-            const Entry entry = cells[k].entry;
-            double sum = 0;
-            for (; k < cells.size() && cells[k].entry.feature == entry.feature && cells[k].entry.slot == entry.slot;
-                 ++k) {
-                sum += cells[k].value;
-            }
-            if (sum == 0.0) continue;
+        for_each_merged(cells, [&](const Entry& entry, double sum) {
+            if (sum == 0.0) return;
             entries_.push_back(entry);
             values_.push_back(sum);
             binary = binary && sum == 1.0;
-        }
+        });
         n_slots_.push_back(static_cast<std::int32_t>(n));
         ptr_.push_back(len(entries_.size()));
     }

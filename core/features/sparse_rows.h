@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -78,6 +77,21 @@ class SparseVector {
     std::vector<Run> runs_;
     std::vector<double> values_;
 };
+
+// f(key, sum of its values) for each key, in ascending order. Entries are sorted; those of one key add up in their order.
+template <class Key, class F>
+void for_each_merged(std::vector<std::pair<Key, double>>& entries, F&& f) {
+    const auto before = [](const auto& p, const auto& q) { return p.first < q.first; };
+    if (!std::is_sorted(entries.begin(), entries.end(), before)) {
+        std::stable_sort(entries.begin(), entries.end(), before);
+    }
+    for (std::size_t k = 0; k < entries.size();) {
+        const Key key = entries[k].first;
+        double sum = 0;
+        for (; k < entries.size() && entries[k].first == key; ++k) sum += entries[k].second;
+        f(key, sum);
+    }
+}
 
 // Sparse rows end to end, as those of a feature map, A_i' e_r, for some of an example's slots r. No index twice in a row,
 // and no zeros.
