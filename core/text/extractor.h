@@ -50,29 +50,18 @@ class Extractor {
     // The attributes seen at least min_count times, the most frequent first (ties: as seen), and every token's.
     StringTable learn(Index min_count, int n_jobs, Interrupt& interrupt, ExtractedRows& rows) const;
 
-    // Every token's attributes, by a vocabulary.
     ExtractedRows look_up(const StringTable& vocabulary, int n_jobs, Interrupt& interrupt) const;
 
-    // The attributes of one token, written out.
     std::vector<std::string> attributes(Index token) const;
 
    private:
     struct LineResult;
     struct Scratch;
 
-    // What a line refers to, for the loop over tokens.
-    struct Cell {
-        const std::int32_t* codes;
-        Index row;
-        Index radix;
-    };
-
-    std::vector<Cell> cells_of(const TemplateLine& line) const;
     void run_line(const TemplateLine& line, Scratch& scratch, LineResult& result) const;
     ExtractedRows assemble(const std::vector<std::vector<std::int32_t>>& lines, int n_jobs, Interrupt& interrupt) const;
     bool codes_at(const TemplateLine& line, Index token, Index start, Index stop, std::vector<Index>& codes) const;
     void write(const TemplateLine& line, const std::vector<Index>& codes, std::string& out) const;
-    Index radix(const TemplatePiece& piece) const;
     Index n_tokens() const { return sentence_ptr_.back(); }
 
     std::vector<TemplateLine> lines_;

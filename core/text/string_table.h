@@ -42,14 +42,12 @@ class StringTable {
         return {bytes_.data() + start, idx(offsets_[id + 1] - start)};
     }
 
-    // The string's number, or -1.
     Index find(std::string_view text) const;
 
     // The numbers of strings that lie end to end, string k at [offsets[k], offsets[k + 1]); -1 for unknown ones. Faster
     // than one by one: a large table's memory is asked for ahead of its use.
     void find_all(std::string_view text, const std::vector<Index>& offsets, std::int32_t* ids) const;
 
-    // The string's number, a new one if it is new.
     Index add(std::string_view text);
 
     void reserve(Index n_strings, Index n_bytes);

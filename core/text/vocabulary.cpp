@@ -1,7 +1,6 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "text/utf8.h"
 
