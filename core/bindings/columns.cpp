@@ -1,7 +1,6 @@
 // Methods that move one weight at a time, on columns of the features: iterative scaling, coordinate descent with l1.
 #include "bindings/states.h"
 #include "solvers/cd_l1.h"
-#include "solvers/gis.h"
 #include "solvers/scaling.h"
 
 namespace partwise::bindings {

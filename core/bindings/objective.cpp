@@ -3,7 +3,7 @@
 
 #include "bindings/labellings.h"
 #include "bindings/states.h"
-#include "solvers/eg_batch.h"
+#include "solvers/eg.h"
 #include "solvers/hessian.h"
 #include "solvers/matching.h"
 #include "solvers/rounding.h"
@@ -216,7 +216,7 @@ void check_identity_link(const Objective& objective) {
     if (!objective.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
 }
 
-nb::tuple pack(EgMove move) { return tuple_of(std::move(move.u), move.b, move.log_partition, move.reference); }
+nb::tuple pack(Plane move) { return tuple_of(std::move(move.u), move.b, move.value, move.extra); }
 
 void bind_batch_steps(nb::module_& m) {
     m.def(

@@ -4,7 +4,6 @@
 #include "support/multiply.h"
 #include "support/sizes.h"
 #include "support/vector_math.h"
-#include "support/vectors.h"
 
 namespace partwise::bindings {
 

@@ -4,12 +4,10 @@
 #include "solvers/bcfw_sets.h"
 #include "solvers/dcd.h"
 #include "solvers/eg.h"
-#include "solvers/likely_labellings.h"
-#include "solvers/online_mira.h"
+#include "solvers/online.h"
 #include "solvers/sdca.h"
 #include "solvers/sdca_cliques.h"
 #include "solvers/smo.h"
-#include "solvers/violators.h"
 #include "solvers/working_sets.h"
 
 namespace partwise::bindings {

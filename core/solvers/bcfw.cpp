@@ -1,7 +1,6 @@
 #include "solvers/bcfw.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "support/vector_math.h"
 
@@ -47,24 +46,18 @@ class Pass {
 
     void visit(Index i) {
         const double omega = objective_.weight(i);
-        if (omega == 0.0) return;
         ++report.visits;
         const Index n = objective_.num_slots(i);
-        const double kappa = objective_.loss().cost_scale;
         Workspace::Frame frame(ws_);
         double* theta = frame.take(n);
         double* cost = frame.take(n);  // kappa c
         double* augmented = frame.take(n);
         double* change = frame.take(n);  // of x, times -1: what A' is applied to
         objective_.features().scores(i, state_.weights, theta);
-        fill(cost, n, 0.0);
-        objective_.add_cost(i, kappa, cost);
+        objective_.costs(i, cost);
         for (Index r = 0; r < n; ++r) augmented[r] = theta[r] + cost[r];
         const double best = objective_.structure().maximize(i, augmented, answer_, ws_);
-        double answer_cost = 0;
-        for (std::size_t k = 0; k < answer_.slots.size(); ++k)
-            answer_cost += answer_.counts[k] * cost[answer_.slots[k]];
-
+        const double answer_cost = answer_.view().dot(cost);
         b_ -= omega * block_bound(i);
         bool moved = false;
         if constexpr (kFixedMass<L>) {
@@ -85,10 +78,6 @@ class Pass {
         if (state_.gaps) state_.gaps[i] = gap;
     }
 
-    void subtract_answer(double scale, double* x) const {
-        for (std::size_t k = 0; k < answer_.slots.size(); ++k) x[answer_.slots[k]] -= scale * answer_.counts[k];
-    }
-
     bool step_on_simplex(Index i, double omega, const double* augmented, double best, double answer_cost,
                          double* change) {
         const Index n = objective_.num_slots(i);
@@ -96,7 +85,7 @@ class Pass {
         const double gap = std::max(0.0, best - dot(augmented, mu, n));
         note_gap(i, omega * gap);
         copy(mu, change, n);
-        subtract_answer(1.0, change);
+        answer_.view().add_to(change, -1.0);
         const double norm = objective_.features().transpose_norm2(i, change);
         const double gamma = norm > 0.0 ? std::min(1.0, gap * l2_ / (omega * norm)) : (gap > 0.0 ? 1.0 : 0.0);
         if (gamma == 0.0) return false;
@@ -120,7 +109,7 @@ class Pass {
         objective_.add_gold(i, s, p);
         fill(q, n, 0.0);
         objective_.add_gold(i, 1.0, q);
-        subtract_answer(1.0, q);
+        answer_.view().add_to(q, -1.0);
         const auto& features = objective_.features();
         const double pp = features.transpose_norm2(i, p);
         const double qq = features.transpose_norm2(i, q);
@@ -138,7 +127,7 @@ class Pass {
             change[r] = z.alpha * p[r] + z.beta * q[r];
             x[r] *= 1.0 + z.alpha;
         }
-        subtract_answer(-z.beta, x);
+        answer_.view().add_to(x, z.beta);
         state_.mass[i] = (1.0 + z.alpha) * s + z.beta;
         state_.linear[i] = (1.0 + z.alpha) * state_.linear[i] + z.beta * answer_cost;
         return true;
@@ -182,18 +171,10 @@ class Pass {
 BcfwReport bcfw_epoch(const BcfwState& state, std::span<const Index> order, const BcfwOptions& options,
                       Interrupt& interrupt) {
     if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
-    return state.objective.loss().link.with([&](auto link) -> BcfwReport {
-        using L = decltype(link);
-        if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
-            Pass<L> pass(state, options);
-            for (const Index i : order) {
-                interrupt.check();
-                pass.visit(i);
-            }
-            return pass.report;
-        } else {
-            refuse_link("bcfw", link);
-        }
+    return state.objective.loss().link.with_block_steps<BcfwReport>("bcfw", [&](auto link) {
+        Pass<decltype(link)> pass(state, options);
+        for_each_visit(state.objective, order, interrupt, [&](Index i) { pass.visit(i); });
+        return pass.report;
     });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 #include "support/extremes.h"
@@ -72,8 +73,7 @@ class Block {
 
     // c: the curvature of phi*.
     double coordinate(double c) {
-        double s = 0;
-        for (std::size_t k = 0; k < n_; ++k) s += x_[k];
+        const double s = std::accumulate(x_, x_ + n_, 0.0);
         std::size_t at = n_;
         double gain = 0;
         double step = 0;
@@ -123,12 +123,7 @@ template <class L>
 class Visits {
    public:
     Visits(const BcfwSetState& state, const BcfwSetOptions& options)
-        : objective_(state.objective),
-          l2_(options.l2),
-          w_(state.weights),
-          sets_(state.sets),
-          gaps_(state.gaps),
-          options_(options) {}
+        : objective_(state.objective), w_(state.weights), sets_(state.sets), gaps_(state.gaps), options_(options) {}
 
     BcfwSetReport report;
 
@@ -195,36 +190,28 @@ class Visits {
     }
 
     void join(Index i, SlotCounts& labelling) {
-        const Index before = len(sets_.of(i).size());
-        const Index at = sets_.find_or_add(objective_, i, labelling, options_.now);
-        if (at >= before) report.work += kNewAtom * sets_.rows(i).num_values();
+        if (sets_.find_or_add(objective_, i, labelling, options_.now))
+            report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
     // The value v above which weight on one more labelling raises the dual: <x, v> on the simplex, phi*'(s) on a cone.
-    double level(Index i, const double* scores) {
-        const auto& atoms = sets_.of(i);
-        Workspace::Frame frame(ws_);
-        double* v = frame.take(len(atoms.size()));
-        sets_.values(i, scores, v);
-        double linear = 0;
-        double s = 0;
-        for (std::size_t k = 0; k < atoms.size(); ++k) {
-            linear += atoms[k].coefficient * v[k];
-            s += atoms[k].coefficient;
-        }
+    double level(Index i, [[maybe_unused]] const double* scores) {
         if constexpr (kFixedMass<L>) {
+            const auto& atoms = sets_.of(i);
+            Workspace::Frame frame(ws_);
+            double* v = frame.take(len(atoms.size()));
+            sets_.values(i, scores, v);
+            double linear = 0;
+            for (std::size_t k = 0; k < atoms.size(); ++k) linear += atoms[k].coefficient * v[k];
             return linear;
         } else {
-            return L::kConjugateCurvature * s;
+            return L::kConjugateCurvature * sets_.totals(i).mass;
         }
     }
 
     // phi(margin) - [<x, v> - phi*(s)]
     static double block_gap(double margin, const double* v, const double* x, Index n) {
-        const double linear = dot(x, v, n);
-        double s = 0;
-        for (Index k = 0; k < n; ++k) s += x[k];
-        return std::max(0.0, L::value(margin) - linear + L::conjugate(s));
+        return std::max(0.0, L::value(margin) - dot(x, v, n) + L::conjugate(std::accumulate(x, x + n, 0.0)));
     }
 
     double step(Block& block) const {
@@ -238,13 +225,12 @@ class Visits {
     // Steps move weight between coefficients, and each may lose a unit in the last place: over many visits the dual
     // would count what has gathered as mass.
     static void restore_mass(double* x, Index n) {
-        double mass = 0;
-        for (Index k = 0; k < n; ++k) mass += x[k];
+        const double mass = std::accumulate(x, x + n, 0.0);
         if (mass != L::kLeastMass) scale(L::kLeastMass / mass, x, n);
     }
 
     void move(Index i, double omega, double* v, double* x) {
-        const double ratio = omega / l2_;
+        const double ratio = omega / options_.l2;
         Block block(sets_.of(i).size(), ratio, v, x, sets_.gram(i));
         Index steps = 0;
         for (; steps < options_.steps; ++steps) {
@@ -260,7 +246,6 @@ class Visits {
     }
 
     const Objective& objective_;
-    double l2_;
     double* w_;
     WorkingSets& sets_;
     double* gaps_;
@@ -276,21 +261,16 @@ BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> o
                              Interrupt& interrupt) {
     if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
     state.sets.attach(state.objective, interrupt);
-    return state.objective.loss().link.with([&](auto link) -> BcfwSetReport {
-        using L = decltype(link);
-        if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
-            Visits<L> visits(state, options);
-            for (std::size_t k = 0; k < order.size(); ++k) {
-                interrupt.check();
-                if (k + 2 < order.size()) state.sets.prefetch_places(order[k + 2]);
-                if (k + 1 < order.size()) state.sets.prefetch(order[k + 1]);
-                visits.visit(order[k]);
-            }
-            visits.report.bound = visits.bound();
-            return visits.report;
-        } else {
-            refuse_link("bcfw", link);
+    return state.objective.loss().link.with_block_steps<BcfwSetReport>("bcfw", [&](auto link) {
+        Visits<decltype(link)> visits(state, options);
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            interrupt.check();
+            if (k + 2 < order.size()) state.sets.prefetch_places(order[k + 2]);
+            if (k + 1 < order.size()) state.sets.prefetch(order[k + 1]);
+            visits.visit(order[k]);
         }
+        visits.report.bound = visits.bound();
+        return visits.report;
     });
 }
 

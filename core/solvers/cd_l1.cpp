@@ -1,7 +1,5 @@
 #include "solvers/cd_l1.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -174,81 +172,6 @@ class Descent {
     std::vector<double> values_, shares_, growths_, omegas_, means_, squares_;
 };
 
-// The entries of A_i in selected columns, through products A_i' v: a map without columns has no other way to tell them.
-class RowReader {
-   public:
-    explicit RowReader(const FeatureMap& features) : features_(features) {}
-
-    // f(number of the weight, slot, value) for every entry; number is -1 for weights that are not selected.
-    template <class F>
-    void read(Index i, const std::vector<std::int32_t>& number, F&& f) {
-        const Index n = features_.num_slots(i);
-        // Most weights meet one slot of an example. With v_a = (a + 1)^k, k = 0, 1, 2, such a weight has x, (a + 1) x
-        // and (a + 1)^2 x, and a weight that meets several has something else.
-        for (std::size_t k = 0; k < 3; ++k) {
-            v_.resize(n);
-            for (Index a = 0; a < n; ++a) v_[a] = std::pow(static_cast<double>(a + 1), static_cast<double>(k));
-            features_.project(i, v_.data(), rows_[k]);
-        }
-        if (single_slots(n, number)) {
-            each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
-                if (number[t] < 0 || x == 0.0) return;
-                f(number[t], std::llround(at(1, run, j) / x) - 1, x);
-            });
-            return;
-        }
-        v_.assign(n, 0.0);
-        for (Index a = 0; a < n; ++a) {
-            v_[a] = 1.0;
-            features_.project(i, v_.data(), rows_[0]);
-            v_[a] = 0.0;
-            each(rows_[0], [&](Index t, double x, std::size_t, Index) {
-                if (number[t] >= 0 && x != 0.0) f(number[t], a, x);
-            });
-        }
-    }
-
-   private:
-    // f(weight, value, run, place in the run)
-    template <class F>
-    static void each(const SparseVector& row, F&& f) {
-        for (std::size_t r = 0; r < row.runs().size(); ++r) {
-            const SparseVector::Run& run = row.runs()[r];
-            for (Index j = 0; j < run.length; ++j) f(run.start + j, row.values(run)[j], r, j);
-        }
-    }
-    double at(std::size_t k, std::size_t run, Index j) const { return rows_[k].values(rows_[k].runs()[run])[j]; }
-
-    bool single_slots(Index n, const std::vector<std::int32_t>& number) const {
-        const auto same_runs = [&](std::size_t k) {
-            const auto& p = rows_[0].runs();
-            const auto& q = rows_[k].runs();
-            return std::equal(p.begin(), p.end(), q.begin(), q.end(),
-                              [](const auto& x, const auto& y) { return x.start == y.start && x.length == y.length; });
-        };
-        if (!same_runs(1) || !same_runs(2)) return false;
-        bool single = true;
-        each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
-            if (number[t] < 0) return;
-            const double first = at(1, run, j);
-            const double second = at(2, run, j);
-            if (x == 0.0) {
-                single = single && first == 0.0 && second == 0.0;
-                return;
-            }
-            const double place = std::round(first / x);
-            single = single && place >= 1.0 && place <= static_cast<double>(n) &&
-                     std::abs(first - place * x) <= 1e-9 * std::abs(first) &&
-                     std::abs(second - place * first) <= 1e-9 * std::abs(second);
-        });
-        return single;
-    }
-
-    const FeatureMap& features_;
-    std::vector<double> v_;
-    SparseVector rows_[3];
-};
-
 }  // namespace
 
 Columns::Columns(const Objective& objective, std::span<const Index> selected, bool rows, Interrupt& interrupt)
@@ -301,18 +224,28 @@ void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& 
 void Columns::find(const std::vector<std::int32_t>& number, Interrupt& interrupt) {
     std::vector<std::pair<std::int32_t, Entry>> found;
     std::vector<double> gold;
-    RowReader reader(objective_.features());
+    std::vector<Index> slots;
+    PackedRows rows;
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         interrupt.check();
         if (objective_.weight(i) == 0.0) continue;
         gold.assign(objective_.num_slots(i), 0.0);
         objective_.add_gold(i, 1.0, gold.data());
-        reader.read(i, number, [&](std::int32_t k, Index a, double value) {
-            found.push_back({k, {static_cast<std::int32_t>(i), static_cast<std::int32_t>(a), value}});
-            gold_[k] += objective_.weight(i) * value * gold[a];
-            largest_[k] = std::max(largest_[k], std::abs(value));
-            ++ptr_[k + 1];
-        });
+        slots.resize(gold.size());
+        std::iota(slots.begin(), slots.end(), Index{0});
+        rows.clear();
+        objective_.features().slot_rows(i, slots, 0, rows);
+        for (std::size_t a = 0; a < rows.size(); ++a) {
+            for (std::size_t j = rows.begin(a); j < rows.ends[a]; ++j) {
+                const std::int32_t k = number[rows.indices[j]];
+                if (k < 0) continue;
+                const double value = rows.values[j];
+                found.push_back({k, {static_cast<std::int32_t>(i), static_cast<std::int32_t>(a), value}});
+                gold_[k] += objective_.weight(i) * value * gold[a];
+                largest_[k] = std::max(largest_[k], std::abs(value));
+                ++ptr_[k + 1];
+            }
+        }
     }
     std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
     entries_.resize(found.size());

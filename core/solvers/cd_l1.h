@@ -68,12 +68,10 @@ class Columns {
     std::span<const Entry> column(Index k) const { return std::span(entries_).subspan(ptr_[k], ptr_[k + 1] - ptr_[k]); }
     // sum over the column of omega v g: the data's part of the gradient.
     double gold(Index k) const { return gold_[k]; }
-    // The largest |v|.
     double largest(Index k) const { return largest_[k]; }
 
     // Whether the entries are also kept by example: where columns are few and so are pairs of entries in an example.
     bool by_row() const { return !row_ptr_.empty(); }
-    // The entries of an example, by column.
     std::span<const Cell> row(Index i) const {
         return std::span(cells_).subspan(row_ptr_[i], row_ptr_[i + 1] - row_ptr_[i]);
     }

@@ -38,11 +38,7 @@ class Model {
         scores_.assign(objective_.total_slots(), 0.0);
         means_.assign(objective_.num_examples(), 0.0);
         for (Index i = 0; i < objective_.num_examples(); ++i) normalise(i);
-        if (columns_.by_row()) {
-            make_square();
-        } else {
-            make_shares();
-        }
+        columns_.by_row() ? make_square() : make_shares();
     }
 
     // What a sweep costs, in entries of columns.
@@ -121,9 +117,7 @@ class Model {
 
    private:
     void normalise(Index i) {
-        double* row = state_.unscaled + objective_.offset(i);
-        const double scale = 1.0 / state_.sums[i];
-        for (Index a = 0; a < objective_.num_slots(i); ++a) row[a] *= scale;
+        scale(1.0 / state_.sums[i], state_.unscaled + objective_.offset(i), objective_.num_slots(i));
         state_.sums[i] = 1.0;
     }
     double probability(const Columns::Entry& e) const { return state_.unscaled[objective_.offset(e.example) + e.slot]; }
@@ -232,7 +226,6 @@ class Model {
         }
     }
 
-    // |w_k + lambda D_k| - |w_k|, without rounding where the sign stays.
     double growth(Index k, double lambda) const { return growth_of_abs(state_.weights[k], lambda * step_[k]); }
 
     // The objective's change, step lambda. log(sum of p exp(lambda z / tau)) is log1p(sum of p expm1(...)): near the

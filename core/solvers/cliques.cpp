@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 namespace partwise {
 
@@ -24,10 +23,7 @@ void cliques_of_scores(const Structure& structure, const double* scores, double*
                        Interrupt& interrupt) {
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
-    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(workers);
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[worker];
+    parallel_with_scratch(structure.num_examples(), structure.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         structure.clique_marginals(i, scores + slots[i], 1.0, cliques + starts[i], ws);
     });
 }
@@ -36,10 +32,7 @@ void read_cliques(const Structure& structure, const double* cliques, double* cou
                   Interrupt& interrupt) {
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
-    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(workers);
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[worker];
+    parallel_with_scratch(structure.num_examples(), structure.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         const double* own = cliques + starts[i];
         structure.slots_from_cliques(i, own, counts + slots[i]);
         entropies[i] = structure.entropy_of_cliques(i, own, nullptr, ws);
@@ -51,15 +44,12 @@ CliqueReport check_clique_marginals(const Objective& objective, const double* cl
     const Structure& structure = objective.structure();
     const std::vector<Index> starts = clique_starts(structure);
     const Index n = structure.num_examples();
-    const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(workers);
     const auto complaint_of = [](Index i, const char* what) {
         return "the clique marginals of example " + std::to_string(i) + " are not those of a distribution: " + what;
     };
     std::vector<CliqueReport> reports(n);
-    parallel_for(n, workers, interrupt, [&](Index i, int worker) {
+    parallel_with_scratch(n, objective.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         if (objective.weight(i) == 0.0) return;
-        Workspace& ws = scratch[worker];
         const double* q = cliques + starts[i];
         CliqueReport& report = reports[i];
         const std::vector<Index> own = structure.clique_offsets(i);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "solvers/sum_examples.h"
-#include "support/vector_math.h"
 
 namespace partwise {
 
@@ -16,17 +15,11 @@ template <class L>
 class Visits {
    public:
     Visits(const DcdState& state, const DcdOptions& options)
-        : objective_(state.objective),
-          l2_(options.l2),
-          w_(state.weights),
-          sets_(state.sets),
-          options_(options),
-          random_(options.seed) {}
+        : objective_(state.objective), w_(state.weights), sets_(state.sets), options_(options), random_(options.seed) {}
 
     DcdReport report;
 
     void visit(Index i) {
-        if (objective_.weight(i) == 0.0) return;
         if (options_.search && options_.violators > 1) search_several(i);
         if (options_.search && options_.violators == 1) {
             search(i, objective_.worst_margin(i, w_, answer_, ws_), answer_);
@@ -49,12 +42,6 @@ class Visits {
    private:
     static constexpr double c = L::kConjugateCurvature;
 
-    static double mass(const std::vector<Atom>& atoms) {
-        double sum = 0;
-        for (const Atom& atom : atoms) sum += atom.coefficient;
-        return sum;
-    }
-
     void stay_within_memory(Index i) {
         if (sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
     }
@@ -62,7 +49,7 @@ class Visits {
     // Algorithm 2, lines 5 to 8, with the oracle's answer.
     void search(Index i, double margin, SlotCounts& answer) {
         ++report.visits;
-        const double s = mass(sets_.of(i));
+        const double s = sets_.totals(i).mass;
         // phi(margin) - [<x, v> - phi*(s)], where a solved working set has values v = c s and so <x, v> = 2 phi*(s).
         report.gap_estimate += objective_.weight(i) * std::max(0.0, L::value(margin) - L::conjugate(s));
         report.work += kSlot * objective_.num_slots(i) * options_.violators;
@@ -75,7 +62,7 @@ class Visits {
         double* scores = frame.take(objective_.num_slots(i));
         const double gold_score = objective_.augmented_scores(i, w_, scores);
         std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score, options_.violators, ws_);
-        const double s = mass(sets_.of(i));
+        const double s = sets_.totals(i).mass;
         for (std::size_t k = best.size() - 1; k > 0; --k) {
             if (best[k].value - c * s >= options_.delta) join(i, best[k].labelling);
         }
@@ -83,9 +70,7 @@ class Visits {
     }
 
     void join(Index i, SlotCounts& labelling) {
-        const Index before = len(sets_.of(i).size());
-        const Index at = sets_.find_or_add(objective_, i, labelling, sets_.next_stamp(i));
-        if (at < before) return;
+        if (!sets_.find_or_add(objective_, i, labelling, sets_.next_stamp(i))) return;
         ++report.added;
         report.work += kNewAtom * sets_.rows(i).num_values();
     }
@@ -94,7 +79,7 @@ class Visits {
     void update(Index i) {
         auto& atoms = sets_.of(i);
         const double omega = objective_.weight(i);
-        const double ratio = omega / l2_;
+        const double ratio = omega / options_.l2;
         Workspace::Frame frame(ws_);
         double* scores = frame.take(objective_.num_slots(i));
         double* v = frame.take(len(atoms.size()));
@@ -103,7 +88,7 @@ class Visits {
         sets_.values(i, scores, v);
         for (std::size_t k = 0; k < atoms.size(); ++k) x[k] = atoms[k].coefficient;
         const Gram gram = sets_.gram(i);
-        double s = mass(atoms);
+        double s = sets_.totals(i).mass;
         bool emptied = false;
         shuffle(atoms);
         for (const std::size_t k : order_) {
@@ -139,7 +124,6 @@ class Visits {
     }
 
     const Objective& objective_;
-    double l2_;
     double* w_;
     WorkingSets& sets_;
     DcdOptions options_;
@@ -187,10 +171,7 @@ DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const D
                 for_runs(state.objective, order, interrupt, [&](auto run) { visits.search_all(run); });
                 return visits.report;
             }
-            for (const Index i : order) {
-                interrupt.check();
-                visits.visit(i);
-            }
+            for_each_visit(state.objective, order, interrupt, [&](Index i) { visits.visit(i); });
             return visits.report;
         } else {
             refuse();

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "features/feature_map.h"
-#include "support/vectors.h"
+#include "support/vector_math.h"
 
 namespace partwise {
 

@@ -1,5 +1,6 @@
 #include "solvers/eg.h"
 
+#include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <limits>
@@ -8,12 +9,50 @@
 #include <unordered_map>
 
 #include "solvers/dual_weights.h"
-#include "solvers/eg_batches.h"
 #include "support/vector_math.h"
 
 namespace partwise {
 
 namespace {
+
+// Several batches as one pass sees them: the states of all batches, by the numbers of their examples.
+class EgBatches {
+   public:
+    explicit EgBatches(std::span<const EgState> states) : states_(states) {
+        for (const EgState& state : states) {
+            first_.push_back(num_examples_);
+            num_examples_ += state.objective.num_examples();
+            total_slots_ += state.objective.total_slots();
+        }
+    }
+
+    struct Place {
+        const EgState& state;
+        Index i;  // within the batch
+    };
+    Place find(Index example) const {
+        if (states_.size() == 1) return {states_[0], example};
+        const auto after = std::upper_bound(first_.begin(), first_.end(), example);
+        const auto k = static_cast<std::size_t>(after - first_.begin()) - 1;
+        return {states_[k], example - first_[k]};
+    }
+
+    Index num_examples() const { return num_examples_; }
+    Index total_slots() const { return total_slots_; }
+    const FeatureMap& features() const { return states_[0].objective.features(); }
+    double* weights() const { return states_[0].weights; }
+    double* plane() const { return states_[0].plane; }
+    int jobs(int n_jobs) const {
+        for (const EgState& state : states_) n_jobs = state.objective.jobs(n_jobs);
+        return n_jobs;
+    }
+
+   private:
+    std::span<const EgState> states_;
+    std::vector<Index> first_;  // example of each batch
+    Index num_examples_ = 0;
+    Index total_slots_ = 0;
+};
 
 // Relative error of a dot product of a few hundred slots.
 constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
@@ -31,7 +70,7 @@ struct Update {  // what a lane did to one example, so that other lanes can foll
 class Lane {
    public:
     Lane(const EgBatches& batches, const EgOptions& options, Interrupt& interrupt)
-        : batches_(batches), l2_(options.l2), options_(options), interrupt_(interrupt) {}
+        : batches_(batches), options_(options), interrupt_(interrupt) {}
 
     EgReport report;
 
@@ -68,13 +107,12 @@ class Lane {
             const Added added = weights.move(objective.features(), i, d, omega);
             const double entropy_change = tau * (state.entropies[i] - entropy);
             const double linear = dot(target, d, n);
-            const double quadratic = 0.5 * omega / l2_ * added.norm2;
+            const double quadratic = 0.5 * omega / options_.l2 * added.norm2;
             const double change = entropy_change + linear + quadratic;
             // Below this the change is rounding: the parts are differences of larger sums.
             const double noise = 1e-13 * (1.0 + tau * (state.entropies[i] + entropy) + std::abs(linear) + quadratic);
-            // An entropy is log Z - <mu, s>, which is exact to the rounding of its parts. Near a single labelling they
-            // are much larger than it: to refuse steps for their rounding would shrink them until the example stands
-            // still.
+            // An entropy is log Z - <mu, s>, whose parts are much larger than it near a single labelling: to refuse
+            // steps for their rounding would shrink them until the example stands still.
             const auto rounding = [&] {
                 return kRounding * tau * (std::abs(dot(mu, trial, n)) + std::abs(dot(marginals, scores, n)));
             };
@@ -83,7 +121,7 @@ class Lane {
             if (options_.adaptive && !(eta <= safe_step) &&
                 (!finite || (!(change <= noise) && !(change <= noise + rounding())))) {
                 ++report.rejected;
-                safe_step = 1.0 / (tau + omega / l2_ * objective.features().psi2_bound(i));
+                safe_step = 1.0 / (tau + omega / options_.l2 * objective.features().psi2_bound(i));
                 const Added back = weights.move(objective.features(), i, d, -omega);
                 // Halving ends at the safe step, so there must be one; and weights that are NaN stay so.
                 const bool lost = objective.features().explicit_weights() && !std::isfinite(back.dot);
@@ -117,7 +155,6 @@ class Lane {
         return weights.move(state.objective.features(), i, update.d.data(), sign * update.omega);
     }
 
-    // Gives the example the distribution it had before.
     void undo(const Update& update) {
         const auto [state, i] = batches_.find(update.example);
         const Index n = state.objective.num_slots(i);
@@ -132,23 +169,19 @@ class Lane {
         std::ostringstream out;
         out << "eg: the dual's change at example " << example
             << " is not finite in double precision: its sample weight is " << state.objective.weight(i) << ", l2 "
-            << l2_ << ", its squared features up to " << state.objective.features().psi2_bound(i) << ", the step size "
-            << state.step_sizes[i];
+            << options_.l2 << ", its squared features up to " << state.objective.features().psi2_bound(i)
+            << ", the step size " << state.step_sizes[i];
         throw NumberError(out.str());
     }
 
     const EgBatches& batches_;
-    double l2_;
     EgOptions options_;
     Interrupt& interrupt_;
     Workspace ws_;
 };
 
-// Lanes work side by side for a short round, each from the round's first weights and its own changes; then every lane
-// adds the others' changes, in lane order. Each lane has its own copy of the weights, and every copy sees a fixed
-// sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true
-// change of the dual; a round that made the dual worse is undone, except for lane 0's part (which is an ordinary
-// sequential run). Where that happens too often the examples depend on each other too much, and lane 0 continues alone.
+// The rounds of several lanes (eg.h). Each lane has its own copy of the weights, and every copy sees a fixed sequence of
+// additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true change of the dual.
 class Rounds {
    public:
     Rounds(const EgBatches& batches, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
@@ -179,15 +212,11 @@ class Rounds {
         EgReport& alone = lanes_[0]->report;
         alone.dual_gain = gain_;
         for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[k], weights(0), nullptr);
-        EgReport total;
+        EgReport total{0, 0, alone.dual_gain, n_lanes_, rounds_, taken_back_};
         for (const auto& lane : lanes_) {
             total.visits += lane->report.visits;
             total.rejected += lane->report.rejected;
         }
-        total.dual_gain = alone.dual_gain;
-        total.lanes = n_lanes_;
-        total.rounds = rounds_;
-        total.taken_back = taken_back_;
         return total;
     }
 
@@ -285,7 +314,6 @@ class Rounds {
         if (k == 0) round_gain_ = gain;
     }
 
-    // Lane 0: what becomes of the round.
     void settle() {
         worse_ = round_gain_ < 0.0;
         if (worse_) {
@@ -335,9 +363,8 @@ class Rounds {
 };
 
 // Lanes and the examples of a lane's round. A round costs a few microseconds of waiting and what lanes repeat of each
-// other's work, a pass costs threads and copies of the weights: below some work it is slower on several lanes. What
-// counts as work is the number of slots, which is known beforehand and the same in every run (times are not): about
-// 30 ns each. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
+// other's work, a pass costs threads and copies of the weights: several lanes need some work, which is counted in slots
+// of about 30 ns. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
 void choose_lanes(const EgBatches& batches, Index visits, EgOptions& options) {
     constexpr int kMostLanes = 8;
     constexpr Index kTogether = 16;              // examples of a round, all lanes together

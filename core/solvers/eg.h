@@ -3,7 +3,7 @@
 // For the visited example, with theta = A_i w and slot scores s of its distribution p ~ exp(<count, s>):
 //   s' = (1 - eta tau) s + eta (theta + kappa c),   d = mu(s) - mu(s'),   w' = w + omega / l2 A'd
 //   D(old) - D(new) = omega [tau (H(s) - H(s')) + <theta + kappa c, d> + omega / (2 l2) |A'd|^2]
-// With an elastic net w' = soft(u + omega A'd, l1) / l2 on the rows of A'd, and q of `shrunk_weights` for |A'd|^2.
+// With an elastic net w' = soft(u + omega A'd, l1) / l2 on the rows of A'd, and q of `ShrunkWeights` for |A'd|^2.
 // Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (Collins et al. 2008,
 // section 7), up to max_step (1 / tau: more would turn the old scores' sign).
 //
@@ -58,5 +58,24 @@ struct EgState {
 // be those of the last batch above all.
 EgReport eg_epoch(std::span<const EgState> states, std::span<const Index> order, const EgOptions& options,
                   Interrupt& interrupt);
+
+// Batch exponentiated gradient: all examples take a step at once, and the dual point after it comes as (u, b), with what
+// tells how far the step went from the distributions q to p:
+//   value   sum_i omega_i log Z_i of p
+//   extra   sum_i omega_i (H(p_i) + <mu_i, scores of q_i>), so that sum_i omega_i KL(p_i || q_i) = log Z of q - extra
+
+// A step of size `step` for every example, from slot scores `scores` with weights w:
+//   moved_i = (1 - step tau) scores_i + step (A_i w + kappa c_i)
+// moved may be scores itself; `extra` is then that of `moved`.
+Plane eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores, double* moved,
+                    int n_jobs, Interrupt& interrupt);
+
+// The point with slot scores A_i z + cost_scale c_i, which are never stored. `extra` is for a point before with
+// z = 0 and `old_cost_scale`; for another z there, <z, sum_i omega_i A_i'mu_i> is to be added.
+Plane eg_primal_point(const Objective& objective, const double* z, double cost_scale, double old_cost_scale, int n_jobs,
+                      Interrupt& interrupt);
+
+// sum_i omega_i A_i'g_i
+std::vector<double> gold_features(const Objective& objective, int n_jobs, Interrupt& interrupt);
 
 }  // namespace partwise

@@ -1,18 +1,11 @@
-#include "solvers/eg_batch.h"
-
+#include "solvers/eg.h"
 #include "solvers/sum_examples.h"
 #include "support/vector_math.h"
 
 namespace partwise {
 
-namespace {
-
-EgMove move_of(Plane plane) { return {std::move(plane.u), plane.b, plane.value, plane.extra}; }
-
-}  // namespace
-
-EgMove eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores,
-                     double* moved, int n_jobs, Interrupt& interrupt) {
+Plane eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores, double* moved,
+                    int n_jobs, Interrupt& interrupt) {
     // Examples of weight 0 take no part in the dual, but their scores must stay scores.
     for (Index i = 0; i < objective.num_examples(); ++i) {
         const Index begin = objective.offset(i);
@@ -20,7 +13,7 @@ EgMove eg_batch_step(const Objective& objective, const double* weights, double s
     }
     const LossParameters& loss = objective.loss();
     const double keep = 1.0 - step * loss.temperature;
-    return move_of(sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+    return sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = objective.num_slots(i);
         const double* from = scores + objective.offset(i);
         double* to = moved + objective.offset(i);
@@ -33,12 +26,12 @@ EgMove eg_batch_step(const Objective& objective, const double* weights, double s
         // mu = gold - direction
         term.extra += objective.dot_gold(i, from) - dot(direction, from, n);
         return term;
-    }));
+    });
 }
 
-EgMove eg_primal_point(const Objective& objective, const double* z, double cost_scale, double old_cost_scale,
-                       int n_jobs, Interrupt& interrupt) {
-    return move_of(sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+Plane eg_primal_point(const Objective& objective, const double* z, double cost_scale, double old_cost_scale, int n_jobs,
+                      Interrupt& interrupt) {
+    return sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = objective.num_slots(i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
@@ -51,7 +44,7 @@ EgMove eg_primal_point(const Objective& objective, const double* z, double cost_
             term.extra += objective.dot_gold(i, scores) - dot(direction, scores, n);
         }
         return term;
-    }));
+    });
 }
 
 std::vector<double> gold_features(const Objective& objective, int n_jobs, Interrupt& interrupt) {

@@ -1,8 +1,7 @@
-#include "solvers/gis.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "solvers/scaling.h"
 #include "solvers/scaling_functions.h"
 #include "solvers/sum_examples.h"
 
@@ -17,10 +16,7 @@ std::vector<double> scaling_expectations(const Objective& objective, const doubl
         const Index first = objective.offset(begin);
         Workspace::Frame frame(ws);
         double* scores = frame.take(objective.offset(end) - first);
-        objective.features().scores_of(begin, end, weights, scores);
-        for (Index i = begin; i < end; ++i) {
-            objective.add_cost(i, objective.loss().cost_scale, scores + (objective.offset(i) - first));
-        }
+        objective.augmented_scores_of(begin, end, weights, scores, nullptr);
         objective.structure().log_partition_of(begin, end, scores, tau, frame.take(end - begin), out,
                                                frame.take(end - begin), ws);
         for (Index i = begin; i < end && omega; ++i) {

@@ -33,10 +33,7 @@ Hessian::Hessian(const Objective& objective, const double* weights, const double
         if (marginals) return used;
         double* scores = scores_.data() + objective.offset(begin);
         const Index all = objective.offset(end) - objective.offset(begin);
-        objective.features().scores_of(begin, end, weights, scores);
-        for (Index i = begin; i < end; ++i) {
-            objective.add_cost(i, objective.loss().cost_scale, scores_.data() + objective.offset(i));
-        }
+        objective.augmented_scores_of(begin, end, weights, scores, nullptr);
         if (!keeps_marginals_) return used;
         Workspace::Frame frame(ws);
         double* found = frame.take(all);
@@ -117,8 +114,7 @@ void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) c
     Workspace::Frame frame(ws);
     double* residual = frame.take(n);  // g - mu
     double* cost = frame.take(n);
-    fill(cost, n, 0.0);
-    objective_.add_cost(i, objective_.loss().cost_scale, cost);
+    objective_.costs(i, cost);
     const double gold_score = objective_.dot_gold(i, scores) - objective_.dot_gold(i, cost);
     const double margin = structure.log_partition(i, scores, tau, residual, nullptr, ws) - gold_score;
     const double mass = link.mass(margin);

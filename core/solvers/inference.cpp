@@ -20,34 +20,21 @@ Index slots_of(const Structure& structure, const FeatureMap& features, Index i) 
     return n_slots;
 }
 
-// f(k, i, scores, workspace) for n examples, the k-th of which is i = example(k), with its slot scores.
-template <class Example, class F>
-void for_examples(const Structure& structure, const FeatureMap& features, const double* w, Index n, Example&& example,
-                  int n_jobs, Interrupt& interrupt, F&& f) {
+// f(k, i, scores, workspace) for each of these examples, the k-th of which is i, with its slot scores; null: for all.
+template <class F>
+void for_examples(const Structure& structure, const FeatureMap& features, const double* w,
+                  const std::vector<Index>* examples, int n_jobs, Interrupt& interrupt, F&& f) {
     check_alike(structure, features);
-    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(workers);
-    parallel_for(n, workers, interrupt, [&](Index k, int worker) {
-        const Index i = example(k);
-        Workspace& ws = scratch[worker];
-        const Index n_slots = slots_of(structure, features, i);
+    const Index n = examples ? len(examples->size()) : structure.num_examples();
+    parallel_with_scratch(n, structure.jobs(n_jobs), interrupt, [&](Index k, Workspace& ws) {
+        const Index i = examples ? (*examples)[k] : k;
         Workspace::Frame frame(ws);
-        double* scores = frame.take(n_slots);
+        double* scores = frame.take(slots_of(structure, features, i));
         features.scores(i, w, scores);
         f(k, i, scores, ws);
     });
 }
 
-// f(i, scores, workspace) for every example.
-template <class F>
-void for_each_example(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
-                      Interrupt& interrupt, F&& f) {
-    for_examples(
-        structure, features, w, structure.num_examples(), [](Index k) { return k; }, n_jobs, interrupt,
-        [&](Index, Index i, const double* scores, Workspace& ws) { f(i, scores, ws); });
-}
-
-// The best labellings of these examples, several at a time.
 void maximize_together(const Structure& structure, const FeatureMap& features, const double* w,
                        const std::vector<Index>& examples, Interrupt& interrupt, double* values, SlotCounts* best) {
     check_alike(structure, features);
@@ -71,7 +58,6 @@ void maximize_together(const Structure& structure, const FeatureMap& features, c
     }
 }
 
-// Sums over the labellings of all examples, several at a time.
 void infer_together(const Structure& structure, const FeatureMap& features, const double* w, double temperature,
                     const std::vector<Index>& offsets, Interrupt& interrupt, double* marginals, double* values,
                     double* entropies) {
@@ -104,13 +90,11 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
     if (structure.together()) {
         maximize_together(structure, features, w, examples, interrupt, out.values.data(), best.data());
     } else {
-        for_examples(
-            structure, features, w, len(examples.size()), [&](Index k) { return examples[k]; }, n_jobs, interrupt,
-            [&](Index k, Index i, const double* scores, Workspace& ws) {
-                out.values[k] = structure.maximize(i, scores, best[k], ws);
-            });
+        for_examples(structure, features, w, &examples, n_jobs, interrupt,
+                     [&](Index k, Index i, const double* scores, Workspace& ws) {
+                         out.values[k] = structure.maximize(i, scores, best[k], ws);
+                     });
     }
-    out.indptr.push_back(0);
     for (const SlotCounts& labelling : best) {
         out.slots.insert(out.slots.end(), labelling.slots.begin(), labelling.slots.end());
         out.counts.insert(out.counts.end(), labelling.counts.begin(), labelling.counts.end());
@@ -126,37 +110,39 @@ void infer(const Structure& structure, const FeatureMap& features, const double*
         infer_together(structure, features, w, temperature, offsets, interrupt, marginals, values, entropies);
         return;
     }
-    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
-        double* entropy = entropies ? entropies + i : nullptr;
-        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[i], entropy, ws);
-    });
+    for_examples(structure, features, w, nullptr, n_jobs, interrupt,
+                 [&](Index, Index i, const double* scores, Workspace& ws) {
+                     double* entropy = entropies ? entropies + i : nullptr;
+                     values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[i], entropy, ws);
+                 });
 }
 
 void labelling_values(const Structure& structure, const FeatureMap& features, const double* w,
                       const std::vector<SlotView>& labellings, int n_jobs, Interrupt& interrupt, double* values) {
-    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace&) {
-        const SlotView& labelling = labellings[i];
-        for (const Index slot : labelling.slots) {
-            if (slot < 0 || slot >= structure.num_slots(i)) throw InputError("example ", i, ": no slot ", slot);
-        }
-        values[i] = structure.value_of(i, scores, labelling);
-    });
+    for_examples(structure, features, w, nullptr, n_jobs, interrupt,
+                 [&](Index, Index i, const double* scores, Workspace&) {
+                     for (const Index slot : labellings[i].slots) {
+                         if (slot < 0 || slot >= structure.num_slots(i))
+                             throw InputError("example ", i, ": no slot ", slot);
+                     }
+                     values[i] = structure.value_of(i, scores, labellings[i]);
+                 });
 }
 
 void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
                 Interrupt& interrupt, double* scores) {
     const std::vector<Index> offsets = structure.slot_offsets();
-    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* own, Workspace&) {
-        std::copy(own, own + structure.num_slots(i), scores + offsets[i]);
-    });
+    for_examples(structure, features, w, nullptr, n_jobs, interrupt,
+                 [&](Index, Index i, const double* own, Workspace&) {
+                     std::copy(own, own + structure.num_slots(i), scores + offsets[i]);
+                 });
 }
 
 void slot_norms(const Structure& structure, const FeatureMap& features, int n_jobs, Interrupt& interrupt,
                 double* norms) {
     check_alike(structure, features);
     const std::vector<Index> offsets = structure.slot_offsets();
-    const int workers = std::max(n_jobs, 1);
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int) {
+    parallel_for(structure.num_examples(), n_jobs, interrupt, [&](Index i, int) {
         const Index n = slots_of(structure, features, i);
         double* own = norms + offsets[i];
         features.slot_norms2(i, own);

@@ -8,13 +8,12 @@
 namespace partwise {
 
 struct Decoded {
-    std::vector<Index> indptr;
+    std::vector<Index> indptr{0};
     std::vector<Index> slots;
     std::vector<double> counts;
     std::vector<double> values;
 };
 
-// The best labellings of these examples.
 Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
                const std::vector<Index>& examples, int n_jobs, Interrupt& interrupt);
 
@@ -22,7 +21,6 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies);
 
-// The value of one labelling per example.
 void labelling_values(const Structure& structure, const FeatureMap& features, const double* w,
                       const std::vector<SlotView>& labellings, int n_jobs, Interrupt& interrupt, double* values);
 

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "support/types.h"
@@ -53,28 +55,34 @@ inline constexpr bool kFixedMass = L::kLeastMass == L::kLargestMass;
 template <class L>
 inline constexpr bool kQuadraticConjugate = requires { L::kConjugateCurvature; };
 
-// For solvers whose steps are not made for a link.
-template <class L>
-[[noreturn]] void refuse_link(const std::string& solver, L) {
-    throw InputError(solver, " is not available with the ", L::kName, " link");
-}
-
 // One of them, chosen at run time.
 class Link {
    public:
     // Throws InputError if there is none of this name.
     static Link named(std::string_view name) {
-        Link found;
-        if (!found.choose<0>(name)) throw InputError("link must be ", names(), ", not '", name, "'");
-        return found;
+        std::string names;  // 'one', 'two' or 'three'
+        for (std::size_t k = 0; k < kAll.size(); ++k) {
+            const Link link(kAll[k]);
+            if (link.name() == name) return link;
+            names += concat(k == 0 ? "" : k + 1 < kAll.size() ? ", " : " or ", "'", link.name(), "'");
+        }
+        throw InputError("link must be ", names, ", not '", name, "'");
     }
-    // 'one', 'two' or 'three'
-    static std::string names() { return join<0>(); }
 
     // f of the link's own type: for loops that are compiled for each link.
     template <class F>
     decltype(auto) with(F&& f) const {
         return std::visit(std::forward<F>(f), link_);
+    }
+
+    // The same for solvers whose steps are made for a fixed mass or a quadratic conjugate; they refuse other links.
+    template <class Report, class F>
+    Report with_block_steps(const char* solver, F&& f) const {
+        return with([&](auto link) -> Report {
+            using L = decltype(link);
+            if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) return f(link);
+            throw InputError(solver, " is not available with the ", L::kName, " link");
+        });
     }
 
     std::string_view name() const {
@@ -106,27 +114,11 @@ class Link {
     }
 
    private:
-    static constexpr std::size_t kCount = std::variant_size_v<Links>;
-    template <std::size_t K>
-    static constexpr std::string_view kNameOf = std::variant_alternative_t<K, Links>::kName;
+    static constexpr auto kAll = []<std::size_t... K>(std::index_sequence<K...>) {
+        return std::array{Links(std::in_place_index<K>)...};
+    }(std::make_index_sequence<std::variant_size_v<Links>>());
 
-    template <std::size_t K>
-    bool choose(std::string_view name) {
-        if constexpr (K < kCount) {
-            if (name != kNameOf<K>) return choose<K + 1>(name);
-            link_.emplace<K>();
-            return true;
-        } else {
-            return false;
-        }
-    }
-    template <std::size_t K>
-    static std::string join() {
-        std::string text;
-        text.append("'").append(kNameOf<K>).append("'");
-        if constexpr (K + 1 < kCount) text.append(K + 2 < kCount ? ", " : " or ").append(join<K + 1>());
-        return text;
-    }
+    explicit Link(const Links& link) : link_(link) {}
 
     Links link_;
 };

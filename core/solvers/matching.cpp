@@ -54,7 +54,6 @@ class Matching {
     }
 
    private:
-    // F, and the expected counts.
     double evaluate(const double* v, double* expected) {
         ++inferences_;
         const double log_partition = structure_.log_partition(i_, v, 1.0, expected, nullptr, ws_);
@@ -64,14 +63,9 @@ class Matching {
     }
 
     void measure() {
-        double sum = 0;
-        for (Index r = 0; r < n_; ++r) sum += std::abs(expected_[r] - counts_[r]);
-        mismatch_ = sum / std::max(total_, 1e-300);
-    }
-
-    void accept() {
-        std::swap(v_, next_);
-        std::swap(expected_, next_expected_);
+        mismatch_ = 0;
+        for (Index r = 0; r < n_; ++r) mismatch_ += std::abs(expected_[r] - counts_[r]);
+        mismatch_ /= std::max(total_, 1e-300);
     }
 
     // Scores of rows: log mu. Then those of all other slots: log of mu over what the rows alone give. This is the
@@ -120,7 +114,8 @@ class Matching {
         }
         keep();
         value_ = value;
-        accept();
+        std::swap(v_, next_);
+        std::swap(expected_, next_expected_);
         return true;
     }
 
@@ -185,13 +180,10 @@ class Matching {
 MatchReport match_counts(const Objective& objective, const double* counts, double* scores, const MatchOptions& options,
                          int n_jobs, Interrupt& interrupt) {
     const Index n = objective.num_examples();
-    const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(workers);
     std::vector<MatchReport> found(n);
-    parallel_for(n, workers, interrupt, [&](Index i, int worker) {
+    parallel_with_scratch(n, objective.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         if (objective.weight(i) == 0.0) return;
-        interrupt.check();
-        Matching matching(objective.structure(), i, counts + objective.offset(i), options, scratch[worker]);
+        Matching matching(objective.structure(), i, counts + objective.offset(i), options, ws);
         matching.run(scores + objective.offset(i));
         found[i] = {matching.inferences(), matching.matched() ? 0 : 1, matching.mismatch()};
     });

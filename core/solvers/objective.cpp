@@ -1,6 +1,5 @@
 #include "solvers/objective.h"
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -46,8 +45,6 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
     }
     if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value per slot");
     for (Index i = 0; i < n && !cost_.empty(); ++i) check_cost(i, cost_.data() + offset(i));
-    if (!sample_weight_.empty() && len(sample_weight_.size()) != n)
-        throw InputError("sample_weight must have one value per example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
         if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
             throw InputError("the sample weight of example ", i, " is negative or not finite");
@@ -71,16 +68,9 @@ void Objective::add_cost(Index i, double scale, double* scores) const {
     }
 }
 
-void Objective::add_gold(Index i, double scale, double* slots) const {
-    const SlotView g = gold(i);
-    for (std::size_t k = 0; k < g.slots.size(); ++k) slots[g.slots[k]] += scale * g.counts[k];
-}
-
-double Objective::dot_gold(Index i, const double* scores) const {
-    const SlotView g = gold(i);
-    double sum = 0;
-    for (std::size_t k = 0; k < g.slots.size(); ++k) sum += g.counts[k] * scores[g.slots[k]];
-    return sum;
+void Objective::costs(Index i, double* out) const {
+    fill(out, num_slots(i), 0.0);
+    add_cost(i, loss_.cost_scale, out);
 }
 
 double Objective::augmented_scores(Index i, const double* w, double* scores) const {
@@ -88,6 +78,21 @@ double Objective::augmented_scores(Index i, const double* w, double* scores) con
     const double gold_score = dot_gold(i, scores);
     add_cost(i, loss_.cost_scale, scores);
     return gold_score;
+}
+
+void Objective::augmented_scores_of(Index begin, Index end, const double* w, double* scores,
+                                    double* gold_scores) const {
+    const Index first = offset(begin);
+    if (w) {
+        features_->scores_of(begin, end, w, scores);
+    } else {
+        fill(scores, offset(end) - first, 0.0);
+    }
+    for (Index i = begin; i < end; ++i) {
+        double* augmented = scores + (offset(i) - first);
+        if (gold_scores) gold_scores[i - begin] = dot_gold(i, augmented);
+        add_cost(i, loss_.cost_scale, augmented);
+    }
 }
 
 double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const {
@@ -100,11 +105,11 @@ double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Wor
 std::vector<Scored> Objective::worst_labellings(Index i, const double* scores, double gold_score, Index k,
                                                 Workspace& ws) const {
     std::vector<Scored> found;
-    if (k == 1) {
+    if (k > 1) {
+        found = structure_->k_best(i, scores, k, ws);
+    } else {
         found.emplace_back();
         found.front().value = structure_->maximize(i, scores, found.front().labelling, ws);
-    } else {
-        found = structure_->k_best(i, scores, k, ws);
     }
     for (Scored& one : found) one.value -= gold_score;
     return found;
@@ -154,34 +159,22 @@ void Objective::check_gold() const {
 
 namespace {
 
-// As they are where most solvers start.
 bool all_zero(const double* w, Index n) {
     return std::all_of(w, w + n, [](double x) { return x == 0.0; });
 }
 
 }  // namespace
 
-void Objective::scores_of(Index begin, Index end, const double* w, double* out) const {
-    if (w) return features_->scores_of(begin, end, w, out);
-    fill(out, offset(end) - offset(begin), 0.0);
-}
-
 template <class F>
 double Objective::sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const {
     const bool zero = all_zero(w, features_->num_weights());
     return sum_runs(*this, n_jobs, interrupt, false,
                     [&](Index begin, Index end, double*, Workspace& ws) {
-                        const Index first = offset(begin);
                         Workspace::Frame frame(ws);
-                        double* scores = frame.take(offset(end) - first);
-                        scores_of(begin, end, zero ? nullptr : w, scores);
+                        double* scores = frame.take(offset(end) - offset(begin));
                         double* gold_scores = frame.take(end - begin);
-                        for (Index i = begin; i < end; ++i) {
-                            double* augmented = scores + (offset(i) - first);
-                            gold_scores[i - begin] = dot_gold(i, augmented);
-                            add_cost(i, loss_.cost_scale, augmented);
-                        }
                         double* values = frame.take(end - begin);
+                        augmented_scores_of(begin, end, zero ? nullptr : w, scores, gold_scores);
                         structure_->log_values_of(begin, end, scores, temperature, values, ws);
                         Term sum;
                         for (Index i = begin; i < end; ++i) {
@@ -240,12 +233,7 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
     double* gold_scores = frame.take(end - begin);
     double* values = frame.take(end - begin);
     double* entropies = frame.take(end - begin);
-    scores_of(begin, end, w, scores);
-    for (Index i = begin; i < end; ++i) {
-        double* augmented = scores + (offset(i) - first);
-        gold_scores[i - begin] = dot_gold(i, augmented);
-        add_cost(i, loss_.cost_scale, augmented);
-    }
+    augmented_scores_of(begin, end, w, scores, gold_scores);
     structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
     if (marginals) copy(directions, marginals + first, all);
     Term sum;
@@ -270,8 +258,7 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
         double cost_term = 0;
         if (loss_.cost_scale != 0.0) {
             double* cost = scores;  // of this run; no longer needed
-            fill(cost, n, 0.0);
-            add_cost(i, loss_.cost_scale, cost);
+            costs(i, cost);
             cost_term = dot(direction, cost, n);
         }
         scale(-omega * mass, direction, n);
@@ -301,18 +288,10 @@ double move_mass(const MovedMass& moved, double* p) {
 
 Term Objective::gibbs_term(Index i, const double* scores, const MovedMass* moved, double* direction,
                            Workspace& ws) const {
-    const Index n = num_slots(i);
-    Workspace::Frame frame(ws);
-    double* cost = frame.take(n);
     double entropy = 0;
     const double log_partition = structure_->log_partition(i, scores, 1.0, direction, &entropy, ws);
     if (moved != nullptr) entropy = move_mass(*moved, direction);
-    fill(cost, n, 0.0);
-    add_cost(i, loss_.cost_scale, cost);
-    const double b = dot(direction, cost, n) + loss_.temperature * entropy - loss_.link.conjugate(1.0);
-    for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
-    add_gold(i, 1.0, direction);
-    return {log_partition, b, entropy};
+    return {log_partition, dual_term(i, 1.0, entropy, direction, ws), entropy};
 }
 
 Plane Objective::dual_terms_gibbs(const double* scores, const MovedMass* moved, int n_jobs,
@@ -337,7 +316,7 @@ Plane Objective::dual_terms_slots(const double* counts, const double* mass, cons
                                   Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         std::copy_n(counts + offset(i), num_slots(i), direction);
-        return dual_term(i, mass ? mass[i] : 1.0, entropies ? entropies[i] : 0.0, direction, ws);
+        return Term{0.0, dual_term(i, mass ? mass[i] : 1.0, entropies ? entropies[i] : 0.0, direction, ws)};
     });
 }
 
@@ -346,28 +325,25 @@ Plane Objective::dual_terms_sparse(const Index* indptr, const Index* slots, cons
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         fill(direction, num_slots(i), 0.0);
         for (Index k = indptr[i]; k < indptr[i + 1]; ++k) direction[slots[k]] += counts[k];
-        return dual_term(i, mass[i], 0.0, direction, ws);
+        return Term{0.0, dual_term(i, mass[i], 0.0, direction, ws)};
     });
 }
 
-Term Objective::dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const {
+double Objective::dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const {
     const Index n = num_slots(i);
     Workspace::Frame frame(ws);
     double* cost = frame.take(n);
-    fill(cost, n, 0.0);
-    add_cost(i, loss_.cost_scale, cost);
+    costs(i, cost);
     const double b = dot(counts, cost, n) + loss_.temperature * entropy - loss_.link.conjugate(mass);
     for (Index r = 0; r < n; ++r) counts[r] = -counts[r];
     add_gold(i, mass, counts);
-    return Term{0.0, b, 0.0};
+    return b;
 }
 
 void Objective::marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                                     Interrupt& interrupt) const {
-    const int workers = jobs(n_jobs);
-    std::vector<Workspace> scratch(workers);
-    parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
-        structure_->log_partition(i, scores + offset(i), 1.0, marginals + offset(i), entropies + i, scratch[worker]);
+    parallel_with_scratch(num_examples(), jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
+        structure_->log_partition(i, scores + offset(i), 1.0, marginals + offset(i), entropies + i, ws);
     });
 }
 

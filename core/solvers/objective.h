@@ -30,24 +30,22 @@ struct GoldTable {
     std::vector<double> counts;
 };
 
-struct Plane {
-    double value = 0;
-    double b = 0;
-    double extra = 0;  // whatever else a solver sums over examples
-    std::vector<double> u;
-};
-
 // What one example adds in addition to its direction in slot space (u gets A' direction).
 struct Term {
     double value = 0;
     double b = 0;
-    double extra = 0;
+    double extra = 0;  // whatever else a solver sums over examples
 
     void add(double omega, const Term& other) {
         value += omega * other.value;
         b += omega * other.b;
         extra += omega * other.extra;
     }
+};
+
+// The sums of all examples.
+struct Plane : Term {
+    std::vector<double> u;
 };
 
 // A change of distributions over labellings of one part each, the same for all examples: of every slot's probability
@@ -76,16 +74,20 @@ class Objective {
     const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;
     // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
-    int jobs(int n_jobs) const { return structure_->thread_safe() ? std::max(n_jobs, 1) : 1; }
+    int jobs(int n_jobs) const { return structure_->jobs(n_jobs); }
 
     // scores += scale * cost of example i
     void add_cost(Index i, double scale, double* scores) const;
     // slots += scale * gold counts
-    void add_gold(Index i, double scale, double* slots) const;
-    double dot_gold(Index i, const double* scores) const;
+    void add_gold(Index i, double scale, double* slots) const { gold(i).add_to(slots, scale); }
+    double dot_gold(Index i, const double* scores) const { return gold(i).dot(scores); }
+    // out = kappa c
+    void costs(Index i, double* out) const;
     // scores = theta + kappa c; returns <theta, g>. Then kappa cost - <w, psi> of a labelling is <count, scores> less
     // that.
     double augmented_scores(Index i, const double* w, double* scores) const;
+    // The same for the examples [begin, end), slots end to end; w null: weights that are all 0. gold_scores may be null.
+    void augmented_scores_of(Index begin, Index end, const double* w, double* scores, double* gold_scores) const;
     // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
     // The k labellings of the largest such values, best first (fewer if there are fewer), given augmented scores and
@@ -132,12 +134,10 @@ class Objective {
    private:
     void check_cost(Index i, const double* cost) const;
     // b's share of expected counts s mu; they are replaced by s g - s mu.
-    Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
+    double dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
     // What the examples [begin, end) add to `plane_at`, and their directions; w null: weights that are all 0.
     Term plane_run(Index begin, Index end, const double* w, double temperature, double* marginals, double* directions,
                    Workspace& ws) const;
-    // Scores of the examples [begin, end), slots end to end; w null: of weights that are all 0.
-    void scores_of(Index begin, Index end, const double* w, double* out) const;
     // sum over examples of f(i, margin of i)
     template <class F>
     double sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const;
@@ -151,5 +151,14 @@ class Objective {
     bool unit_weights_ = true;
     std::vector<Index> offsets_;
 };
+
+// Calls visit(i) for the examples of positive weight in this order, and looks for Ctrl-C before each.
+template <class F>
+void for_each_visit(const Objective& objective, std::span<const Index> order, Interrupt& interrupt, F&& visit) {
+    for (const Index i : order) {
+        interrupt.check();
+        if (objective.weight(i) != 0.0) visit(i);
+    }
+}
 
 }  // namespace partwise

@@ -2,45 +2,40 @@
 
 #include <cmath>
 
+#include "solvers/online_qp.h"
 #include "solvers/online_weights.h"
 
 namespace partwise {
 
-void check_scores(Index i, const double* scores, Index n) {
-    if (!all_finite(scores, n)) {
-        throw NumberError("the scores of example " + std::to_string(i) + " are no longer finite");
-    }
-}
+namespace {
 
+// direction = g - count(y) of example i; whether they differ.
 bool difference(const Objective& objective, Index i, const SlotCounts& answer, double* direction) {
     const Index n = objective.num_slots(i);
     fill(direction, n, 0.0);
     objective.add_gold(i, 1.0, direction);
-    for (std::size_t k = 0; k < answer.slots.size(); ++k) direction[answer.slots[k]] -= answer.counts[k];
+    answer.view().add_to(direction, -1.0);
     return norm2(direction, n) != 0.0;
 }
-
-namespace {
 
 class Sgd {
    public:
     Sgd(const OnlineState& state, const SgdOptions& options)
-        : objective_(state.objective),
+        : w(state.objective.features(), state.weights, state.sum),
+          objective_(state.objective),
           options_(options),
-          plane_(state.plane),
-          w_(objective_.features(), state.weights, state.sum) {}
+          plane_(state.plane) {}
 
     OnlineReport report;
+    OnlineWeights w;
 
     void visit(Index i) {
         const double omega = objective_.weight(i);
-        if (omega == 0.0) return;
         const Index n = objective_.num_slots(i);
         Workspace::Frame frame(ws_);
         double* scores = frame.take(n);
         double* direction = frame.take(n);
-        w_.scores(i, scores);
-        check_scores(i, scores, n);
+        w.scores(i, scores);
         const double gold_score = objective_.dot_gold(i, scores);
         objective_.add_cost(i, objective_.loss().cost_scale, scores);
         bool moves = true;
@@ -58,14 +53,9 @@ class Sgd {
         }
         const double eta = step(options_.first + static_cast<double>(report.visits));
         ++report.visits;
-        w_.shrink(1.0 - eta * options_.l2 / options_.n);
-        if (moves) w_.add(i, direction, eta * omega);
-        w_.average(options_.first + static_cast<double>(report.visits));
-    }
-
-    void settle() {
-        w_.settle();
-        report.mass = w_.mass();
+        w.shrink(1.0 - eta * options_.l2 / options_.n);
+        if (moves) w.add(i, direction, eta * omega);
+        w.average(options_.first + static_cast<double>(report.visits));
     }
 
    private:
@@ -77,8 +67,7 @@ class Sgd {
     }
 
     void add_to_plane(Index i, double omega, const double* direction, double* cost) {
-        fill(cost, objective_.num_slots(i), 0.0);
-        objective_.add_cost(i, objective_.loss().cost_scale, cost);
+        objective_.costs(i, cost);
         for (std::size_t k = 0; k < answer_.slots.size(); ++k) {
             report.bound += omega * answer_.counts[k] * cost[answer_.slots[k]];
         }
@@ -88,10 +77,93 @@ class Sgd {
     const Objective& objective_;
     SgdOptions options_;
     double* plane_;
-    OnlineWeights w_;
     Workspace ws_;
     SlotCounts answer_;
 };
+
+class Mira {
+   public:
+    Mira(const OnlineState& state, Index k)
+        : w(state.objective.features(), state.weights, state.sum), objective_(state.objective), k_(k) {}
+
+    MiraReport report;
+    OnlineWeights w;
+
+    void visit(Index i) {
+        ++report.visits;
+        const Index n = objective_.num_slots(i);
+        Workspace::Frame frame(ws_);
+        double* scores = frame.take(n);
+        w.scores(i, scores);
+        find_best(i, scores);
+        collect(i, scores, frame);
+        if (!need_.empty()) {
+            ++report.mistakes;
+            report.left_out += qp_.solve(gram_, need_);
+            for (std::size_t j = 0; j < need_.size(); ++j) {
+                if (qp_.alpha()[j] > 0.0) w.add(psi_[j], qp_.alpha()[j]);
+            }
+        }
+        w.average(1.0);
+    }
+
+   private:
+    void find_best(Index i, const double* scores) {
+        if (k_ > 1) {
+            best_ = objective_.structure().k_best(i, scores, k_, ws_);
+        } else {
+            best_.resize(1);
+            best_[0].value = objective_.structure().maximize(i, scores, best_[0].labelling, ws_);
+        }
+    }
+
+    // Vectors, inner products and needs of the labellings found other than the gold one; none if all margins are met.
+    void collect(Index i, const double* scores, Workspace::Frame& frame) {
+        const Index n = objective_.num_slots(i);
+        double* direction = frame.take(n);
+        double* cost = frame.take(n);
+        objective_.costs(i, cost);
+        const double gold_score = objective_.dot_gold(i, scores);
+        need_.clear();
+        bool violated = false;
+        for (const Scored& found : best_) {
+            if (!difference(objective_, i, found.labelling, direction)) continue;
+            double need = 0;
+            for (std::size_t s = 0; s < found.labelling.slots.size(); ++s) {
+                const Index slot = found.labelling.slots[s];
+                need += found.labelling.counts[s] * (cost[slot] + scores[slot]);
+            }
+            need_.push_back(need - gold_score);
+            violated = violated || need_.back() > 0.0;
+            if (psi_.size() < need_.size()) psi_.emplace_back();
+            objective_.features().project(i, direction, psi_[need_.size() - 1]);
+        }
+        if (!violated) need_.clear();
+        const std::size_t m = need_.size();
+        gram_.resize(m * m);
+        for (std::size_t p = 0; p < m; ++p) {
+            for (std::size_t q = 0; q <= p; ++q) gram_[p * m + q] = gram_[q * m + p] = psi_[p].dot(psi_[q]);
+        }
+    }
+
+    const Objective& objective_;
+    Index k_;
+    Workspace ws_;
+    std::vector<Scored> best_;
+    std::vector<SparseVector> psi_;
+    std::vector<double> need_;
+    std::vector<double> gram_;
+    HardMargins qp_;
+};
+
+// Visits the examples, and makes the weights and their sum whole.
+template <class Pass>
+auto run(Pass& pass, const OnlineState& state, std::span<const Index> order, Interrupt& interrupt) {
+    for_each_visit(state.objective, order, interrupt, [&](Index i) { pass.visit(i); });
+    pass.w.settle();
+    pass.report.mass = pass.w.mass();
+    return pass.report;
+}
 
 void check_link(const Objective& objective) {
     if (!objective.loss().link.fixed_mass()) throw InputError("this method needs the identity link");
@@ -105,22 +177,19 @@ OnlineReport perceptron_epoch(const OnlineState& state, std::span<const Index> o
     OnlineReport report;
     Workspace ws;
     SlotCounts answer;
-    for (const Index i : order) {
-        interrupt.check();
-        if (objective.weight(i) == 0.0) continue;
+    for_each_visit(objective, order, interrupt, [&](Index i) {
         ++report.visits;
         const Index n = objective.num_slots(i);
         Workspace::Frame frame(ws);
         double* slots = frame.take(n);
         w.scores(i, slots);
-        check_scores(i, slots, n);
         objective.structure().maximize(i, slots, answer, ws);
         if (difference(objective, i, answer, slots)) {
             ++report.mistakes;
             w.add(i, slots, objective.weight(i));
         }
         w.average(1.0);
-    }
+    });
     w.settle();
     report.mass = w.mass();
     return report;
@@ -130,12 +199,24 @@ OnlineReport sgd_epoch(const OnlineState& state, std::span<const Index> order, c
                        Interrupt& interrupt) {
     check_link(state.objective);
     Sgd pass(state, options);
-    for (const Index i : order) {
+    return run(pass, state, order, interrupt);
+}
+
+MiraReport mira_epoch(const OnlineState& state, std::span<const Index> order, Index k, Interrupt& interrupt) {
+    Mira pass(state, k);
+    return run(pass, state, order, interrupt);
+}
+
+Index most_labellings(const Objective& objective, Index k, Interrupt& interrupt) {
+    Workspace ws;
+    Index most = 0;
+    for (Index i = 0; i < objective.num_examples() && most < k; ++i) {
         interrupt.check();
-        pass.visit(i);
+        if (objective.weight(i) == 0.0) continue;
+        const std::vector<double> scores(objective.num_slots(i), 0.0);
+        most = std::max(most, len(objective.structure().k_best(i, scores.data(), k, ws).size()));
     }
-    pass.settle();
-    return pass.report;
+    return most;
 }
 
 namespace {

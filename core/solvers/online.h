@@ -1,4 +1,4 @@
-// Visits of online methods on the primal: the perceptron, and stochastic (sub)gradient descent.
+// Visits of online methods on the primal: the perceptron, stochastic (sub)gradient descent, and MIRA.
 //
 // The loss's link is the identity. With direction = g - mu, mu the counts of the oracle's answer at w:
 //
@@ -41,10 +41,12 @@ struct OnlineReport {
     double mass = 0;     // sum of the weights in the sum of iterates
 };
 
-// NumberError unless all scores of example i are finite.
-void check_scores(Index i, const double* scores, Index n);
-// direction = g - count(y) of example i; whether they differ.
-bool difference(const Objective& objective, Index i, const SlotCounts& answer, double* direction);
+struct MiraReport {
+    Index visits = 0;
+    Index mistakes = 0;  // examples with a labelling whose margin was too small
+    Index left_out = 0;  // constraints that cannot be met together with others of their example
+    double mass = 0;     // visits in the sum of iterates
+};
 
 // Every visit has the weight 1 in the sum of iterates.
 OnlineReport perceptron_epoch(const OnlineState& state, std::span<const Index> order, Interrupt& interrupt);
@@ -52,6 +54,13 @@ OnlineReport perceptron_epoch(const OnlineState& state, std::span<const Index> o
 // Visit k (from 1) has the weight k in the sum of iterates.
 OnlineReport sgd_epoch(const OnlineState& state, std::span<const Index> order, const SgdOptions& options,
                        Interrupt& interrupt);
+
+// MIRA (Chang and Yih 2013, section 2.1): the weights nearest to w that separate the gold labelling from the k best ones
+// at w by a margin of their costs, <w, A_i'(g - count(y))> >= kappa cost(y), whatever that takes (no bound on alpha).
+MiraReport mira_epoch(const OnlineState& state, std::span<const Index> order, Index k, Interrupt& interrupt);
+
+// The largest number of labellings that an example of positive weight has, or k if that is less. Capability kKBest.
+Index most_labellings(const Objective& objective, Index k, Interrupt& interrupt);
 
 // Sum over the examples of omega times the number of parts of their best labelling at w that are not the gold one's.
 double wrong_parts(const Objective& objective, const double* weights, std::span<const Index> examples,

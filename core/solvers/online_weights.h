@@ -14,6 +14,11 @@
 
 namespace partwise {
 
+// NumberError unless all scores of example i are finite.
+inline void check_scores(Index i, const double* scores, Index n) {
+    if (!all_finite(scores, n)) throw NumberError(concat("the scores of example ", i, " are no longer finite"));
+}
+
 class OnlineWeights {
    public:
     // sum: null where no average is wanted.
@@ -24,8 +29,8 @@ class OnlineWeights {
     void scores(Index i, double* out) const {
         features_.scores(i, v_, out);
         if (scale_ != 1.0) partwise::scale(scale_, out, features_.num_slots(i));
+        check_scores(i, out, features_.num_slots(i));
     }
-    double dot(const SparseVector& x) const { return scale_ * x.dot(v_); }
 
     void shrink(double factor) {
         scale_ *= factor;

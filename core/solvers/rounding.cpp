@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/vector_math.h"
-
 namespace partwise {
 
 namespace {
@@ -18,21 +16,18 @@ void add_example(const Objective& o, Index i, double fixed, double examples, Rou
         const Index n = o.num_slots(i);
         Workspace::Frame frame(ws);
         double* cost = frame.take(n);
-        fill(cost, n, 0.0);
-        o.add_cost(i, o.loss().cost_scale, cost);
+        o.costs(i, cost);
         for (Index r = 0; r < n; ++r) largest_cost = std::max(largest_cost, std::abs(cost[r]));
     }
     const double reach = o.features().reach(i);
     const double depth = fixed + std::sqrt(parts);
-    const double scores = depth * reach;
-    const double level = depth * parts * (o.loss().temperature + largest_cost);
-    const double transposed = (depth + examples) * reach;
-    sums.scores += omega * scores;
-    sums.level += omega * level;
-    sums.transposed += omega * transposed;
-    sums.scores2 += omega * scores * scores;
-    sums.level2 += omega * level * level;
-    sums.transposed2 += omega * transposed * transposed;
+    const auto add = [omega](double x, double& sum, double& sum2) {
+        sum += omega * x;
+        sum2 += omega * x * x;
+    };
+    add(depth * reach, sums.scores, sums.scores2);
+    add(depth * parts * (o.loss().temperature + largest_cost), sums.level, sums.level2);
+    add((depth + examples) * reach, sums.transposed, sums.transposed2);
     sums.largest_reach = std::max(sums.largest_reach, reach);
 }
 
@@ -42,13 +37,11 @@ RoundingSums rounding_sums(const Objective& objective, double fixed, double exam
                            Interrupt& interrupt) {
     const Index n = objective.num_examples();
     const Index n_blocks = std::min<Index>(n, 64);  // the same sums for any number of threads
-    const int workers = objective.jobs(n_jobs);
     std::vector<RoundingSums> blocks(n_blocks);
-    std::vector<Workspace> scratch(workers);
-    parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
+    parallel_with_scratch(n_blocks, objective.jobs(n_jobs), interrupt, [&](Index k, Workspace& ws) {
         for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
             if (objective.weight(i) == 0.0) continue;
-            add_example(objective, i, fixed, examples, blocks[k], scratch[worker]);
+            add_example(objective, i, fixed, examples, blocks[k], ws);
         }
     });
     RoundingSums total;

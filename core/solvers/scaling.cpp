@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solvers/scaling_cells.h"
 #include "solvers/scaling_functions.h"
 
 namespace partwise {
@@ -23,10 +22,7 @@ class Scaling {
           n_jobs_(objective_.jobs(options.n_jobs)),
           interrupt_(interrupt) {
         if (options_.bound != Bound::kIis) return;
-        cell_sums_.resize(cells_.n * columns_.width());
-        const std::vector<double> ones = unit_weights(objective_, columns_);
-        fill_cells(objective_, cell_sums_.data(), options.n_jobs, interrupt,
-                   [&](Index i, double* row, Workspace&) { objective_.features().scores(i, ones.data(), row); });
+        cell_sums_ = scaling_cell_sums(objective_, options.n_jobs, interrupt);
     }
 
     double function(Index k, double z) const {
@@ -174,7 +170,6 @@ class Scaling {
                           : bounded(tau_ * std::log(a.empirical / at_zero.mean) / f, reach);
             value = a.with(exponential(at_zero.mean, f, a.scale(z)), z).value;
         }
-        // By rounding, at the optimum only.
         if (!(value < 0.0)) return 0.0;
         report.gain -= value;
         report.capped += std::abs(z) >= reach;

@@ -19,7 +19,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "solvers/objective.h"
 #include "solvers/scaling_kernels.h"
@@ -53,7 +52,7 @@ struct Extremes {
 struct ScalingOptions {
     double l2 = 0;
     Bound bound = Bound::kCd;
-    bool parallel = false;  // Algorithm 2, with IIS's function (that of GIS: gis.h)
+    bool parallel = false;  // Algorithm 2, with IIS's function (that of GIS: gis_update)
     SearchBound search_bound = SearchBound::kThirdOrder;
     double beta = 0.5;         // CD: factor on a step that is refused
     double gamma = 0.001;      // CD: share of the linear decrease that is asked for
@@ -90,6 +89,9 @@ void scaling_refresh(const Objective& objective, const double* weights, double* 
 
 ScalingConstants scaling_constants(const Objective& objective, Interrupt& interrupt);
 
+// f#(x, y) = sum_t f_t(x, y), slot by slot as `Cells` are.
+std::vector<double> scaling_cell_sums(const Objective& objective, int n_jobs, Interrupt& interrupt);
+
 Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt);
 // f#
 double scaling_largest_sum(const Objective& objective, Interrupt& interrupt);
@@ -108,5 +110,26 @@ ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> or
 // Rounds over the columns that are due by `plan`, until as many cells were read as all columns have.
 ScalingReport scaling_rounds(const ScalingState& state, VisitPlan& plan, const ScalingOptions& options,
                              Interrupt& interrupt);
+
+// The parallel update of GIS (Huang et al. 2010, Algorithm 2) in two parts: the expectations of all features, a sum over
+// examples that may be taken batch by batch, and from it the steps of all weights, for which no example is needed.
+
+// E_t = sum_x omega_x E[f_t] under P_w(.|x) of all weights, row by row: there is no table of S (section 4.2).
+std::vector<double> scaling_expectations(const Objective& objective, const double* weights, int n_jobs,
+                                         Interrupt& interrupt);
+
+// What the steps take: e_t and E_t of all weights, f# and tau.
+struct GisSums {
+    const double* empirical;
+    const double* expectations;
+    double largest_sum;
+    double temperature;
+};
+
+// Adds to each of the weights of these numbers the minimiser of its A_t. The report counts no cells. The
+// weights of a run of kGisRun are solved for together, until all of them are as accurate as is asked for.
+constexpr Index kGisRun = 256;
+ScalingReport gis_update(double* weights, std::span<const Index> order, const GisSums& sums,
+                         const ScalingOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

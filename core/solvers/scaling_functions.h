@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "solvers/scaling_cells.h"
+#include "solvers/scaling_kernels.h"
 
 namespace partwise {
 

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <unordered_map>
 
 #include "solvers/scaling.h"
-#include "solvers/scaling_cells.h"
 
 namespace partwise {
 
@@ -18,21 +16,54 @@ const ColumnAccess& scaling_columns(const Objective& objective) {
     return *columns;
 }
 
+namespace {
+
+// Arrays over all cells, slot by slot (see Cells), from rows: row(i, values, workspace) fills the slots of example i.
+template <class F>
+void fill_cells(const Objective& objective, double* out, int n_jobs, Interrupt& interrupt, F&& row) {
+    constexpr Index kBlock = 64;  // several cache lines of every slot
+    const Index n = objective.num_examples();
+    parallel_with_scratch((n + kBlock - 1) / kBlock, objective.jobs(n_jobs), interrupt, [&](Index b, Workspace& ws) {
+        const Index first = b * kBlock;
+        const Index count = std::min(kBlock, n - first);
+        const Index width = objective.num_slots(first);
+        Workspace::Frame frame(ws);
+        double* rows = frame.take(count * width);
+        for (Index j = 0; j < count; ++j) row(first + j, rows + j * width, ws);
+        for (Index r = 0; r < width; ++r) {
+            double* __restrict target = out + r * n + first;
+            for (Index j = 0; j < count; ++j) target[j] = rows[j * width + r];
+        }
+    });
+}
+
+// 1 for every weight that is not padding: A_i of it is f#(x, y) = sum_t f_t(x, y).
 std::vector<double> unit_weights(const Objective& objective, const ColumnAccess& columns) {
     std::vector<double> ones(objective.features().num_weights(), 0.0);
-    for (Index k = 0; k < columns.num_columns(); ++k) ones[columns.column(k).weight] = 1.0;
+    for (const Index weight : columns.weights()) ones[weight] = 1.0;
     return ones;
 }
 
-namespace {
-
-// P_w(.|x) of one example; above 0 at moderate weights, such as 0, for the slots that are labellings.
+// P_w(.|x) of one example.
 void probabilities(const Objective& objective, const double* weights, Index i, double* row, Workspace& ws) {
     Workspace::Frame frame(ws);
     double* scores = frame.take(objective.num_slots(i));
     objective.features().scores(i, weights, scores);
     objective.add_cost(i, objective.loss().cost_scale, scores);
     objective.structure().log_partition(i, scores, objective.loss().temperature, row, nullptr, ws);
+}
+
+// f(i, likely) for every example, with values above 0 for the slots that are labellings.
+template <class F>
+void for_each_likely(const Objective& objective, Index width, Interrupt& interrupt, F&& f) {
+    const std::vector<double> zero(objective.features().num_weights(), 0.0);
+    std::vector<double> likely(width);
+    Workspace ws;
+    for (Index i = 0; i < objective.num_examples(); ++i) {
+        interrupt.check();
+        probabilities(objective, zero.data(), i, likely.data(), ws);
+        f(i, likely);
+    }
 }
 
 }  // namespace
@@ -48,21 +79,19 @@ void scaling_refresh(const Objective& objective, const double* weights, double* 
 bool scaling_separates(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt) {
     scaling_columns(objective);
     std::atomic<bool> separated = true;
-    for_blocks_of_rows(
-        objective, n_jobs, interrupt,
-        [&](Index i, double* row, Workspace& ws) {
-            probabilities(objective, weights, i, row, ws);
-            if (!(objective.weight(i) > 0.0)) return;
-            const Index width = objective.num_slots(i);
-            Workspace::Frame frame(ws);
-            double* gold = frame.take(width);
-            fill(gold, width, 0.0);
-            objective.add_gold(i, 1.0, gold);
-            const Index best = std::max_element(row, row + width) - row;
-            const bool alone = std::count(row, row + width, row[best]) == 1;
-            if (!alone || gold[best] == 0.0) separated = false;
-        },
-        [](Index, Index, const double*, Index) {});
+    parallel_with_scratch(objective.num_examples(), objective.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
+        if (!(objective.weight(i) > 0.0)) return;
+        const Index width = objective.num_slots(i);
+        Workspace::Frame frame(ws);
+        double* row = frame.take(width);
+        double* gold = frame.take(width);
+        probabilities(objective, weights, i, row, ws);
+        fill(gold, width, 0.0);
+        objective.add_gold(i, 1.0, gold);
+        const Index best = std::max_element(row, row + width) - row;
+        const bool alone = std::count(row, row + width, row[best]) == 1;
+        if (!alone || gold[best] == 0.0) separated = false;
+    });
     return separated;
 }
 
@@ -72,18 +101,14 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
     out.n_cells = columns.num_cells();
     out.empirical.assign(objective.features().num_weights(), 0.0);
     out.mass.assign(objective.features().num_weights(), 0.0);
-    const std::vector<double> zero(out.mass);
     std::vector<double> slots(columns.width());
     std::vector<double> likeliest(slots);  // of each slot, over the examples
-    Workspace ws;
-    for (Index i = 0; i < objective.num_examples(); ++i) {
-        interrupt.check();
+    for_each_likely(objective, columns.width(), interrupt, [&](Index i, const std::vector<double>& likely) {
         fill(slots.data(), columns.width(), 0.0);
         objective.add_gold(i, 1.0, slots.data());
         objective.features().add_transpose(i, slots.data(), objective.weight(i), out.empirical.data());
-        probabilities(objective, zero.data(), i, slots.data(), ws);
-        for (std::size_t r = 0; r < slots.size(); ++r) likeliest[r] = std::max(likeliest[r], slots[r]);
-    }
+        for (std::size_t r = 0; r < slots.size(); ++r) likeliest[r] = std::max(likeliest[r], likely[r]);
+    });
     for (Index r = 0; r < columns.width(); ++r) {
         if (likeliest[r] > 0.0) out.labels.push_back(r);
     }
@@ -103,23 +128,27 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
     return out;
 }
 
+std::vector<double> scaling_cell_sums(const Objective& objective, int n_jobs, Interrupt& interrupt) {
+    const ColumnAccess& columns = scaling_columns(objective);
+    std::vector<double> sums(objective.num_examples() * columns.width());
+    const std::vector<double> ones = unit_weights(objective, columns);
+    fill_cells(objective, sums.data(), n_jobs, interrupt,
+               [&](Index i, double* row, Workspace&) { objective.features().scores(i, ones.data(), row); });
+    return sums;
+}
+
 double scaling_largest_sum(const Objective& objective, Interrupt& interrupt) {
     const ColumnAccess& columns = scaling_columns(objective);
     const std::vector<double> ones = unit_weights(objective, columns);
-    const std::vector<double> zero(ones.size(), 0.0);
     std::vector<double> sums(columns.width());
-    std::vector<double> likely(sums);
-    Workspace ws;
     double largest = 0;
-    for (Index i = 0; i < objective.num_examples(); ++i) {
-        interrupt.check();
-        if (!(objective.weight(i) > 0.0)) continue;
+    for_each_likely(objective, columns.width(), interrupt, [&](Index i, const std::vector<double>& likely) {
+        if (!(objective.weight(i) > 0.0)) return;
         objective.features().scores(i, ones.data(), sums.data());
-        probabilities(objective, zero.data(), i, likely.data(), ws);
         for (std::size_t r = 0; r < sums.size(); ++r) {
             if (likely[r] > 0.0) largest = std::max(largest, sums[r]);
         }
-    }
+    });
     return largest;
 }
 
@@ -132,16 +161,12 @@ Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt) {
     out.highest.assign(objective.features().num_weights(), 0.0);
     std::vector<bool> possible(n * width);  // bits: the cells that are labellings
     std::vector<Index> labels(n, 0);        // how many each example has
-    std::vector<double> likely(width);
-    Workspace ws;
-    for (Index i = 0; i < n; ++i) {
-        interrupt.check();
-        probabilities(objective, out.lowest.data(), i, likely.data(), ws);  // the weights are 0
+    for_each_likely(objective, width, interrupt, [&](Index i, const std::vector<double>& likely) {
         for (Index r = 0; r < width; ++r) {
             possible[i * width + r] = likely[r] > 0.0;
             labels[i] += likely[r] > 0.0;
         }
-    }
+    });
     for (Index k = 0; k < columns.num_columns(); ++k) {
         interrupt.check();
         const Column c = columns.column(k);

@@ -150,7 +150,6 @@ class Pass {
     template <int W>
     void visit(Index i) {
         const double omega = objective_.weight(i);
-        if (omega == 0.0) return;
         ++report.visits;
         const Index n = W > 0 ? W : objective_.num_slots(i);
         const Index first = objective_.offset(i);
@@ -241,58 +240,28 @@ double probe(Index a) {
     return 0.5 + (x - std::floor(x));
 }
 
-// Slots that labellings use: those with a positive probability under the uniform distribution.
-void used_slots(const Objective& objective, Index i, std::vector<double>& zeros, std::vector<double>& out,
-                Workspace& ws) {
-    const Index n = objective.num_slots(i);
-    zeros.assign(n, 0.0);
-    out.resize(n);
-    objective.structure().log_partition(i, zeros.data(), 1.0, out.data(), nullptr, ws);
-}
-
-// A_i A_i' v, for as much work as a visit.
-class BlockProducts {
-   public:
-    explicit BlockProducts(const FeatureMap& features) : features_(features) {}
-
-    void find(Index i, const std::vector<double>& v, std::vector<double>& out) {
-        weights_.resize(features_.num_weights(), 0.0);
-        out.resize(v.size());
-        features_.project(i, v.data(), vector_);
-        vector_.axpy(1.0, weights_.data());
-        features_.scores(i, weights_.data(), out.data());
-        for (const SparseVector::Run& run : vector_.runs()) std::fill_n(weights_.data() + run.start, run.length, 0.0);
-    }
-
-   private:
-    const FeatureMap& features_;
-    std::vector<double> weights_;  // zero between calls
-    SparseVector vector_;
-};
-
 }  // namespace
 
 std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples, Interrupt& interrupt) {
     const FeatureMap& features = objective.features();
-    std::vector<double> all;
-    std::size_t total = 0;
+    Index total = 0;
     for (const Index i : examples) total += objective.num_slots(i);
+    std::vector<double> all;
     all.reserve(total);  // a vector that grows would take twice the room
-    std::vector<double> v;
-    std::vector<double> ones;
-    std::vector<double> uniform;
-    std::vector<double> zeros;
-    std::vector<double> sums;
-    std::vector<double> along;
-    BlockProducts products(features);
+    std::vector<double> v, ones, uniform, unit, sums, along;
+    std::vector<double> weights;  // zero between products
+    SparseVector row;
     Workspace ws;
     const auto match = [](double one, double two) { return std::abs(one - two) <= 1e-9 * (one + two); };
     for (const Index i : examples) {
         interrupt.check();
         const Index n = objective.num_slots(i);
-        used_slots(objective, i, zeros, uniform, ws);
         v.assign(n, 0.0);
         ones.assign(n, 0.0);
+        unit.assign(n, 0.0);
+        uniform.resize(n);
+        // Slots that labellings use: those with a positive probability under the uniform distribution.
+        objective.structure().log_partition(i, unit.data(), 1.0, uniform.data(), nullptr, ws);
         double norm = 0;
         Index some = -1;
         for (Index a = 0; a < n; ++a) {
@@ -304,51 +273,48 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
         }
         const double found = features.transpose_norm2(i, v.data());
         const auto slot = [&](Index a) {
-            std::vector<double>& unit = zeros;
             unit[a] = 1.0;
             const double k = features.transpose_norm2(i, unit.data());
             unit[a] = 0.0;
             return k;
         };
+        // out = A_i A_i' x, for as much work as a visit
+        const auto multiply = [&](const std::vector<double>& x, std::vector<double>& out) {
+            weights.resize(features.num_weights(), 0.0);
+            out.resize(n);
+            features.project(i, x.data(), row);
+            row.axpy(1.0, weights.data());
+            features.scores(i, weights.data(), out.data());
+            for (const SparseVector::Run& run : row.runs()) std::fill_n(weights.data() + run.start, run.length, 0.0);
+        };
         const std::size_t begin = all.size();
         all.resize(begin + n, -1.0);
         const double same = slot(some);
-        if (match(found, same * norm)) {  // one curvature for all slots, as for full rows of features
-            for (Index a = 0; a < n; ++a) all[begin + a] = uniform[a] > 0.0 ? same : -1.0;
-            continue;
-        }
-        if (features.explicit_weights()) {
-            // If A A' is diagonal, A A' 1 is its diagonal k, and A A' v is k v. If not, some slot tells: both hold only
-            // where sum_b (A A')_ab (v_b - v_a) = 0. (Sums over all slots tell too little: what two slots share adds
-            // the square of v_b - v_a to them, which may be next to nothing among hundreds of slots.)
-            products.find(i, ones, sums);
-            products.find(i, v, along);
-            for (Index a = 0; a < n; ++a) {
-                if (uniform[a] == 0.0) continue;
-                const double k = std::max(sums[a], 0.0);
-                if (!match(along[a], k * v[a])) return {};
-                all[begin + a] = k;
-            }
-            continue;
+        const bool alike = match(found, same * norm);  // one curvature for all slots, as for full rows of features
+        // If A A' is diagonal, A A' 1 is its diagonal k, and A A' v is k v. If not, some slot tells: both hold only where
+        // sum_b (A A')_ab (v_b - v_a) = 0. (Sums over all slots tell too little: what two slots share adds the square of
+        // v_b - v_a to them, which may be next to nothing among hundreds of slots.)
+        const bool by_slot = !alike && features.explicit_weights();
+        if (by_slot) {
+            multiply(ones, sums);
+            multiply(v, along);
         }
         double expected = 0;
         for (Index a = 0; a < n; ++a) {
             if (uniform[a] == 0.0) continue;
-            const double k = slot(a);
+            const double k = alike ? same : by_slot ? std::max(sums[a], 0.0) : slot(a);
+            if (by_slot && !match(along[a], k * v[a])) return {};
             all[begin + a] = k;
             expected += k * v[a] * v[a];
         }
-        if (!match(found, expected)) return {};
+        if (!alike && !by_slot && !match(found, expected)) return {};
     }
     return all;
 }
 
 void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
                 Interrupt& interrupt) {
-    const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(workers);
-    parallel_for(objective.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[worker];
+    parallel_with_scratch(objective.num_examples(), objective.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         const Index n = objective.num_slots(i);
         double* logs = scores + objective.offset(i);
         Workspace::Frame frame(ws);
@@ -363,10 +329,9 @@ void sdca_start(const Objective& objective, double reach, double* scores, double
 SdcaReport sdca_epoch(const SdcaState& state, std::span<const Index> order, const SdcaOptions& options,
                       Interrupt& interrupt) {
     Pass pass(state, options);
-    for (const Index i : order) {
-        interrupt.check();
+    for_each_visit(state.objective, order, interrupt, [&](Index i) {
         with_width(state.objective.num_slots(i), [&](auto width) { pass.visit<width()>(i); });
-    }
+    });
     return pass.report;
 }
 

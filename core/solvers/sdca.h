@@ -5,7 +5,7 @@
 //   <t, q> + H(q) - 1/2 sum_a rho_a (q_a - p_a)^2,   t = (theta + kappa c) / tau,   rho = omega k / (l2 tau)
 // and its maximum solves, for one number nu that makes the sum of q one,
 //   log q_a + rho_a q_a = t_a + rho_a p_a - nu.
-// With an elastic net the last term is an upper bound of the conjugate's (see shrunk_weights.h), and the maximum a step
+// With an elastic net the last term is an upper bound of the conjugate's (see ShrunkWeights), and the maximum a step
 // that does not lower the dual.
 #pragma once
 

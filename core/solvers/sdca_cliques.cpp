@@ -30,7 +30,6 @@ class Lines {
 
     void visit(Index i) {
         const double omega = objective_.weight(i);
-        if (omega == 0.0) return;
         ++report.visits;
         const Structure& structure = objective_.structure();
         const FeatureMap& features = objective_.features();
@@ -127,10 +126,7 @@ class Lines {
 SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,
                                Interrupt& interrupt) {
     Lines lines(state, options);
-    for (const Index i : order) {
-        interrupt.check();
-        lines.visit(i);
-    }
+    for_each_visit(state.objective, order, interrupt, [&](Index i) { lines.visit(i); });
     return lines.report;
 }
 

@@ -9,7 +9,7 @@
 // omega (tau (H(q) - H(m)) + <theta + kappa c, slots(d)>).
 //
 // With an elastic net w = soft(u, l1) / l2, and the last term of f is an upper bound of the conjugate's (see
-// shrunk_weights.h): its maximum is a step that does not lower the dual, but not the longest way up.
+// feature_map.h): its maximum is a step that does not lower the dual, but not the longest way up.
 #pragma once
 
 #include "solvers/cliques.h"

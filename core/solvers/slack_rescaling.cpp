@@ -121,10 +121,7 @@ class SlackOracle {
         if (over <= found) return;
         const double alpha = right.c - left.c;
         const double lambda = left.m - right.m;
-        if (!(alpha > 0.0) || !(lambda > 0.0)) {
-            // The same cost or the same m: the tip is one of the two.
-            return;
-        }
+        if (!(alpha > 0.0) || !(lambda > 0.0)) return;  // the same cost or the same m: the tip is one of the two
         if (calls_ >= kSlackCalls) {
             edges_.push_back({left, right, over});
             return;
@@ -215,16 +212,14 @@ Plane slack_plane(const Objective& o, const double* w, bool with_u, int n_jobs, 
         double* scores = frame.take(n);
         double* cost = frame.take(n);
         o.features().scores(i, w, scores);
-        fill(cost, n, 0.0);
-        o.add_cost(i, o.loss().cost_scale, cost);
+        o.costs(i, cost);
         SlackOracle oracle(o, i, scores, cost, ws);
         oracle.search();
         const double c = oracle.cost_of_found();
         if (with_u) {
             fill(direction, n, 0.0);
             o.add_gold(i, c, direction);
-            const SlotCounts& y = oracle.labelling;
-            for (std::size_t k = 0; k < y.slots.size(); ++k) direction[y.slots[k]] -= c * y.counts[k];
+            oracle.labelling.view().add_to(direction, -c);
         }
         return Term{oracle.bound, c, oracle.found};
     });
@@ -236,8 +231,7 @@ double largest_cost(const Objective& o, int n_jobs, Interrupt& interrupt) {
         Workspace::Frame frame(ws);
         double* cost = frame.take(o.num_slots(i));
         SlotCounts answer;
-        fill(cost, o.num_slots(i), 0.0);
-        o.add_cost(i, o.loss().cost_scale, cost);
+        o.costs(i, cost);
         found[i] = o.structure().maximize(i, cost, answer, ws);
         return Term{};
     });

@@ -1,7 +1,6 @@
 #include "solvers/smo.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "support/vector_math.h"
 
@@ -25,7 +24,6 @@ class Pass {
 
     void visit(Index i) {
         const double omega = objective_.weight(i);
-        if (omega == 0.0) return;
         ++report.visits;
         const Index n = objective_.num_slots(i);
         Workspace::Frame frame(ws_);
@@ -44,8 +42,8 @@ class Pass {
         if (!(rise > 0.0)) return;
 
         fill(change, n, 0.0);
-        add(down_, 1.0, change);
-        add(up_, -1.0, change);
+        down_.view().add_to(change, 1.0);
+        up_.view().add_to(change, -1.0);
         const double norm = objective_.features().transpose_norm2(i, change);
         const double most = room(i, q);
         const double gamma = norm > 0.0 ? std::min(most, rise * l2_ / (omega * norm)) : most;
@@ -57,18 +55,13 @@ class Pass {
     }
 
    private:
-    static void add(const SlotCounts& labelling, double scale, double* slots) {
-        for (std::size_t k = 0; k < labelling.slots.size(); ++k)
-            slots[labelling.slots[k]] += scale * labelling.counts[k];
-    }
-
     // Entries of both labellings; the most mass that can leave those of the one that are not the other's.
     double room(Index i, const double* q) {
         const std::size_t n_cliques = structure_.clique_offsets(i).size() - 1;
         up_entries_.resize(n_cliques);
         down_entries_.resize(n_cliques);
-        structure_.clique_entries(i, {up_.slots, up_.counts}, up_entries_.data(), ws_);
-        structure_.clique_entries(i, {down_.slots, down_.counts}, down_entries_.data(), ws_);
+        structure_.clique_entries(i, up_.view(), up_entries_.data(), ws_);
+        structure_.clique_entries(i, down_.view(), down_entries_.data(), ws_);
         double most = 1.0;
         for (std::size_t c = 0; c < n_cliques; ++c) {
             if (up_entries_[c] != down_entries_[c]) most = std::min(most, q[down_entries_[c]]);
@@ -103,10 +96,7 @@ SmoReport smo_epoch(const SmoState& state, std::span<const Index> order, const S
         throw InputError("smo needs a loss of temperature 0 with the identity link");
     }
     Pass pass(state, options);
-    for (const Index i : order) {
-        interrupt.check();
-        pass.visit(i);
-    }
+    for_each_visit(state.objective, order, interrupt, [&](Index i) { pass.visit(i); });
     return pass.report;
 }
 

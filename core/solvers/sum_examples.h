@@ -37,12 +37,10 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(n_blocks);
-    std::vector<Workspace> scratch(workers);
     // Ctrl-C is looked for inside blocks too: they can be long.
-    parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
+    parallel_with_scratch(n_blocks, workers, interrupt, [&](Index k, Workspace& ws) {
         Plane& block = blocks[k];
         if (with_u) block.u.assign(d, 0.0);
-        Workspace& ws = scratch[worker];
         const Index last = (k + 1) * n / n_blocks;
         Index turn = k;
         for (Index i = k * n / n_blocks; i < last;) {
@@ -56,10 +54,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
             if (turn++ % every != 0) continue;
             Workspace::Frame frame(ws);
             double* directions = with_u ? frame.take(o.offset(i) - o.offset(begin)) : nullptr;
-            const Term t = run(begin, i, directions, ws);
-            block.value += t.value;
-            block.b += t.b;
-            block.extra += t.extra;
+            block.add(1.0, run(begin, i, directions, ws));
             if (with_u && squares) {
                 o.features().add_squares_of(begin, i, directions, block.u.data());
             } else if (with_u) {
@@ -68,11 +63,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
         }
     });
     Plane total = std::move(blocks.front());
-    for (Index k = 1; k < n_blocks; ++k) {
-        total.value += blocks[k].value;
-        total.b += blocks[k].b;
-        total.extra += blocks[k].extra;
-    }
+    for (Index k = 1; k < n_blocks; ++k) total.add(1.0, blocks[k]);
     if (with_u && n_blocks > 1) {
         constexpr Index kChunk = Index{1} << 14;
         const Index n_chunks = (d + kChunk - 1) / kChunk;

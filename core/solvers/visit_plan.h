@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "support/prefetch.h"
 #include "support/sizes.h"
 #include "support/vector_math.h"
 
@@ -131,32 +130,21 @@ Index WorkingSets::next_stamp(Index i) const {
 
 AtomTable WorkingSets::table() const {
     AtomTable out;
-    out.example_ptr.push_back(0);
-    out.labelling_ptr.push_back(0);
     for (const Set& set : sets_) {
-        for (const Atom& atom : set.atoms) {
-            out.slots.insert(out.slots.end(), atom.slots().begin(), atom.slots().end());
-            out.counts.insert(out.counts.end(), atom.counts().begin(), atom.counts().end());
-            out.labelling_ptr.push_back(len(out.slots.size()));
-            out.coefficients.push_back(atom.coefficient);
-            out.stamps.push_back(atom.stamp);
-        }
-        out.example_ptr.push_back(len(out.coefficients.size()));
+        for (const Atom& atom : set.atoms) out.add(atom.slots(), atom.counts(), atom.coefficient, atom.stamp);
+        out.end_example();
     }
     return out;
 }
 
 void WorkingSets::check(const Objective& objective, int n_jobs, Interrupt& interrupt) const {
     const Structure& structure = objective.structure();
-    const int workers = objective.jobs(n_jobs);
-    std::vector<Workspace> scratch(workers);
-    parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[worker];
+    parallel_with_scratch(num_examples(), objective.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         if (objective.weight(i) == 0.0) return;
         for (const Atom& atom : sets_[i].atoms) {
             const std::vector<Index> slots(atom.slots().begin(), atom.slots().end());
             const auto whole = [](double count) { return count == std::floor(count); };
-            if (std::all_of(atom.counts().begin(), atom.counts().end(), whole)) {
+            if (std::ranges::all_of(atom.counts(), whole)) {
                 structure.check_labelling(i, {slots, atom.counts()}, ws);
             } else {
                 structure.check_mixture(i, {slots, atom.counts()}, ws);
@@ -197,18 +185,18 @@ void WorkingSets::prefetch(Index i) const {
     set.rows.prefetch();
 }
 
-Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp) {
+bool WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp) {
     sort_by_slot(labelling);
     auto& atoms = of(i);
     const std::uint64_t hash = hash_slots(labelling);
     const auto found = std::find_if(atoms.begin(), atoms.end(), [&](const Atom& p) { return p.is(labelling, hash); });
     if (found != atoms.end()) {
         found->stamp = stamp;
-        return found - atoms.begin();
+        return false;
     }
     atoms.emplace_back(labelling, 0.0, stamp);
     complete(objective, i, atoms.size() - 1);
-    return len(atoms.size()) - 1;
+    return true;
 }
 
 double* WorkingSets::slot_scratch(Index num_slots) {
@@ -231,8 +219,7 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
     std::set_difference(needed_.begin(), needed_.end(), known.begin(), known.end(), std::back_inserter(fresh_));
     if (len(products_.size()) < objective.num_slots(i)) products_.resize(objective.num_slots(i));
     if (!fresh_.empty()) {
-        fill(products_.data(), objective.num_slots(i), 0.0);
-        objective.add_cost(i, objective.loss().cost_scale, products_.data());
+        objective.costs(i, products_.data());
         fresh_rows_.clear();
         objective.features().slot_rows(i, fresh_, 0, fresh_rows_);
         set.rows.insert(fresh_, fresh_rows_, products_.data());
@@ -288,8 +275,7 @@ void WorkingSets::compare(const Objective& objective, Index i) {
     set.differences.finish_row();
 }
 
-// <psi_k, psi_l> = <d_l, A psi_k>. Sums follow the order of slots, so that they do not depend on which other atoms
-// there are: a resumed run has the same bits.
+// <psi_k, psi_l> = <d_l, A psi_k>. Sums follow the order of slots: a resumed run has the same bits.
 void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
     const std::size_t n = set.atoms.size();
     double* d = slots_.data();
@@ -372,12 +358,60 @@ bool WorkingSets::merge(const Objective& objective, Index i) {
     }
     remove_if(i, positive);
     atoms.insert(atoms.begin(), Atom(mixture, mass, newest));
-    // All from the counts, nothing from the old atoms, whose order changed too: a run that starts from saved counts then
-    // has the same bits.
+    // All from the counts, so that a run that starts from saved counts has the same bits.
     complete(objective, i, 0);
     sets_[i].gram.shrink_to_fit();
     atoms.shrink_to_fit();
     return true;
+}
+
+AtomTable likely_labellings(const Objective& objective, const double* scores, Index most, Interrupt& interrupt) {
+    AtomTable out;
+    Workspace ws;
+    for (Index i = 0; i < objective.num_examples(); ++i) {
+        interrupt.check();
+        std::vector<Scored> best = objective.structure().k_best(i, scores + objective.offset(i), most, ws);
+        const double first = best.front().value;
+        while (std::exp(best.back().value - first) < kUnlikely) best.pop_back();
+        double sum = 0;
+        for (const Scored& found : best) sum += std::exp(found.value - first);
+        for (const auto& [value, labelling] : best) {
+            out.add(labelling.slots, labelling.counts, std::exp(value - first) / sum, 0);
+        }
+        out.end_example();
+    }
+    return out;
+}
+
+ViolatorReport find_violators(const Objective& objective, const double* weights, WorkingSets& sets,
+                              std::span<const Index> order, const ViolatorOptions& options, Interrupt& interrupt) {
+    if (objective.loss().temperature != 0.0) throw InputError("a search for violators needs a loss of temperature 0");
+    sets.attach(objective, interrupt);
+    ViolatorReport report;
+    Workspace ws;
+    SlotCounts answer;
+    for_each_visit(objective, order, interrupt, [&](Index i) {
+        ++report.visits;
+        const double omega = objective.weight(i);
+        const double margin = objective.worst_margin(i, weights, answer, ws);
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(objective.num_slots(i));
+        sets.rows(i).scores(weights, 1.0, scores);
+        const Index n = len(sets.of(i).size());
+        double* v = frame.take(n);
+        sets.values(i, scores, v);
+        // Without a labelling there is no slack yet: the gold one's, 0.
+        const double slack = n > 0 ? *std::max_element(v, v + n) : 0.0;
+        const double violation = std::max(0.0, margin - slack);
+        report.losses += omega * margin;
+        report.total += omega * violation;
+        report.largest = std::max(report.largest, violation);
+        if (!(violation > options.epsilon)) return;
+        ++report.added;
+        sets.find_or_add(objective, i, answer, options.now);
+        if (sets.bytes() > options.max_bytes && sets.merge(objective, i)) ++report.merged;
+    });
+    return report;
 }
 
 }  // namespace partwise

@@ -4,10 +4,10 @@
 // count(y)): its slots, its cost kappa <count, c>, what it differs from gold in, d = g - count, and its coefficient,
 // the share x of the example's dual block. With psi = A'd, u = sum_i omega_i sum_k x_k psi_k; the block's mass s is
 // sum_k x_k. No psi is ever formed: the atoms of an example share the rows A'e_r of the slots r in which they differ
-// from gold. Values of all atoms come from the scores of those slots, a change of coefficients goes back to the weights
-// as one sum over those slots, and steps in between are made with the inner products of the example's psi.
+// from gold, and steps are made with the inner products of the example's psi.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,8 +17,8 @@
 
 namespace partwise {
 
-// What the oracle costs per slot and a new atom per number (rows, copies, inner products), in numbers of rows that
-// sweeps read. Measured on text chunking and handwritten words; what is counted is the same in every run.
+// What the oracle costs per slot and a new atom per number, in numbers of rows that sweeps read (measured on text
+// chunking and handwritten words).
 constexpr Index kSlot = 2;
 constexpr Index kNewAtom = 4;
 
@@ -58,12 +58,22 @@ class Gram {
 
 // All atoms as flat arrays, in order: what a checkpoint or a dual point holds.
 struct AtomTable {
-    std::vector<Index> example_ptr;
-    std::vector<Index> labelling_ptr;
+    std::vector<Index> example_ptr{0};
+    std::vector<Index> labelling_ptr{0};
     std::vector<Index> slots;
     std::vector<double> counts;
     std::vector<double> coefficients;
     std::vector<Index> stamps;
+
+    template <class Slots, class Counts>
+    void add(const Slots& own_slots, const Counts& own_counts, double coefficient, Index stamp) {
+        slots.insert(slots.end(), own_slots.begin(), own_slots.end());
+        counts.insert(counts.end(), own_counts.begin(), own_counts.end());
+        labelling_ptr.push_back(len(slots.size()));
+        coefficients.push_back(coefficient);
+        stamps.push_back(stamp);
+    }
+    void end_example() { example_ptr.push_back(len(coefficients.size())); }
 };
 
 class WorkingSets {
@@ -76,11 +86,9 @@ class WorkingSets {
 
     Index num_examples() const { return len(sets_.size()); }
     Index num_atoms() const;
-    // Memory of atoms and their inner products: what a merge gives back. Not of the rows, which a mixture needs as the
-    // atoms in it did.
+    // Memory of atoms and their inner products, which a merge gives back (not that of the rows).
     Index bytes() const { return bytes_; }
-    // A stamp later than those of all of example i's atoms. It depends on them alone, so that a resumed run has the
-    // same.
+    // A stamp later than those of example i's atoms; it depends on them alone, so that a resumed run has the same.
     Index next_stamp(Index i) const;
     AtomTable table() const;
 
@@ -96,8 +104,7 @@ class WorkingSets {
     };
     const Totals& totals(Index i) const { return totals_[i]; }
 
-    // Ask for example i's memory ahead of a visit, first for what says where it lies: visits in random order wait for
-    // it otherwise.
+    // Ask for example i's memory ahead of a visit, first for what says where it lies.
     void prefetch_places(Index i) const;
     void prefetch(Index i) const;
 
@@ -107,9 +114,9 @@ class WorkingSets {
     // Checks that the sets are of this objective's examples and completes atoms that came from a table.
     void attach(const Objective& objective, Interrupt& interrupt);
 
-    // The place of the labelling among example i's atoms; a new atom (coefficient 0) goes to the end.
-    // Sorts the labelling.
-    Index find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp);
+    // Sorts the labelling and looks for it among example i's atoms; whether it is new, and added to the end with the
+    // coefficient 0.
+    bool find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp);
 
     // v_k = cost_k - <w, psi_k> of example i's atoms, given theta + kappa c of the slots that have rows.
     void values(Index i, const double* scores, double* v) const;
@@ -127,8 +134,8 @@ class WorkingSets {
         if (kept_.size() < atoms.size()) keep(i);
     }
 
-    // Makes one mixture of the atoms of positive coefficient: the same u and mass, fewer ways to move. The mixture
-    // goes to the front, with the newest one's stamp. Returns whether there was anything to do.
+    // Makes one mixture of the atoms of positive coefficient, at the front: the same u and mass, fewer ways to move.
+    // Returns whether there was anything to do.
     bool merge(const Objective& objective, Index i);
 
    private:
@@ -148,7 +155,6 @@ class WorkingSets {
 
     void count_bytes(Set& set);
     void add_up(Index i);
-    // Forgets all atoms but those of kept_.
     void keep(Index i);
     // Makes differences, rows and inner products of the atoms from this one on.
     void complete(const Objective& objective, Index i, std::size_t first);
@@ -171,5 +177,33 @@ class WorkingSets {
     std::vector<double> products_;
     std::vector<double> dense_;  // all 0 between calls
 };
+
+// From Gibbs distributions p ~ exp(<count(y), s>) to atoms of mass 1 per example: its `most` best labellings with their
+// shares of p, without those that have less than kUnlikely of the best one's probability. scores: s, slots end to end;
+// for structures that have k_best.
+constexpr double kUnlikely = 1e-3;
+AtomTable likely_labellings(const Objective& objective, const double* scores, Index most, Interrupt& interrupt);
+
+// The search of n-slack cutting planes: at fixed weights, which labelling of each example violates its slack most. The
+// slack of example i is the largest cost_y - <w, psi_y> over its working set; the oracle's labelling joins the set if it
+// violates that by more than epsilon.
+struct ViolatorOptions {
+    double epsilon = 0;
+    Index now = 0;  // the stamp of what joins
+    // merge an example's atoms while all atoms together take more
+    Index max_bytes = std::numeric_limits<Index>::max();
+};
+
+struct ViolatorReport {
+    Index visits = 0;  // oracle calls
+    Index added = 0;
+    Index merged = 0;
+    double losses = 0;   // sum of omega times the oracle's margin: the losses at w
+    double largest = 0;  // violation
+    double total = 0;    // sum of omega times the violation
+};
+
+ViolatorReport find_violators(const Objective& objective, const double* weights, WorkingSets& sets,
+                              std::span<const Index> order, const ViolatorOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

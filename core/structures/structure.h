@@ -39,6 +39,8 @@ class Structure {
 
     Index num_examples() const { return num_examples_; }
     virtual bool thread_safe() const { return true; }
+    // How many threads to use when the caller asks for n_jobs.
+    int jobs(int n_jobs) const { return thread_safe() ? std::max(n_jobs, 1) : 1; }
     virtual unsigned capabilities() const { return 0; }
     // Whether a labelling's value is the sum of its slots' scores. Where it is not, the structure is for prediction.
     virtual bool linear() const { return true; }

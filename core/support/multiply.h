@@ -1,9 +1,9 @@
-// A matrix product for few rows: what kernels spend their time on.
+// A matrix product for few rows, which kernels spend their time on, and products of long vectors.
 #pragma once
 
 #include <cmath>
 
-#include "support/types.h"
+#include "support/parallel.h"
 
 namespace partwise {
 
@@ -28,5 +28,14 @@ inline double multiply_add(double x, double y, double sum) {
 void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
 // The same where out holds the sums over the columns of `a` that came before.
 void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
+
+// Products of a few long vectors, in an order of summation that does not depend on the number of threads. (That of BLAS
+// does: two runs of a solver would differ.)
+// out[k] = <row k, v>; rows: n x size.
+void row_dots(const double* rows, Index n, const double* v, Index size, double* out, int n_jobs, Interrupt& interrupt);
+
+// out += sum over k of coefficients[k] * row k
+void add_rows(const double* coefficients, const double* rows, Index n, double* out, Index size, int n_jobs,
+              Interrupt& interrupt);
 
 }  // namespace partwise

@@ -1,6 +1,5 @@
 #include "support/parallel.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -54,24 +53,12 @@ class Finish {
 };
 
 // Threads that are joined when this goes, also by an exception. Not std::jthread, which libc++ lacks before 20.
-class Threads {
-   public:
-    Threads() = default;
+struct Threads {
+    std::vector<std::thread> all;
+
     ~Threads() {
-        for (std::thread& each : threads_) each.join();
+        for (std::thread& each : all) each.join();
     }
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
-
-    void reserve(int n) { threads_.reserve(n); }
-    template <class F>
-    void start(F&& work) {
-        threads_.emplace_back(std::forward<F>(work));
-    }
-    int size() const { return static_cast<int>(threads_.size()); }
-
-   private:
-    std::vector<std::thread> threads_;
 };
 
 }  // namespace
@@ -131,8 +118,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
     std::mutex error_mutex;
     const auto fail = [&](std::exception_ptr cause) {
         const std::lock_guard lock(error_mutex);
-        if (!error) error = std::move(cause);
-        failed.store(true);
+        if (!failed.exchange(true)) error = std::move(cause);
     };
     const auto work = [&](int worker) noexcept {
         try {
@@ -150,10 +136,10 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
     reserve_for_threads(workers - 1);
     {
         Threads threads;
-        threads.reserve(workers - 1);
+        threads.all.reserve(workers - 1);
         try {
             for (int worker = 1; worker < workers; ++worker) {
-                threads.start([&, worker] {
+                threads.all.emplace_back([&, worker] {
                     prepare_to_throw();
                     const Interrupt::Worker here(interrupt);
                     work(worker);
@@ -166,7 +152,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
             fail(std::current_exception());
         }
         work(0);
-        finish.wait(threads.size(), interrupt, fail);
+        finish.wait(static_cast<int>(threads.all.size()), interrupt, fail);
     }
     if (error) std::rethrow_exception(error);
 }
@@ -183,10 +169,10 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
     reserve_for_threads(n_workers);
     {
         Threads threads;
-        threads.reserve(n_workers);
+        threads.all.reserve(n_workers);
         try {
             for (int worker = 0; worker < n_workers; ++worker) {
-                threads.start([&, worker] {
+                threads.all.emplace_back([&, worker] {
                     gate.wait(kWait);
                     if (gate.load() == kGoHome) return;
                     prepare_to_throw();
@@ -197,7 +183,7 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
             }
         } catch (const std::system_error& e) {
             open(kGoHome);
-            throw ThreadError("only " + std::to_string(threads.size()) + " of " + std::to_string(n_workers) +
+            throw ThreadError("only " + std::to_string(threads.all.size()) + " of " + std::to_string(n_workers) +
                               " threads could be started (" + e.code().message() + "): use a smaller n_jobs");
         } catch (...) {
             open(kGoHome);

@@ -2,11 +2,13 @@
 // milliseconds, and a pool that outlives a call would be broken by fork().
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
 
 #include "support/types.h"
+#include "support/workspace.h"
 
 namespace partwise {
 
@@ -53,6 +55,13 @@ class Interrupt {
 // Calls task(k, worker) for k in [0, n_tasks) on up to n_jobs threads; worker < n_jobs. Tasks are handed out in order.
 // The first exception is thrown again here. Where the system refuses more threads, those there are do the work.
 void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::function<void(Index, int)>& task);
+
+// The same with a Workspace of the worker's own: task(k, workspace).
+template <class F>
+void parallel_with_scratch(Index n_tasks, int n_jobs, Interrupt& interrupt, F&& task) {
+    std::vector<Workspace> scratch(std::max(n_jobs, 1));
+    parallel_for(n_tasks, n_jobs, interrupt, [&](Index k, int worker) { task(k, scratch[worker]); });
+}
 
 // Calls work(k) for k in [0, n_workers), each on its own thread and all at the same time, so that they may wait
 // for each other. If the system refuses a thread nothing is called, and ThreadError is thrown. The calling thread looks

@@ -19,11 +19,29 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline std::size_t idx(Index i) { return static_cast<std::size_t>(i); }
 inline Index len(std::size_t n) { return static_cast<Index>(n); }
 
-// Slots used by one labelling, and how often each.
+// A labelling stored elsewhere: the slots that it uses, and how often each.
+struct SlotView {
+    std::span<const Index> slots;
+    std::span<const double> counts;
+
+    // <count, x>
+    double dot(const double* x) const {
+        double sum = 0;
+        for (std::size_t k = 0; k < slots.size(); ++k) sum += counts[k] * x[slots[k]];
+        return sum;
+    }
+    // x += scale * count
+    void add_to(double* x, double scale) const {
+        for (std::size_t k = 0; k < slots.size(); ++k) x[slots[k]] += scale * counts[k];
+    }
+};
+
+// A labelling.
 struct SlotCounts {
     std::vector<Index> slots;
     std::vector<double> counts;
 
+    SlotView view() const { return {slots, counts}; }
     void clear() {
         slots.clear();
         counts.clear();
@@ -32,12 +50,6 @@ struct SlotCounts {
         slots.push_back(slot);
         counts.push_back(count);
     }
-};
-
-// A labelling stored elsewhere.
-struct SlotView {
-    std::span<const Index> slots;
-    std::span<const double> counts;
 };
 
 // Strings and numbers as one text.
