@@ -219,21 +219,20 @@ void ArcKeys::all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends
         head(h, out);
         end();
     }
-    const Index half = ArcDistance::kBins / 2;
-    for (Index h = 0; h <= n_; ++h) {
+    constexpr Index kHalf = ArcDistance::kBins / 2;
+    // Rows without an arc in the sentence stay empty.
+    const auto each_bin = [&](Index word, bool is_head) {
         for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
-            const Index m = bin < half ? h + ArcDistance::kLowest[bin] : h - ArcDistance::kLowest[bin - half];
-            if (m >= 1 && m <= n_) head(h, bin, out);
+            const Index distance = ArcDistance::kLowest[bin % kHalf];
+            const Index other = (bin < kHalf) == is_head ? word + distance : word - distance;
+            if (other >= (is_head ? 1 : 0) && other <= n_) {
+                is_head ? head(word, bin, out) : modifier(word, bin, out);
+            }
             end();
         }
-    }
-    for (Index m = 1; m <= n_; ++m) {
-        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
-            const Index h = bin < half ? m - ArcDistance::kLowest[bin] : m + ArcDistance::kLowest[bin - half];
-            if (h >= 0 && h <= n_) modifier(m, bin, out);
-            end();
-        }
-    }
+    };
+    for (Index h = 0; h <= n_; ++h) each_bin(h, true);
+    for (Index m = 1; m <= n_; ++m) each_bin(m, false);
 }
 
 }  // namespace partwise

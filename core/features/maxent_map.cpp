@@ -12,8 +12,6 @@ namespace partwise {
 
 namespace {
 
-constexpr Index kMostExamples = 0x7FFFFFFF;
-
 std::vector<Index> one_row_each(std::size_t n_pointers) {
     if (n_pointers == 0) throw InputError("row_ptr must have one entry more than there are examples");
     std::vector<Index> ptr(n_pointers);
@@ -59,7 +57,7 @@ struct MaxentMap::Builder {
     std::vector<double> values;  // of all entries
 
     Builder(MaxentMap& m, std::vector<Index> sizes) : map(m), next(std::move(sizes)) {
-        if (map.num_examples() > kMostExamples) throw InputError("more than 2^31 examples");
+        if (map.num_examples() > Index{0x7FFFFFFF}) throw InputError("more than 2^31 examples");
         Index total = 0;
         for (Index& size : next) {
             map.lists_.push_back({total, total + size, -1, 0.0, 0.0});

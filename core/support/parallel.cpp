@@ -15,10 +15,6 @@ namespace partwise {
 
 namespace {
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Counts workers that are done; the calling thread waits for them and looks for Ctrl-C meanwhile.
 class Finish {
    public:
@@ -94,7 +90,7 @@ void Interrupt::check() {
     }
     // The clock costs about 20 ns; examples cost microseconds. Still, look only every fourth time.
     if (!poll_ || (calls_++ & 3) != 0) return;
-    const double now = seconds_now();
+    const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     if (now < next_) return;
     next_ = now + 0.1;
     if (poll_()) {

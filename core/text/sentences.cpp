@@ -14,11 +14,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // Adds the cells of the line [start, end) and gives their number.
 Index split_line(std::string_view text, std::size_t start, std::size_t end, char separator,
                  std::vector<Sentences::Cell>& cells) {
-    Index n = 0;
-    const auto add = [&](std::size_t from, std::size_t to) {
-        cells.push_back({len(from), len(to - from)});
-        ++n;
-    };
+    const std::size_t before = cells.size();
+    const auto add = [&](std::size_t from, std::size_t to) { cells.push_back({len(from), len(to - from)}); };
     const auto blank = [&](std::size_t k) { return text[k] == ' ' || text[k] == '\t'; };
     if (separator == 0) {
         for (std::size_t k = start; k < end;) {
@@ -30,7 +27,7 @@ Index split_line(std::string_view text, std::size_t start, std::size_t end, char
             while (k < end && !blank(k)) ++k;
             add(from, k);
         }
-        return n;
+        return len(cells.size() - before);
     }
     std::size_t first = start;
     while (first < end && blank(first)) ++first;
@@ -40,7 +37,7 @@ Index split_line(std::string_view text, std::size_t start, std::size_t end, char
         while (to < end && text[to] != separator) ++to;
         if (to == from) fail_at(text, from, "empty field");
         add(from, to);
-        if (to == end) return n;
+        if (to == end) return len(cells.size() - before);
         from = to + 1;
     }
 }
