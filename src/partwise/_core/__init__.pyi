@@ -13,12 +13,8 @@ updated in place and live as long as it does; shapes are checked where it is mad
 """
 
 from .features import *
-from .grammars import *
-from .graph import *
 from .inference import *
-from .kernels import *
 from .objective import *
-from .segments import *
 from .solvers import *
 from .structures import *
 from .support import *

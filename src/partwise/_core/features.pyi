@@ -1,4 +1,4 @@
-"""Feature maps: from weights to slot scores and back."""
+"""Feature maps: from weights to slot scores and back; kernels, which are known by inner products alone."""
 
 from collections.abc import Sequence
 from typing import Final, overload
@@ -6,9 +6,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.support.arrays import InputRows
-
-from .support import Bytes, Floats, Ints, UInt64s
+from partwise.support.arrays import Bytes, Floats, InputRows, Ints, UInt64s
 
 class SparseVector:
     """A merged sparse vector of weight space, kept as runs."""
@@ -218,3 +216,60 @@ class MaxentMap(FeatureMap):
     binary: Final[bool]  # whether all values are 1
     def column(self, k: int) -> tuple[int, Ints, Ints, Floats]:
         """Return (weight, examples, slots, values) of column k."""
+
+class KernelFunction:
+    """f(<x, y>) + bias, as partwise.features.kernels has it."""
+
+    def __init__(
+        self, kind: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1, bias: float = 0.0
+    ) -> None: ...
+
+class Kernel:
+    """Kernel values of query rows with support rows, which have coefficients."""
+
+    num_queries: Final[int]
+    num_support: Final[int]
+    square: Final[bool]  # whether queries and support are the same rows, as in training
+    def values(self, first: int, last: int, begin: int, end: int) -> Floats:
+        """Return values of query rows first:last with support rows begin:end, row by row."""
+
+class DenseKernel(Kernel):
+    """A kernel on rows of dense input; support None: the queries themselves."""
+
+    def __init__(self, function: KernelFunction, queries: Floats, support: Floats | None = None) -> None: ...
+
+class SparseRows:
+    """Rows of sparse attributes; attribute -1 is ignored, repeated attributes add up."""
+
+    def __init__(self, num_attributes: int, row_ptr: Ints, attributes: Ints, values: Floats | None = None) -> None: ...
+    num_rows: Final[int]
+    num_attributes: Final[int]
+
+class SparseKernel(Kernel):
+    """A kernel on rows of sparse attributes; support None: the queries themselves."""
+
+    def __init__(self, function: KernelFunction, queries: SparseRows, support: SparseRows | None = None) -> None: ...
+
+class StoredKernel(Kernel):
+    """A matrix of kernel values, queries x support, which may be indefinite."""
+
+    def __init__(self, matrix: Floats, square: bool) -> None: ...
+
+class PlacedKernel(Kernel):
+    """Another kernel, 0 between rows of different places."""
+
+    def __init__(self, kernel: Kernel, query_places: Ints, support_places: Ints) -> None: ...
+
+class KernelSegment(Segment):
+    """Rows known by their kernel: the weights are coefficients, those of row p at p * width."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        example_ptr: Ints,
+        n_columns: int,
+        width: int,
+        memory_limit: float,
+        recompute: bool = False,
+    ) -> None: ...
+    kept_bytes: Final[float]

@@ -2,9 +2,10 @@
 
 from typing import Any, Final
 
+from partwise.support.arrays import Bytes, Floats, Ints
+
 from .features import FeatureMap, RowLayout
 from .structures import Structure
-from .support import Bytes, Floats, Ints
 from .text import Vocabulary
 
 def decode(

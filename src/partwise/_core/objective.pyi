@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from partwise.support.arrays import Floats, Ints
+
 from .features import FeatureMap
 from .structures import Structure
-from .support import Floats, Ints
 
 class Link:
     """The link phi of a loss by its name, as in core/solvers/link.h: phi(t), mass s = phi'(t), phi''(t), phi*(s)."""

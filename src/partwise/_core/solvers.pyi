@@ -7,9 +7,10 @@ from typing import Any, Final, overload
 
 from numpy.typing import NDArray
 
+from partwise.support.arrays import Floats, Ints
+
 from .objective import Objective
 from .structures import Structure
-from .support import Floats, Ints
 
 class EgReport:
     visits: int

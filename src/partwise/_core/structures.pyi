@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from .support import Bytes, Floats, Ints
+from partwise.support.arrays import Bytes, Floats, Ints
 
 class Structure:
     """The labellings of some examples, and maxima and sums over them.
@@ -161,3 +161,156 @@ class SpanningTree(Tree):
     """All dependency trees, projective or not; members are those of `Tree`."""
 
     def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...
+
+class SegmentChain(_Labels):
+    """Sequences cut into segments of at most `max_length` positions, with a label each.
+
+    Slots, in rows of `width`: T rows (position, label of the segment it lies in), T rows (first position, label), T
+    rows (last position, label), max_length rows (length - 1, label), n_labels rows (a, b): a segment with label b
+    follows one with label a, and a row of labels for each listed segment. Memory does not grow with max_length beyond
+    one window of rows.
+
+    max_lengths: the maximum of each label, at most max_length. listed: segments with slots of their own, (indptr,
+    begins, ends) in the order of (end, begin) within a sequence. Cost: the number of positions with a wrong label;
+    segment_cost: and 1/2 for each segment with a wrong (begin, label) and 1/2 for each with a wrong (end, label).
+    """
+
+    def __init__(
+        self,
+        lengths: Ints,
+        n_labels: int,
+        max_length: int,
+        max_lengths: Ints | None = None,
+        listed: tuple[Ints, Ints, Ints] | None = None,
+        segment_cost: bool = False,
+    ) -> None: ...
+    max_length: Final[int]  #: The largest length of a segment.
+    max_lengths: Final[Ints]  #: The largest length of a segment of each label.
+    segment_cost: Final[bool]  #: Whether wrong ends of segments cost something.
+    lengths: Final[Ints]  #: The length of each example.
+    listed: Final[tuple[Ints, Ints, Ints]]  #: The segments with slots of their own: (indptr, begins, ends).
+    def encode(self, labels: Ints, begins: Bytes) -> tuple[Ints, Ints, Floats]:
+        """Return the labellings (indptr, slots, counts) from the label of every position and whether a segment begins
+        there, all sequences concatenated; raise ValueError naming a sequence and a segment that is too long."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> tuple[Ints, Bytes]:
+        """Return labels and begins of all sequences, concatenated: the inverse of `encode`."""
+    def set_continuation(self, i: int, allowed: Bytes | None) -> None:
+        """Set which (position, label) may continue a segment (T * width bytes; None: all): a segment with this label
+        that holds another position must begin there. The rule adds to the mask. Raise ValueError if no labelling is
+        left."""
+    def segment_probabilities(
+        self, i: int, scores: Floats, begins: Ints, ends: Ints, labels: Ints, temperature: float = 1.0
+    ) -> Floats:
+        """Return the probability of each segment [begin, end) with this label, given in the order of ends."""
+
+class Graph(Structure):
+    """Labels of the vertices of any graph, with scores for the joint labels of cliques; `structures.graph` makes one
+    from lists.
+
+    Example i has the vertices [vertex_ptr[i], vertex_ptr[i + 1]) with `n_labels` labels each, and the cliques
+    [clique_ptr[i], clique_ptr[i + 1]). Clique c has members[member_ptr[c]:member_ptr[c + 1]], numbers of vertices
+    within the example, and the table tables[c], numbered from 0 in each example; cliques with the same table are tied.
+    common_labels[common_ptr[t]:common_ptr[t + 1]] are the numbers of labels of the vertices of table t, which every
+    example then has, whether a clique of it names that table or not.
+
+    Slots: a row per vertex, padded to padded_width(labels), then the tables in the order of their numbers, in the order
+    of the clique's vertices with the last one the fastest and padded. Cost: the number of vertices with a wrong label,
+    charged in the rows of vertices. Ties go to the lowest labels, of the vertex that is eliminated last first.
+
+    An example whose junction tree takes more than memory_limit bytes is refused when it is first used or checked; what
+    a mask rules out does not count.
+    """
+
+    def __init__(
+        self,
+        vertex_ptr: Ints,
+        n_labels: Ints,
+        clique_ptr: Ints,
+        member_ptr: Ints,
+        members: Ints,
+        tables: Ints,
+        memory_limit: float = ...,
+        common_ptr: Ints | None = None,
+        common_labels: Ints | None = None,
+    ) -> None: ...
+    memory_limit: Final[float]  #: Bytes that the tables of an example's junction tree may take.
+    vertex_ptr: Final[Ints]  #: Where the vertices of each example begin, and where the last ones end.
+    n_labels: Final[Ints]  #: The number of labels of each vertex.
+    clique_ptr: Final[Ints]  #: Where the cliques of each example begin, and where the last ones end.
+    member_ptr: Final[Ints]  #: Where the members of each clique begin, and where the last ones end.
+    members: Final[Ints]  #: The vertices of each clique, numbered within the example.
+    tables: Final[Ints]  #: The table of each clique.
+    def table_offsets(self, i: int) -> Ints:
+        """Return where the tables of example i begin in its slots, and the number of its slots."""
+    def width(self, i: int) -> int:
+        """Return the width of the junction tree of example i: the variables of its largest clique, less one."""
+    def bytes(self, i: int) -> int:
+        """Return how many bytes of memory sums over the labellings of example i take."""
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the labellings (indptr, slots, counts) of all examples' labels of vertices, concatenated."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """Return all examples' labels, concatenated: the inverse of `encode`."""
+    def decode_of(self, i: int, slots: Ints, counts: Floats) -> Ints:
+        """Return the labels of a labelling of example i."""
+
+class Grammar(Structure):
+    """Derivations of sentences of n words under a grammar in Chomsky normal form over symbols 0 .. n_symbols - 1.
+
+    A part is a rule anchored at (start, split, end), `rules[r]` = (parent, left, right) over the words [start, end).
+    Its score is the sum of slots: of the rule, and of rows of columns for its parent at the first word, at the first
+    word of the right symbol, at the last word and over the span (`start_columns`, `split_columns`, `end_columns`,
+    `span_columns`: the column of each symbol in that table, -1 for none; None: no table). A word's slot is the column
+    of its symbol, `words[column]`. Slots of a sentence: rules; n rows of each of start, split, end; n (n - 1) / 2 rows
+    of spans [s, t) of two or more words, by s and then t; n rows of words; and, with `gold`, n more: `other`, and
+    one for each anchored rule of the gold derivation, by its span. An anchored rule has one of these.
+
+    rules: (rules, 3), in the order of parents. roots: the symbols of whole sentences. word_ptr, word_columns: which
+    columns each word may have, all sentences' words end to end (None: all). gold: derivations, as `encode` takes them.
+    cost: "constituents" counts slots of spans (by `span_costs` of their columns, 1 by default) and words that the gold
+    derivation does not have; "rules" anchored rules and words that it does not have. A sentence whose sums would take
+    more than max_bytes of memory is refused.
+
+    Ties go to the first root, then to the first rule, then to the first split.
+    """
+
+    def __init__(
+        self,
+        lengths: Ints,
+        n_symbols: int,
+        rules: Ints,
+        roots: Ints,
+        words: Ints,
+        *,
+        start_columns: Ints | None = None,
+        split_columns: Ints | None = None,
+        end_columns: Ints | None = None,
+        span_columns: Ints | None = None,
+        word_ptr: Ints | None = None,
+        word_columns: Ints | None = None,
+        gold: Ints | None = None,
+        cost: str = "constituents",
+        span_costs: Floats | None = None,
+        tuple_codes: Ints | None = None,
+        n_tuples: int = 0,
+        max_bytes: float = 2e9,
+    ) -> None: ...
+    lengths: Final[Ints]  #: The number of words of each sentence.
+    n_symbols: Final[int]  #: The number of symbols.
+    n_rules: Final[int]  #: The number of rules.
+    n_tuples: Final[int]  #: The slots of hashed tuples, the last ones of each sentence.
+    has_gold: Final[bool]  #: Whether there are slots for the anchored rules of gold derivations.
+    cost_name: Final[str]  #: What the cost counts: "constituents" or "rules".
+    widths: Final[tuple[int, int, int, int, int]]  #: The slots per row of start, split, end, span and words.
+    def table_offsets(self, i: int) -> tuple[int, int, int, int, int, int]:
+        """Return the first slot of start, split, end, span, words and `other`."""
+    def has_derivation(self, i: int) -> bool:
+        """Return whether the mask allows the sentence a derivation; without one, maxima and sums raise ValueError."""
+    def encode(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the labellings (indptr, slots, counts) of derivations, concatenated: rows (symbol, begin, end), 2 n -
+        1 per sentence in pre-order. Raise ValueError naming the sentence and the missing rule or word."""
+    def labelling_of(self, i: int, nodes: Ints) -> tuple[Ints, Floats]:
+        """Return the slots and counts of one derivation of sentence i."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """Return all sentences' nodes, concatenated; of derivations with the same slots, one."""
+    def nodes_of(self, i: int, slots: Ints, counts: Floats) -> Ints:
+        """Return the nodes of one derivation of sentence i."""

@@ -1,14 +1,11 @@
-"""Array types, and sums and products of plain arrays."""
+"""Sums and products of plain arrays, and what the machine offers."""
 
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-UInt64s = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
+from partwise.support.arrays import Floats, Ints
 
 def padded_width(n_labels: int) -> int:
     """The row width used for this many labels."""

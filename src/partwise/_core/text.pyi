@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .support import Bytes, Floats, Ints
+from partwise.support.arrays import Bytes, Floats, Ints
 
 class ParseError(ValueError):
     """A text that is not in its format; `args` is (line, column, message), counted from 1, columns in characters."""
