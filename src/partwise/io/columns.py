@@ -57,7 +57,11 @@ def write_columns(
         raise ValueError("separator must be a tab or a space")
     table = sentences if isinstance(sentences, Sentences) else Sentences.from_lists(sentences)
     columns = [table.column(j) for j in range(table.n_columns)]
-    _check_writable(columns, separator)
+    for j, column in enumerate(columns):
+        for text in {text for sentence in column for text in sentence}:
+            cut = j == len(columns) - 1 and text.endswith("\r")
+            if not text or "\n" in text or separator in text or cut:
+                raise ValueError(f"column {j}: {text!r} cannot be written with separator {separator!r}")
     parts = []
     for i, rows in enumerate(zip(*columns, strict=True)):
         if not rows[0]:
@@ -69,11 +73,3 @@ def write_columns(
     text = "\n\n".join(parts) + "\n\n" if parts else ""
     with atomic_write(path) as file:
         file.write(("\ufeff" + text if text.startswith("\ufeff") else text).encode("utf-8"))
-
-
-def _check_writable(columns: list[list[list[str]]], separator: str) -> None:
-    for j, column in enumerate(columns):
-        last = j == len(columns) - 1
-        for text in {text for sentence in column for text in sentence}:
-            if not text or "\n" in text or separator in text or (last and text.endswith("\r")):
-                raise ValueError(f"column {j}: {text!r} cannot be written with separator {separator!r}")

@@ -112,9 +112,10 @@ class ConlluSentence:
         changed.heads = numbers
         return changed
 
-    def with_misc(self, values: Sequence[str]) -> ConlluSentence:
-        """Return the sentence with another last column."""
-        return self.with_columns({MISC: values})
+    def with_entries(self, entries: Iterable[Iterable[str]]) -> ConlluSentence:
+        """Return the sentence with more entries of each word in its last column."""
+        cells = [[] if was in ("_", "") else [was] for was in self.column(MISC)]
+        return self.with_columns({MISC: ["|".join([*was, *more]) for was, more in zip(cells, entries, strict=True)]})
 
     def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
         """Return all lines with one more comment above them, as one of several versions of the sentence.
@@ -443,22 +444,19 @@ class Column:
 
     def put(self, sentence: ConlluSentence, values: Sequence[str]) -> ConlluSentence:
         """Return the sentence with these values, one per word; `_` removes a key."""
-        if self.key is not None:
-            if len(values) != len(sentence):
-                raise ValueError(f"{len(values)} values of {self.name} for a sentence of {len(sentence)} words")
-            cells = sentence.column(self.number)
-            values = [self._with_key(cell, value) for cell, value in zip(cells, values, strict=True)]
-        return sentence.with_columns({self.number: values})
-
-    def _with_key(self, cell: str, value: str) -> str:
-        entries = [] if cell in (BLANK, "") else cell.split("|")
-        own = f"{self.key}="
-        rest = [entry for entry in entries if not entry.startswith(own)]
-        if value != BLANK:
-            rest.append(own + value)
-            if self.number == FEATS:
-                rest.sort(key=_feature_order)
-        return "|".join(rest) or BLANK
+        if self.key is None:
+            return sentence.with_columns({self.number: values})
+        if len(values) != len(sentence):
+            raise ValueError(f"{len(values)} values of {self.name} for a sentence of {len(sentence)} words")
+        own, changed = f"{self.key}=", []
+        for cell, value in zip(sentence.column(self.number), values, strict=True):
+            entries = [entry for entry in cell.split("|") if cell not in (BLANK, "") and not entry.startswith(own)]
+            if value != BLANK:
+                entries.append(own + value)
+                if self.number == FEATS:
+                    entries.sort(key=_feature_order)
+            changed.append("|".join(entries) or BLANK)
+        return sentence.with_columns({self.number: changed})
 
 
 def parse_columns_list(text: str | Iterable[str]) -> tuple[Column, ...]:

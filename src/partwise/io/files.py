@@ -129,14 +129,12 @@ def read_bytes(path: Path) -> bytes:
     else:
         with open(path, "rb") as file:
             data = file.read()
-    return _unpacked(data, path) if data.startswith(_GZIP) else data
-
-
-def _unpacked(data: bytes, path: Path) -> bytes:
+    if not data.startswith(_GZIP):
+        return data
     packed, out = Packed(io.BytesIO(data), path, len(data)), io.BytesIO()
     try:
-        with gzip.GzipFile(fileobj=cast(Any, packed), mode="rb") as file:
-            while chunk := file.read(_CHUNK):
+        with gzip.GzipFile(fileobj=cast(Any, packed), mode="rb") as unpacked:
+            while chunk := unpacked.read(_CHUNK):
                 packed.check(out.tell() + len(chunk))
                 out.write(chunk)
     except DAMAGES as error:
@@ -241,14 +239,11 @@ def _layers(raw: IO[bytes], mode: str, packed: bool) -> Iterator[Any]:
 
 def sync_folder(folder: str) -> None:
     """Make a rename last through a power cut, where folders can be opened."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    with suppress(OSError):
-        descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
-        try:
+    if hasattr(os, "O_DIRECTORY"):
+        with suppress(OSError), ExitStack() as opened:
+            descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
+            opened.callback(os.close, descriptor)
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextmanager
@@ -303,17 +298,11 @@ def clear_left(target: str) -> None:
     with suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in islice(entries, MOST):
             if left.fullmatch(entry.name):
-                with suppress(OSError):
-                    _remove_unlocked(entry.path)
-
-
-def _remove_unlocked(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError if it is being written
-        _remove(path)
-    finally:
-        os.close(descriptor)
+                with suppress(OSError), ExitStack() as opened:
+                    descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                    opened.callback(os.close, descriptor)
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError if it is being written
+                    _remove(entry.path)
 
 
 def _remove(path: str) -> None:

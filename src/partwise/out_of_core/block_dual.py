@@ -387,9 +387,11 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
         value, u, b = 0.0, np.zeros_like(state.weights), 0.0
-        for own in self._walk(problem, state, partial(Certify, weights=state.weights, check=not state.known)):
-            value, b = value + own.losses, b + own.b
-            u += own.u
+        for losses, own_u, own_b in self._walk(
+            problem, state, partial(Certify, weights=state.weights, check=not state.known)
+        ):
+            value, b = value + losses, b + own_b
+            u += own_u
         if not state.known:
             check_plane(state.plane, u, "its plane is not that of its dual variables")
         primal = value + problem.penalty_value(state.weights)

@@ -93,14 +93,6 @@ class Moved(NamedTuple):
     digests: list[bytes]
 
 
-class Plane(NamedTuple):
-    """Losses at some weights, and the plane (u, b) of the dual variables."""
-
-    losses: float
-    u: Floats
-    b: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class BlockWalk(Walk, Generic[A]):
     """A walk over the batches of one group.
@@ -202,8 +194,8 @@ class Save(BlockWalk[list[bytes]]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certify(BlockWalk[Plane]):
-    """Sums the losses at some weights and the plane of the dual variables again.
+class Certify(BlockWalk[tuple[float, Floats, float]]):
+    """Sums the losses at some weights and the plane (u, b) of the dual variables again.
 
     check: whether the blocks' planes are compared with those of their dual variables (for blocks from a checkpoint).
     """
@@ -211,7 +203,7 @@ class Certify(BlockWalk[Plane]):
     weights: Floats
     check: bool = False
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Plane:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> tuple[float, Floats, float]:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
@@ -225,7 +217,7 @@ class Certify(BlockWalk[Plane]):
                 u += own_u
                 b += own_b
             del part, block
-        return Plane(value, u, b)
+        return value, u, b
 
 
 def forget(folder: str) -> None:

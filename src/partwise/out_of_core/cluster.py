@@ -11,10 +11,8 @@ the same name. Workers read batches from it; weights travel to them and partial 
 
 Tasks have no state: (work, some batches' references, blocks) -> a partial sum for each of these batches. The scheduler
 keeps what it takes to do a task again, so that a worker that is killed loses nothing. Partial sums are added up in this
-process, in the order of the batches: which worker does what, and how many there are, changes no bit.
-
-A walk goes over several batches, which are one task. It may write files into the partition's folder: a walk that is
-done again writes the same ones.
+process, in the order of the batches: which worker does what, and how many there are, changes no bit. A walk over
+several batches is one task. It may write files into the partition's folder: when it is done again it writes the same.
 
 A worker keeps batches open as far as its limit goes. A batch goes to the same worker each time while the workers are
 the same; another worker may take it over.

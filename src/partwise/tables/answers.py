@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,8 @@ class Column(NamedTuple):
     kind: type
 
 
-class LabelNumbers(NamedTuple):
-    """The index of each label in `classes_`, all examples concatenated, and the probabilities if asked for."""
-
-    numbers: Ints
-    probabilities: Floats | None
+#: The index of each label in `classes_`, all examples concatenated, and the probabilities if asked for.
+LabelNumbers = tuple[Ints, Floats | None]
 
 
 class Answers(ABC):
@@ -55,6 +52,8 @@ class Answers(ABC):
     columns: Sequence[Column]
     by_word = True
     written_labels: Values = ()
+    #: Options of `predict_marginals` that give a table of probabilities per example, with a row per word.
+    table_options: ClassVar[dict[str, str]] = {}
 
     def __init__(self, model: Estimator) -> None:
         self.model = model
@@ -74,7 +73,8 @@ class Answers(ABC):
         answers = self.model.predict(X, **constraints)
         columns = self.values(answers)
         if probabilities:
-            pairs = zip(self._marginals(X, constraints), self._chosen(answers), strict=True)
+            tables = self.model.predict_marginals(X, **self.table_options, **constraints)
+            pairs = zip(tables, self._chosen(answers), strict=True)
             columns.append([table[np.arange(len(table)), row].tolist() if len(table) else [] for table, row in pairs])
         return columns
 
@@ -91,11 +91,6 @@ class Answers(ABC):
     def values(self, answers: Values) -> list[Values]:
         """Return answers of `predict`, one per example, as columns."""
 
-    def _marginals(self, X: object, constraints: dict[str, object]) -> Sequence[Floats]:
-        """Return a table of probabilities per example, with a row per word."""
-        tables: Sequence[Floats] = self.model.predict_marginals(X, **constraints)
-        return tables
-
     def _chosen(self, answers: Values) -> Values:
         """Return which column of its table of probabilities each word's answer has."""
         return self.values(answers)[0]
@@ -105,6 +100,7 @@ class LabelAnswers(Answers):
     """A label for each word of a row."""
 
     field = "labels"
+    table_options: ClassVar[dict[str, str]] = {"output": "array"}
 
     def __init__(self, model: Estimator) -> None:
         super().__init__(model)
@@ -121,14 +117,10 @@ class LabelAnswers(Answers):
 
     def predict_numbers(self, X: object, probabilities: bool) -> LabelNumbers | None:
         # A template's strings are the model's own table; other inputs are Python objects already.
-        numbers = self.model._predict_numbers(X, probabilities) if self.model.template_ is not None else None
-        return None if numbers is None else LabelNumbers(*numbers)
+        return self.model._predict_numbers(X, probabilities) if self.model.template_ is not None else None
 
     def values(self, answers: Values) -> list[Values]:
         return [[list(map(str, row)) for row in answers] if self.as_text else answers]
-
-    def _marginals(self, X: object, constraints: dict[str, object]) -> Sequence[Floats]:
-        return super()._marginals(X, {"output": "array", **constraints})
 
     def _chosen(self, answers: Values) -> Values:
         number = {label: k for k, label in enumerate(self.labels)}
@@ -160,7 +152,7 @@ class ClassAnswers(LabelAnswers):
         if not probabilities:
             return None
         table = self.model.predict_proba(X)
-        return LabelNumbers(table.argmax(axis=1), table.max(axis=1))
+        return table.argmax(axis=1), table.max(axis=1)
 
     def values(self, answers: Values) -> list[Values]:
         labels = np.asarray(answers, dtype=object).tolist()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from partwise.io.files import atomic_write, standard_input
 from partwise.support.checks import count_jobs
@@ -118,30 +118,23 @@ def sources(source: Path | Sequence[Path]) -> list[str]:
 
 def _label(team: list[TablePredictor], paths: list[str], out: str, keep: Sequence[str] | None) -> None:
     """Label files, one after the other, and write all rows to one file."""
-    predictor, kept, schema = team[0], None if keep is None else list(keep), None
+    predictor, kept, first = team[0], None if keep is None else list(keep), None
     with ExitStack() as outer:
         for path in paths:
-            with _naming(path), _opened(path) as table:
-                read = _columns(predictor, table.schema, kept)
-                own = predictor.schema(table.schema, kept)
-                if schema is None:
-                    schema, file = own, outer.enter_context(atomic_write(out))
+            with _naming(path), _opened(path) as (schema, read):
+                needed = {*predictor.columns(schema), *(schema.names if kept is None else kept)}
+                if missing := needed.difference(schema.names):
+                    raise TableError("there is no such column to keep", missing.pop())
+                own = predictor.schema(schema, kept)
+                if first is None:
+                    first, file = own, outer.enter_context(atomic_write(out))
                     writer = outer.enter_context(TableWriter(file, own, out))
-                _compare(own, schema, paths[0])
-                batches = table.batches(read, predictor.rows)
+                _compare(own, first, paths[0])
+                batches = read([name for name in schema.names if name in needed], predictor.rows)
                 if predictor.by:
                     batches = _whole_sentences(batches, predictor)
                 for batch in _answered(team, batches, kept):
-                    writer.add(batch.cast(schema) if batch.schema != schema else batch)
-
-
-def _columns(predictor: TablePredictor, schema: pa.Schema, kept: list[str] | None) -> list[str]:
-    """Return the columns that are read of a file."""
-    needed = {*predictor.columns(schema), *(schema.names if kept is None else kept)}
-    for name in needed:
-        if name not in schema.names:
-            raise TableError("there is no such column to keep", name)
-    return [name for name in schema.names if name in needed]
+                    writer.add(batch.cast(first) if batch.schema != first else batch)
 
 
 def _compare(schema: pa.Schema, first: pa.Schema, path: str) -> None:
@@ -199,20 +192,16 @@ def _naming(path: str) -> Iterator[None]:
         raise TableError(f"cannot be read: {error}", path=name) from None
 
 
-class _Table(NamedTuple):
-    """A table that is read; `batches` yields record batches of columns by their names, of so many rows at most."""
-
-    schema: pa.Schema
-    batches: Callable[[list[str], int], Batches]
-
-
 @contextmanager
-def _opened(path: str) -> Iterator[_Table]:
-    """Open a table to be read; "-" is an Arrow stream on standard input."""
+def _opened(path: str) -> Iterator[tuple[pa.Schema, Callable[[list[str], int], Batches]]]:
+    """Yield a table's schema, and a function that yields record batches of columns, of so many rows at most.
+
+    "-" is an Arrow stream on standard input.
+    """
     if path == "-":
         reader = pa.ipc.open_stream(standard_input())
         # Each batch is answered when it has come: the sender may wait for the answers.
-        yield _Table(reader.schema, partial(_arrow_batches, reader))
+        yield reader.schema, partial(_arrow_batches, reader)
         return
     with open(path, "rb") as plain:  # errors as for any file
         magic = plain.read(6)
@@ -220,7 +209,7 @@ def _opened(path: str) -> Iterator[_Table]:
         with pa.OSFile(path, "rb") as file:
             # Without a buffer a column of a whole row group would be held.
             table = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
-            yield _Table(table.schema_arrow, partial(_parquet_batches, table))
+            yield table.schema_arrow, partial(_parquet_batches, table)
         return
     with pa.memory_map(path, "rb") as file:
         if magic == b"ARROW1":
@@ -228,7 +217,7 @@ def _opened(path: str) -> Iterator[_Table]:
             batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
         else:
             batches = reader = pa.ipc.open_stream(file)
-        yield _Table(reader.schema, lambda names, most: _arrow_batches(_joined_to(batches, most), names, most))
+        yield reader.schema, lambda names, most: _arrow_batches(_joined_to(batches, most), names, most)
 
 
 def _is_parquet(path: str) -> bool:

@@ -184,9 +184,9 @@ class TablePredictor:
             found = _arrays(answers, answers.predict(X, self._probabilities))
         else:
             kind = _TYPES[answers.columns[0].kind]
-            found = [pa.array(answers.written_labels, type=kind).take(pa.array(numbers.numbers))]
+            found = [pa.array(answers.written_labels, type=kind).take(pa.array(numbers[0]))]
             if self._probabilities:
-                found.append(pa.array(numbers.probabilities))
+                found.append(pa.array(numbers[1]))
             if answers.by_word:
                 found = [list_array(column, X.lengths) for column in found]
         if self._k_best is not None:

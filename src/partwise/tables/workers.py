@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from threading import Lock
 from typing import Any, cast
 
@@ -13,8 +14,6 @@ from partwise import model_files
 from partwise.tables import TableError
 from partwise.tables.answers import Estimator
 
-#: The model that was read last, by its file's path, time of change and size.
-_READ: dict[tuple[str, int, int], Estimator] = {}
 _READING = Lock()
 #: A Dask bag, dataframe or array, or a pandas DataFrame: a partition of such a dataframe.
 Data = Any
@@ -28,13 +27,14 @@ def load_cached(path: str | os.PathLike[str]) -> Estimator:
     """
     name = os.path.abspath(os.fspath(path))
     status = os.stat(name)
-    key = name, status.st_mtime_ns, status.st_size
     with _READING:  # threads of a worker begin at the same time
-        if key not in _READ:
-            found = model_files.load(name)
-            _READ.clear()
-            _READ[key] = found
-        return _READ[key]
+        return _load_last(name, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=1)
+def _load_last(path: str, changed: int, size: int) -> Estimator:
+    """Return the model of a file that was changed at this time and has this size."""
+    return model_files.load(path)
 
 
 def predict_dask(

@@ -18,7 +18,7 @@ from partwise.cli.tasks.predicted_tags import INPUTS, ParserData, tagger_paths, 
 from partwise.cli.tasks.scores import relation_scores
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
 from partwise.features.arcs import ArcTemplate
-from partwise.io.conllu import MISC, ConlluReader, ConlluSentence
+from partwise.io.conllu import ConlluReader, ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 from partwise.metrics import Calibration, attachment_scores, calibration
@@ -233,11 +233,8 @@ class DepTask(StructuredTask):
     def answer_lines(self, model: DependencyParser, data: Data, i: int, answer: Tree, row: Any) -> Iterable[str]:
         sentence: ConlluSentence = data.X[i].with_tree(*_split(answer))
         if row is not None:
-            values = [f"HeadProbability={row[m, head]:.6f}" for m, head in enumerate(sentence.heads)]
-            old = sentence.column(MISC)
-            sentence = sentence.with_misc(
-                [value if was in ("_", "") else f"{was}|{value}" for was, value in zip(old, values, strict=True)]
-            )
+            entries = [[f"HeadProbability={row[m, head]:.6f}"] for m, head in enumerate(sentence.heads)]
+            sentence = sentence.with_entries(entries)
         return sentence.lines
 
     def ranked_lines(self, data: Data, i: int, answer: Tree, comment: str, first: bool, last: bool) -> Iterable[str]:

@@ -18,7 +18,7 @@ from partwise.features.presets import FEW_TAGS
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
 from partwise.io.coded import CodedSequences, Sentences
 from partwise.io.columns import parse_columns, read_columns
-from partwise.io.conllu import MISC, ConlluSentence, make_sentence, parse_conllu, read_conllu
+from partwise.io.conllu import ConlluSentence, make_sentence, parse_conllu, read_conllu
 from partwise.io.errors import FormatError
 from partwise.io.items import Item, parse_items, read_items
 from partwise.models.labels import FEW_LABELS
@@ -98,12 +98,7 @@ class Source:
         changed = self.columns.target.put(self.conllu[i], [label for label, *_ in parts])
         if all(len(part) == 1 for part in parts):
             return changed
-        return changed.with_misc(
-            [
-                "|".join([*([] if was in ("_", "") else [was]), *map(_as_pair, more)])
-                for was, (_, *more) in zip(changed.column(MISC), parts, strict=True)
-            ]
-        )
+        return changed.with_entries(map(_as_pair, more) for _, *more in parts)
 
 
 @dataclass

@@ -275,13 +275,9 @@ class PartwiseTagger(_Labels):
 
     def score(self, examples: Iterable[Example], **options: object) -> Scores:
         """Return the accuracy, for `nlp.evaluate`."""
-        getter = _morph_key if self.target == "morph" else getattr
+        # Features are compared as numbers.
+        getter = (lambda token, _: token.morph.key) if self.target == "morph" else getattr
         return dict(Scorer.score_token_attr(examples, self.target, getter=getter))
-
-
-def _morph_key(token: Token, attribute: str) -> object:
-    """Return the features as a number, which scores compare."""
-    return token.morph.key
 
 
 class PartwiseNER(_Labels):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 #: In so many first bytes every format says what it is, and how long.
 START = 256
 TOOLS = (crfsuite.TOOL, wapiti.TOOL, crfpp.TOOL)
+_PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
 #: What others' files begin with, and what to say of them.
 _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"d\0\0\0\0\0\0\0", "is a binary model of CRF++: give its text form, MODEL.txt of crf_learn -t"),
@@ -29,18 +30,16 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "is compressed by bzip2: unpack it first"),
     (b"\xfd7zXZ", "is compressed by xz: unpack it first"),
     (b"\x89HDF", "is an HDF5 file (Keras, PyTables), not a model file of partwise"),
+    *((bytes([0x80, protocol]), _PICKLE) for protocol in range(2, 6)),
 )  # fmt: skip
-_PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
+
+
+def _other(data: bytes) -> str | None:
+    return next((what for magic, what in _OTHERS if data.startswith(magic)), None)
 
 
 def _known(data: bytes) -> Tool | None:
     return next((tool for tool in TOOLS if data.startswith(tool.magic)), None)
-
-
-def _other(data: bytes) -> str | None:
-    if data[:1] == b"\x80" and data[1:2] in (b"\2", b"\3", b"\4", b"\5"):
-        return _PICKLE
-    return next((what for magic, what in _OTHERS if data.startswith(magic)), None)
 
 
 def is_foreign(data: bytes) -> bool:

@@ -110,7 +110,12 @@ def read_manifest(folder: str) -> Manifest:
         settings = container.parse_json(metadata.get("settings", ""))
         if not isinstance(settings, dict) or not isinstance(settings.get("model"), dict):
             raise ModelFormatError("has settings that cannot be read")
-        sizes, digests = _batches(ModelParts("partition", {}, arrays))
+        parts = ModelParts("partition", {}, arrays)
+        table = parts.ints("sizes", None, len(BatchSize._fields), low=0, high=1 << 50)
+        digests = [digest.tobytes().hex() for digest in parts.bytes("digests", len(table), 32)]
+        sizes = [BatchSize(*row) for row in table.tolist()]
+        if not sizes or not all(size.n_examples and size.valued in (0, 1) for size in sizes):
+            raise ModelFormatError("has no batches, or one without examples")
         own = {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")}
         own |= _zeros(settings.get("weights"), n_bytes)
         model = ModelParts(metadata.get("kind", ""), settings["model"], own)
@@ -119,15 +124,6 @@ def read_manifest(folder: str) -> Manifest:
     for number, size in enumerate(sizes):
         _check_size(os.path.join(folder, batch_name(number)), size.n_bytes)
     return Manifest(model.kind, settings, sizes, digests, model, metadata.get("sha256", ""), n_bytes)
-
-
-def _batches(parts: ModelParts) -> tuple[list[BatchSize], list[str]]:
-    table = parts.ints("sizes", None, len(BatchSize._fields), low=0, high=1 << 50)
-    digests = parts.bytes("digests", len(table), 32)
-    sizes = [BatchSize(*row) for row in table.tolist()]
-    if not sizes or not all(size.n_examples and size.valued in (0, 1) for size in sizes):
-        raise ModelFormatError("has no batches, or one without examples")
-    return sizes, [digest.tobytes().hex() for digest in digests]
 
 
 def _zeros(shapes: object, n_bytes: int) -> dict[str, Array]:
