@@ -11,7 +11,6 @@ from partwise.cli.tasks.tag import TagTask
 from partwise.cli.tasks.tagged_files import conllu_data
 from partwise.features import Template
 from partwise.io import make_sentence, read_conllu
-from partwise.io.conllu import MISC
 from partwise.metrics import feats_scores
 from partwise.tables.conllu import ConlluColumns
 
@@ -74,7 +73,7 @@ def test_misc_keys_are_learnt_and_others_stay(cli, cli_json, bank, tmp_path):
     for name in ("train", "dev"):
         gold = read_conllu(bank / f"{name}.conllu")
         rows = [[("Old=1|" if k else "") + f"Kind={t[0]}" for k, t in enumerate(s.column("upos"))] for s in gold]
-        text = text_of([s.with_columns({MISC: row}) for s, row in zip(gold, rows, strict=True)])
+        text = text_of([s.with_misc(row) for s, row in zip(gold, rows, strict=True)])
         (tmp_path / f"{name}.conllu").write_text(text)
     model, out = tmp_path / "m.pw", tmp_path / "out.conllu"
     cli("train", "tag", tmp_path / "train.conllu", "-o", model, "--target", "MISC.Kind", *QUICK)

@@ -18,7 +18,7 @@ from partwise.io import (
     read_conllx,
     write_conllu,
 )
-from partwise.io.conllu import MISC, find_cycle
+from partwise.io.conllu import find_cycle
 
 TEXT = (
     "# sent_id = 1\n# text = don't stop \u2014 now\n"
@@ -197,7 +197,7 @@ def test_what_cannot_be_written_is_refused():
             sentence.with_tree(heads, deprels)
     for values in (["a\t", "b"], ["a", "b\r"]):
         with pytest.raises(ValueError, match="tab or a line end"):
-            sentence.with_columns({MISC: values})
+            sentence.with_misc(values)
     for words, heads, deprels, comments, message in [
         ([("a\nb",)], [0], ["x"], (), "tab or a line end"),
         ([("a",)], [0], ["x\t"], (), "tab or a line end"),

@@ -16,8 +16,8 @@ from helpers.partition_cases import CASES
 from partwise import PartitionError, solve
 from partwise.model_files import container
 from partwise.out_of_core import partitions
+from partwise.out_of_core.partitions.executor import Plan
 from partwise.out_of_core.partitions.files import MANIFEST
-from partwise.out_of_core.partitions.sizes import Plan
 from partwise.problem import BatchSums, Problem
 from partwise.problem.executor import Work
 

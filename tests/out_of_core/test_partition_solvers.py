@@ -10,7 +10,7 @@ import pytest
 from helpers.partition_cases import CASES
 from partwise import ConvergenceWarning, Problem, solve
 from partwise.out_of_core import partitions
-from partwise.out_of_core.partitions.sizes import Plan
+from partwise.out_of_core.partitions.executor import Plan
 from partwise.problem.capabilities import Capability
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import Solver

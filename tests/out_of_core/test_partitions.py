@@ -19,7 +19,7 @@ from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, Seq
 from partwise.features import NameCounts, Template, Vocabulary
 from partwise.models import NotAvailable
 from partwise.out_of_core import block_walks, partitions
-from partwise.out_of_core.partitions.sizes import Plan, dual_bytes, opened_bytes, plan
+from partwise.out_of_core.partitions.executor import Plan, dual_bytes, opened_bytes, plan
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.memory import TooLarge
 

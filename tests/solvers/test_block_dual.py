@@ -23,7 +23,7 @@ from partwise.out_of_core import block_dual, partitions
 from partwise.out_of_core.block_dual import FIRST_POWER
 from partwise.out_of_core.block_files import Block, read_block, write_block
 from partwise.out_of_core.block_walks import Past
-from partwise.out_of_core.partitions.sizes import Plan
+from partwise.out_of_core.partitions.executor import Plan
 from partwise.problem import Batch, LabelledBatch
 from partwise.solvers import BlockDual, Checkpoint, get_solver
 from partwise.solvers.engine import checkpoint as checkpoint_files

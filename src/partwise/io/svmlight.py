@@ -3,6 +3,7 @@
 Indices are counted from 1 and rise in a row; ``#`` starts a comment. Query ids (``qid:``) are refused.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,9 @@ def write_svmlight(path: Path, X: Any, y: Any, *, zero_based: bool = False) -> N
         raise ValueError("X and y must be finite (no NaN, no inf)")
     first = 0 if zero_based else 1
     indices, values, indptr = (rows.indices + first).tolist(), rows.data.tolist(), rows.indptr.tolist()
-    lines = []
-    for label, start, stop in zip(labels.tolist(), indptr, indptr[1:], strict=False):
-        fields = [
-            _number(label),
-            *(f"{k}:{_number(v)}" for k, v in zip(indices[start:stop], values[start:stop], strict=True)),
-        ]
-        lines.append(" ".join(fields) + "\n")
+    fields = [f"{index}:{_number(value)}" for index, value in zip(indices, values, strict=True)]
+    runs = zip(labels.tolist(), pairwise(indptr), strict=True)
+    lines = [" ".join([_number(label), *fields[start:stop]]) + "\n" for label, (start, stop) in runs]
     with atomic_write(path) as file:
         file.write("".join(lines).encode("ascii"))
 

@@ -59,7 +59,7 @@ class EncodedTables:
     """Examples of lengths[table][i] rows of each table; columns are called "table/column".
 
     entries: what each example takes in memory once it is open, in units of an attribute of a row
-    (`partitions.sizes.ENTRY` bytes). weight: None where all are 1.
+    (`partitions.executor.ENTRY` bytes). weight: None where all are 1.
     """
 
     lengths: Mapping[str, Ints]

@@ -9,10 +9,9 @@ docs/partitions.md says what is held in memory. `files` reads and writes contain
 """
 
 from partwise.model_files.errors import PartitionError
-from partwise.out_of_core.partitions.executor import PartitionExecutor
+from partwise.out_of_core.partitions.executor import PartitionExecutor, parse_size
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions
 from partwise.out_of_core.partitions.folder import open_folder as open
-from partwise.out_of_core.partitions.sizes import parse_size
 from partwise.out_of_core.partitions.writer import write
 
 __all__ = ["FileBatch", "PartitionError", "PartitionExecutor", "Partitions", "open", "parse_size", "write"]

@@ -12,17 +12,8 @@ from partwise.model_files.errors import ContainerError, PartitionError
 from partwise.model_files.values import decode
 from partwise.models.base import Ability, AsideSizes, EncodedData, Learnt, Model, Training
 from partwise.models.encoded import Size
-from partwise.out_of_core.partitions.executor import PartitionExecutor
+from partwise.out_of_core.partitions.executor import PartitionExecutor, dual_bytes, opened_bytes, parse_size, plan
 from partwise.out_of_core.partitions.files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
-from partwise.out_of_core.partitions.sizes import (
-    ASIDE,
-    COLUMN,
-    COLUMN_ENTRY,
-    dual_bytes,
-    opened_bytes,
-    parse_size,
-    plan,
-)
 from partwise.problem import Executor, LabelledBatch, Problem
 from partwise.problem.penalties import Penalty
 from partwise.structures import padded_width
@@ -208,10 +199,10 @@ class FileBatch:
         """The bytes of the opened batch, about."""
         size = self.size
         if self.aside:
-            return opened_bytes(0, size.n_rows, ASIDE * size.n_rows, valued=False)
-        rows = opened_bytes(*size[:3], valued=bool(size.valued))
+            # A label per row, with about 50 features each.
+            return opened_bytes(0, size.n_rows, 50 * size.n_rows, valued=False)
         by_features = self.by_features and self.partitions.model.has_columns
-        return rows + (COLUMN * self.n_weights + COLUMN_ENTRY * size.n_entries if by_features else 0)
+        return opened_bytes(*size[:3], bool(size.valued), self.n_weights if by_features else 0)
 
     @property
     def n_examples(self) -> int:

@@ -19,8 +19,8 @@ from partwise.models.base import Ability, Model
 from partwise.models.encoded import EncodedTables
 from partwise.models.partition import ChangedData, Partitioner
 from partwise.out_of_core.partitions import files
+from partwise.out_of_core.partitions.executor import opened_bytes, parse_size
 from partwise.out_of_core.partitions.folder import Partitions, open_folder
-from partwise.out_of_core.partitions.sizes import opened_bytes, parse_size
 from partwise.support.checks import count_jobs
 
 #: Bytes of an opened batch, unless others are asked for.
