@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from itertools import cycle, islice
 from typing import Any, ClassVar
 
 import numpy as np
 
 from partwise.features import ArcIndex
-from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, PREFIX, ArcTable, parse_templates
+from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, parse_templates
 from partwise.metrics import attachment_scores
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -18,7 +19,7 @@ from partwise.model_files.values import add_result, decode_labels, encode, encod
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.costs import LabelCost, head_costs
-from partwise.models.dependencies.features import ArcFeatures, check_features, fitted_table
+from partwise.models.dependencies.features import ArcFeatures, ArcLabeller, check_features, fitted_table
 from partwise.models.dependencies.inputs import (
     ALL_CROSSING,
     FIELDS,
@@ -33,7 +34,6 @@ from partwise.models.dependencies.inputs import (
     read_words,
     trees_of,
 )
-from partwise.models.dependencies.labels import ArcLabeller
 from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.files import coefficient_arrays, read_coefficients
@@ -472,38 +472,20 @@ ARC, FEATURE, ENTRY = 150, 4, 16
 
 
 class VariedWords:
-    """A few words that differ in each column that is not constant over all blocks, and all lists of features."""
+    """The distinct values of each column of words, as a few words that have them."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, ...], None] = {}
-        self._varied: set[int] = set()
-        self._cells: set[str] = set()
+        self._values: list[dict[str, None]] = [{} for _ in FIELDS]
 
     def add(self, words: Words) -> None:
-        """Keep words of a block that differ from those kept before."""
-        columns = words.columns
-        if not columns[0]:
-            return
-        first = next(iter(self._rows), None) or self._keep(columns, 0)
-        with_prefix = [*columns, [form[:PREFIX] for form in columns[0]]]
-        for k, (column, value) in enumerate(zip(with_prefix, (*first, first[0][:PREFIX]), strict=True)):
-            other = None if k in self._varied else next((i for i, own in enumerate(column) if own != value), None)
-            if other is not None:
-                self._varied.add(k)
-                self._keep(columns, other)
-        for cell in dict.fromkeys(columns[-1]):
-            if cell not in self._cells:
-                self._keep(columns, columns[-1].index(cell))
-
-    def _keep(self, columns: list[list[str]], i: int) -> tuple[str, ...]:
-        row = tuple(column[i] for column in columns)
-        self._rows[row] = None
-        self._cells.add(row[-1])
-        return row
+        """Note the values of a block."""
+        for known, column in zip(self._values, words.columns, strict=True):
+            known |= dict.fromkeys(column)
 
     def words(self) -> Words:
-        columns = [list(column) for column in zip(*self._rows, strict=True)]
-        return Words(np.array([len(self._rows)], dtype=np.int64), columns, [0], [None])
+        n = max(map(len, self._values))
+        columns = [[*known, *islice(cycle(known), n - len(known))] for known in self._values]
+        return Words(np.array([n], dtype=np.int64), columns, [0], [None])
 
 
 def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
@@ -550,7 +532,7 @@ class TreePartitioner(Partitioner):
 
     def choose_vocabulary(self) -> None:
         model = self.model
-        if not self._used.words().columns:
+        if not self._used.words().lengths[0]:
             raise ValueError(ALL_CROSSING)
         if self._bare and self._relations:
             raise ValueError("y: some words have relations and others have none")
