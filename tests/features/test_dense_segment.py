@@ -10,7 +10,7 @@ import pytest
 from partwise import MaxentClassifier, Problem, SequenceTagger
 from partwise.features import DenseSegment, LinearMap, chain_map, multiclass_map
 from partwise.model_files.parts import ModelParts
-from partwise.models.encoded import EncodedRows
+from partwise.models.partition import EncodedRows
 from partwise.models.readers import ColumnReader, Sequences
 from partwise.problem.dual_points import DualPoint
 from partwise.problem.losses import get_loss

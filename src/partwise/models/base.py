@@ -41,8 +41,7 @@ from partwise.support.lazy import cached_property
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from partwise.models.encoded import EncodedTables, Size
-    from partwise.models.partition import Partitioner
+    from partwise.models.partition import EncodedTables, Partitioner, Size
 
     SourceT = TypeVarWithDefault("SourceT", default=Any)
 else:

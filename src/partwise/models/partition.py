@@ -6,18 +6,28 @@
     for X, y in blocks: partitioner.encode(X, y, None)       examples as numbers; features are counted
     partitioner.choose_features()                            and chosen: the model is what `learn` would have made it
 
-What is held grows with the model, not with the examples.
+What is held grows with the model, not with the examples. Files of a partition hold training examples as numbers
+(`EncodedTables`). Each example has some rows of each of several tables, whose columns hold whole numbers, real numbers
+or strings (as numbers of a list of names in the file). A column may have several numbers per row.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, Self, TypeAlias
 
-from partwise.features import NameCounts
-from partwise.models.encoded import EncodedTables
+import numpy as np
+
+from partwise.features import Attributes, NameCounts
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import Array, ModelParts, encode_names
 from partwise.models.features import Density, Rows
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, VocabularyReader
+from partwise.support.arrays import Floats, Ints, pointers
+from partwise.support.lazy import cached_property
 
 
 class Partitioner(ABC):
@@ -97,3 +107,239 @@ class AttributeCounts:
     def compact(self, rows: Rows) -> Rows:
         """Return rows of a block in the storage that trains faster on all blocks."""
         return self._density.compact(rows)
+
+
+#: An array with a row per row of its table, or a list of strings.
+Column: TypeAlias = Any
+
+
+class Size(NamedTuple):
+    """How much there is of encoded examples: rows of all of them, and stored values of all rows."""
+
+    n_examples: int
+    n_rows: int
+    n_entries: int
+
+
+class Whole(NamedTuple):
+    """A column of whole numbers from `low` up to, not including, `high`; width: numbers per row, None for one."""
+
+    low: int
+    high: int
+    width: int | None = None
+
+
+class Real(NamedTuple):
+    """A column of real numbers; width: so many per row, None for one."""
+
+    width: int | None = None
+
+
+class Text(NamedTuple):
+    """A column of strings."""
+
+
+Kind: TypeAlias = Whole | Real | Text
+
+
+@dataclass(eq=False)
+class EncodedTables:
+    """Examples of lengths[table][i] rows of each table; columns are called "table/column".
+
+    entries: what each example takes in memory once it is open, in units of an attribute of a row
+    (`partitions.executor.ENTRY` bytes). weight: None where all are 1.
+    """
+
+    lengths: Mapping[str, Ints]
+    columns: Mapping[str, Column]
+    entries: Ints
+    weight: Floats | None = None
+
+    @cached_property
+    def starts(self) -> dict[str, Ints]:
+        """Where the rows of each example begin, and the last end, by table."""
+        return {name: pointers(own) for name, own in self.lengths.items()}
+
+    def ends(self) -> tuple[Ints, Ints]:
+        """Return how many (rows, entries) the first k examples have, at place k."""
+        return self.starts[next(iter(self.lengths))], pointers(self.entries)
+
+    @property
+    def size(self) -> Size:
+        rows, entries = self.ends()
+        return Size(len(rows) - 1, int(rows[-1]), int(entries[-1]))
+
+    @property
+    def valued(self) -> bool:
+        """Whether entries have values, which take more memory."""
+        return any(name.endswith(("/table", "/values")) for name in self.columns)
+
+    def cut(self, start: int, stop: int) -> Self:
+        columns = {}
+        for name, column in self.columns.items():
+            ends = self.starts[name.partition("/")[0]]
+            columns[name] = column[int(ends[start]) : int(ends[stop])]
+        lengths = {name: own[start:stop] for name, own in self.lengths.items()}
+        weight = None if self.weight is None else self.weight[start:stop]
+        return self._with(lengths, columns, self.entries[start:stop], weight)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return all examples of these parts, which are of one kind."""
+        if len(parts) == 1:
+            return parts[0]
+        columns: dict[str, Column] = {}
+        for name in dict.fromkeys(name for part in parts for name in part.columns):
+            table = name.partition("/")[0]
+            # values that are missing are all 1
+            every = [part.columns[name] if name in part.columns else np.ones(part.starts[table][-1]) for part in parts]
+            columns[name] = list(chain(*every)) if isinstance(every[0], list) else np.concatenate(every)
+        weight = None
+        if any(part.weight is not None for part in parts):
+            each = [np.ones(len(part.entries)) if part.weight is None else part.weight for part in parts]
+            weight = np.concatenate(each)
+        lengths = {name: np.concatenate([part.lengths[name] for part in parts]) for name in parts[0].lengths}
+        return parts[0]._with(lengths, columns, np.concatenate([part.entries for part in parts]), weight)
+
+    def _with(
+        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
+    ) -> Self:
+        return type(self)(lengths, columns, entries, weight)
+
+    # files
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Return arrays for a file; whole numbers in the width that they need."""
+        found: dict[str, Array] = {f"{name}/lengths": narrow(own) for name, own in self.lengths.items()}
+        for name, column in self.columns.items():
+            if isinstance(column, list):
+                number = {text: k for k, text in enumerate(dict.fromkeys(column))}
+                found[name] = narrow(np.fromiter(map(number.__getitem__, column), np.int64, len(column)))
+                found |= {f"{name}/{key}": array for key, array in encode_names(list(number)).items()}
+            else:
+                found[name] = column if column.dtype.kind == "f" else narrow(column)
+        if self.weight is not None:
+            found["weight"] = self.weight
+        return found
+
+    @classmethod
+    def read(cls, parts: ModelParts, tables: Sequence[str], columns: Mapping[str, Kind]) -> EncodedTables:
+        """Return what `to_arrays` wrote, but for `entries`; ModelFormatError for anything else."""
+        lengths = {name: parts.ints(f"{name}/lengths", None, low=0, high=1 << 40) for name in tables}
+        n = len(lengths[tables[0]])
+        if any(len(own) != n for own in lengths.values()):
+            raise ModelFormatError("has tables of different numbers of examples")
+        found: dict[str, Column] = {}
+        for name, kind in columns.items():
+            rows = int(lengths[name.partition("/")[0]].sum())
+            if isinstance(kind, Text):
+                keys = [key for key in ("bytes", "offsets") if f"{name}/{key}" in parts.arrays]
+                own = {key: parts.arrays[f"{name}/{key}"] for key in keys}
+                names = np.array([*ModelParts("names", {}, own).names(), None], dtype=object)
+                found[name] = names[parts.ints(name, rows, low=0, high=len(names) - 1)].tolist()
+                continue
+            shape = (rows,) if kind.width is None else (rows, kind.width)
+            if isinstance(kind, Real):
+                found[name] = np.ascontiguousarray(parts.stored_floats(name, *shape))
+            else:
+                found[name] = parts.ints(name, *shape, low=kind.low, high=kind.high)
+        weight = parts.floats("weight", n) if "weight" in parts.arrays else None
+        return EncodedTables(lengths, found, np.zeros(n, dtype=np.int64), weight)
+
+
+#: What files call the columns of `EncodedRows`.
+_FILE_NAMES = {
+    "rows/lengths": "lengths",
+    "rows/labels": "labels",
+    "rows/counts": "counts",
+    "rows-entries/attributes": "attributes",
+    "rows-entries/values": "values",
+    "rows/table": "table",
+    "weight": "weight",
+}
+
+
+class EncodedRows(EncodedTables):
+    """Examples of `rows.lengths` rows of attributes each, with a label per row; weight: None where all are 1."""
+
+    def __init__(self, rows: Rows, labels: Ints, weight: Floats | None = None) -> None:
+        lengths, columns = row_columns("rows", rows)
+        entries = lengths.get("rows-entries", rows.lengths * rows.n_attributes)
+        super().__init__(lengths, {"rows/labels": labels, **columns}, entries, weight)
+        self.rows, self.labels = rows, labels
+
+    def _with(
+        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
+    ) -> Self:
+        tables = EncodedTables(lengths, columns, entries, weight)
+        return type(self)(rows_of("rows", tables, self.rows.n_attributes), tables.columns["rows/labels"], weight)
+
+    def to_arrays(self) -> dict[str, Array]:
+        return {_FILE_NAMES[name]: array for name, array in super().to_arrays().items() if name in _FILE_NAMES}
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> EncodedRows:
+        """Return what `to_arrays` wrote, checked; ModelFormatError for anything else."""
+        lengths = parts.ints("lengths", None, low=1, high=1 << 40)
+        n_rows = int(lengths.sum())
+        labels = parts.ints("labels", n_rows, low=0, high=n_labels)
+        weight = parts.floats("weight", len(lengths)) if "weight" in parts.arrays else None
+        if "table" in parts.arrays:
+            table = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
+            return cls(Rows(lengths, n_attributes, table), labels, weight)
+        attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
+        row_ptr = pointers(parts.ints("counts", n_rows, low=0, high=len(attributes) + 1))
+        if row_ptr[-1] != len(attributes):
+            raise ModelFormatError(f"has {len(attributes)} attributes, its rows have {row_ptr[-1]}")
+        values = parts.floats("values", len(attributes)) if "values" in parts.arrays else None
+        return cls(Rows(lengths, n_attributes, Attributes(row_ptr, attributes, n_attributes, values)), labels, weight)
+
+
+def narrow(numbers: Ints) -> Array:
+    """Return whole numbers in 8, 16 or 32 bits, if they fit."""
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    for dtype in (np.uint8, np.uint16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return numbers.astype(dtype)
+    return numbers
+
+
+def row_columns(name: str, rows: Rows) -> tuple[dict[str, Ints], dict[str, Column]]:
+    """Return (lengths, columns) of rows of attributes: their tables are `name` and, if sparse, `name`-entries."""
+    table = rows.table
+    if not isinstance(table, Attributes):
+        return {name: rows.lengths}, {f"{name}/table": np.ascontiguousarray(table)}
+    ends = table.row_ptr[pointers(rows.lengths)]
+    columns: dict[str, Column] = {
+        f"{name}/counts": np.diff(table.row_ptr),
+        f"{name}-entries/attributes": table.attributes,
+    }
+    if table.values is not None:
+        columns[f"{name}-entries/values"] = table.values
+    return {name: rows.lengths, f"{name}-entries": np.diff(ends)}, columns
+
+
+def row_kinds(name: str, parts: ModelParts, n_attributes: int) -> tuple[list[str], dict[str, Kind]]:
+    """Return (tables, columns) of rows of attributes in a file, for `EncodedTables.read`."""
+    if f"{name}/table" in parts.arrays:
+        return [name], {f"{name}/table": Real(n_attributes)}
+    kinds: dict[str, Kind] = {
+        f"{name}/counts": Whole(0, 1 << 40),
+        f"{name}-entries/attributes": Whole(-1, n_attributes),
+    }
+    if f"{name}-entries/values" in parts.arrays:
+        kinds[f"{name}-entries/values"] = Real()
+    return [name, f"{name}-entries"], kinds
+
+
+def rows_of(name: str, tables: EncodedTables, n_attributes: int) -> Rows:
+    """Return the rows of `row_columns`; ModelFormatError if rows have other numbers of attributes than they say."""
+    lengths = tables.lengths[name]
+    if f"{name}/table" in tables.columns:
+        return Rows(lengths, n_attributes, tables.columns[f"{name}/table"])
+    row_ptr = pointers(tables.columns[f"{name}/counts"])
+    if not np.array_equal(row_ptr[pointers(lengths)], pointers(tables.lengths[f"{name}-entries"])):
+        raise ModelFormatError("has rows of other numbers of attributes than it says")
+    values = tables.columns.get(f"{name}-entries/values")
+    table = Attributes(row_ptr, tables.columns[f"{name}-entries/attributes"], n_attributes, values)
+    return Rows(lengths, n_attributes, table)

@@ -40,7 +40,6 @@ from partwise.models.classes.features import (
 )
 from partwise.models.constraints import ConstraintError, check_entries, label_mask
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.encoded import EncodedRows
 from partwise.models.features import Density, Rows, csr_attributes
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import (
@@ -52,7 +51,7 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.labels import LabelArray, all_labels, label_factors, warn_of_gone, with_class_weight
-from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
+from partwise.models.partition import AttributeCounts, ChangedData, EncodedRows, Partitioner
 from partwise.models.readers import NameReader, check_known, read_reader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold

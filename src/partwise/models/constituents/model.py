@@ -32,11 +32,10 @@ from partwise.models.constituents.inputs import check_same_words, read_gold, rea
 from partwise.models.constituents.treebank.grammar import GrammarCounts, WordClasses
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
 from partwise.models.constraints import ConstraintError, check_entries
-from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.features import KeyCounts, layout_of, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, choose_among, explanation
 from partwise.models.labels import check_distinct, given_labels, node_labels, split, warn_of_many_labels
-from partwise.models.partition import ChangedData, Partitioner
+from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Text, Whole
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar, padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers

@@ -34,12 +34,11 @@ from partwise.models.dependencies.inputs import (
     read_words,
     trees_of,
 )
-from partwise.models.encoded import EncodedTables, Kind, Text, Whole
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import Contribution, Explanation, choose_among, explanation
 from partwise.models.labels import check_distinct, encode_flat, label_array, split
-from partwise.models.partition import ChangedData, Partitioner
+from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Text, Whole
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.batch import Gold
 from partwise.problem.penalties import Penalty

@@ -12,10 +12,10 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
+from partwise.models import partition as blocks
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_choices
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.encoded import Column, EncodedTables, Kind, Whole, row_columns, row_kinds, rows_of
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
@@ -41,7 +41,7 @@ from partwise.models.labels import (
     split,
     warn_of_many_labels,
 )
-from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
+from partwise.models.partition import AttributeCounts, ChangedData, EncodedTables, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form, read_reader
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
@@ -234,12 +234,12 @@ class GraphModel(Model[GraphSource]):
         return GraphPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        tables, kinds = row_kinds("nodes", parts, self.reader.n_attributes)
-        kinds["nodes/labels"] = Whole(0, self.n_labels)
-        kinds |= {"edges/pairs": Whole(0, 1 << 40, 2), "edges/types": Whole(0, self.n_types)}
-        edges: tuple[list[str], dict[str, Kind]] = (["edges"], {})
+        tables, kinds = blocks.row_kinds("nodes", parts, self.reader.n_attributes)
+        kinds["nodes/labels"] = blocks.Whole(0, self.n_labels)
+        kinds |= {"edges/pairs": blocks.Whole(0, 1 << 40, 2), "edges/types": blocks.Whole(0, self.n_types)}
+        edges: tuple[list[str], dict[str, blocks.Kind]] = (["edges"], {})
         if self.edge_reader is not None:
-            edges = row_kinds("edges", parts, self.edge_reader.n_attributes)
+            edges = blocks.row_kinds("edges", parts, self.edge_reader.n_attributes)
         found = EncodedTables.read(parts, tables + edges[0], kinds | edges[1])
         lengths, pairs = found.lengths, found.columns["edges/pairs"]
         n = np.repeat(lengths["nodes"], lengths["edges"])
@@ -250,8 +250,8 @@ class GraphModel(Model[GraphSource]):
 
     def encoded_rows(self, encoded: EncodedTables) -> GraphRows:
         """Return encoded graphs as rows."""
-        nodes, columns = rows_of("nodes", encoded, self.reader.n_attributes), encoded.columns
-        features = None if self.edge_reader is None else rows_of("edges", encoded, self.edge_reader.n_attributes)
+        nodes, columns = blocks.rows_of("nodes", encoded, self.reader.n_attributes), encoded.columns
+        features = None if self.edge_reader is None else blocks.rows_of("edges", encoded, self.edge_reader.n_attributes)
         return self.rows_from(nodes, encoded.lengths["edges"], columns["edges/pairs"], columns["edges/types"], features)
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
@@ -564,12 +564,12 @@ class GraphPartitioner(Partitioner):
             raise ChangedData
         if self._kinds is not None:
             self._kinds.add(nodes, labels)
-        lengths, columns = row_columns("nodes", self._nodes.compact(nodes))
+        lengths, columns = blocks.row_columns("nodes", self._nodes.compact(nodes))
         columns |= {"nodes/labels": labels, "edges/pairs": graphs.pairs, "edges/types": model.type_numbers(graphs)}
         lengths["edges"] = graphs.edge_counts
         if features is not None:
             stored = self._edges.in_form(features)
-            more = row_columns("edges", Rows(graphs.edge_counts, stored.n_attributes, stored.table))
+            more = blocks.row_columns("edges", Rows(graphs.edge_counts, stored.n_attributes, stored.table))
             lengths |= more[0]
             columns |= more[1]
         entries = graph_entries(lengths, columns, model.n_labels, model.tied)
@@ -585,7 +585,7 @@ class GraphPartitioner(Partitioner):
         self.model.kinds = self._kinds
 
 
-def graph_entries(lengths: Mapping[str, Ints], columns: Mapping[str, Column], n_labels: int, tied: bool) -> Ints:
+def graph_entries(lengths: Mapping[str, Ints], columns: Mapping[str, blocks.Column], n_labels: int, tied: bool) -> Ints:
     """Return the memory that opened graphs take, in entries: rows of attributes, tables of nodes and edges.
 
     Those of edges are written out for both directions, with numbers of their types. tied: edges share tables.

@@ -27,12 +27,11 @@ from partwise.io.coded import CodedSequences
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
-from partwise.models import encoded as tables
 from partwise.models import inspection
+from partwise.models import partition as tables
 from partwise.models.base import Labellings, Learnt, Training
 from partwise.models.constraints import as_booleans
 from partwise.models.costs import row_costs
-from partwise.models.encoded import EncodedTables
 from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
 from partwise.models.inspection import Contribution
@@ -45,7 +44,7 @@ from partwise.models.labels import (
     split,
     warn_of_long_segments,
 )
-from partwise.models.partition import ChangedData, Partitioner
+from partwise.models.partition import ChangedData, EncodedTables, Partitioner
 from partwise.models.readers import Sequences
 from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeFeatures, WordRows
 from partwise.models.segments.labels import Segments, Span, Types

@@ -24,10 +24,10 @@ from partwise.model_files.parts import ModelParts
 from partwise.models import files, inspection
 from partwise.models.base import Ability, Learnt, Training
 from partwise.models.classes.features import classifier_map
-from partwise.models.encoded import EncodedRows, Size
 from partwise.models.features import PairCounts, PairLayout, Rows, with_last
 from partwise.models.inspection import Contribution
 from partwise.models.labels import Targets
+from partwise.models.partition import EncodedRows, Size
 from partwise.models.readers import Sequences
 from partwise.models.sequences.model import SequenceModel, SequenceReading
 from partwise.problem import Batch, LabelledBatch

@@ -20,7 +20,6 @@ from partwise.models import inspection
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError
 from partwise.models.costs import LabelCost, row_costs
-from partwise.models.encoded import EncodedRows, EncodedTables
 from partwise.models.features import Rows, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures
 from partwise.models.labels import (
@@ -36,7 +35,7 @@ from partwise.models.labels import (
     warn_of_gone,
     warn_of_many_labels,
 )
-from partwise.models.partition import AttributeCounts, ChangedData, Partitioner
+from partwise.models.partition import AttributeCounts, ChangedData, EncodedRows, EncodedTables, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form, read_reader
 from partwise.models.sequences import constraints as rules
 from partwise.models.sequences import template_reader as templates

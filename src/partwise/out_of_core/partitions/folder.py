@@ -11,7 +11,7 @@ from partwise.model_files import KINDS, class_of
 from partwise.model_files.errors import ContainerError, PartitionError
 from partwise.model_files.values import decode
 from partwise.models.base import Ability, AsideSizes, EncodedData, Learnt, Model, Training
-from partwise.models.encoded import Size
+from partwise.models.partition import Size
 from partwise.out_of_core.partitions.executor import PartitionExecutor, dual_bytes, opened_bytes, parse_size, plan
 from partwise.out_of_core.partitions.files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
 from partwise.problem import Executor, LabelledBatch, Problem

@@ -16,8 +16,7 @@ from partwise.model_files import kind_of
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models.base import Ability, Model
-from partwise.models.encoded import EncodedTables
-from partwise.models.partition import ChangedData, Partitioner
+from partwise.models.partition import ChangedData, EncodedTables, Partitioner
 from partwise.out_of_core.partitions import files
 from partwise.out_of_core.partitions.executor import opened_bytes, parse_size
 from partwise.out_of_core.partitions.folder import Partitions, open_folder
