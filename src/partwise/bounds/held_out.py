@@ -143,14 +143,8 @@ def held_out_losses(examples: LabelledBatch, weights: Floats, *, loss: Loss = "c
 
     Every model has them: nothing is assumed of how answers follow from weights.
 
-    Parameters
-    ----------
-    examples : LabelledBatch
-        Examples that training has not seen; `estimator.labelled(X, y)` gives them.
-    weights : array
-        The model's, `estimator.weights_`.
-    loss : {"cost", "zero-one"}
-        The cost over the largest cost of the example (for rows of labels the share of wrong ones), or 1 for every
-        labelling but the gold one.
+    examples: some that training has not seen, from `estimator.labelled(X, y)`. weights: `estimator.weights_`. loss: the
+    "cost" over the largest cost of the example (for rows of labels the share of wrong ones), or "zero-one", 1 for every
+    labelling but the gold one.
     """
     return Losses(examples, loss, n_jobs).of(Labellings(*best_labellings(examples.batch, weights, n_jobs)))

@@ -82,17 +82,9 @@ class Listed(NamedTuple):
 class Margins:
     """Labelled examples at unit weights.
 
-    Parameters
-    ----------
-    examples : LabelledBatch
-        Without sample weights: a bound is about examples that were drawn alike.
-    weights : array
-        Of any length but zero; they are brought to length 1.
-    loss : {"cost", "zero-one"}
-        L(y): the cost over the largest cost of the example (for rows of labels the share of wrong ones), or 1 for every
-        labelling but the gold one.
-    max_listed : int
-        Examples with at most so many labellings have them listed, where the structure has k best labellings.
+    examples: without sample weights, as a bound is about examples that were drawn alike. weights: of any length but
+    zero; they are brought to length 1. loss: L(y), as in `held_out_losses`. max_listed: examples with at most so many
+    labellings have them listed, where the structure has k best labellings.
     """
 
     def __init__(

@@ -173,12 +173,7 @@ class GibbsClassifier:
     vocabulary does not have. Here such features have no weight: for examples that have some, this is another
     classifier than the theorem's, and `predict` warns.
 
-    Parameters
-    ----------
-    estimator : a fitted estimator
-    bound : MarginBound
-        Of that estimator's weights; it says gamma, n and l.
-    random_state : int, Generator or None
+    estimator: a fitted one. bound: that of its weights, which says gamma, n and l.
     """
 
     def __init__(

@@ -27,12 +27,8 @@ class EachPass(TrainingCallback):
 
     Most solvers certify themselves every five passes and where the gap may be near the tolerance, as a certificate
     costs about half a pass. The certificates that this callback asks for are for the history alone: weights, stopping
-    and `seconds` are the same without it, and the run takes that much longer.
-
-    Parameters
-    ----------
-    every : float
-        Passes between two points, at least.
+    and `seconds` are the same without it, and the run takes that much longer. every: passes between two points, at
+    least.
     """
 
     def __init__(self, every: float = 1.0) -> None:
@@ -61,12 +57,8 @@ class HistoryWriter(TrainingCallback):
     null in JSON. Where the file cannot be written (a full disk), a warning says so and the run continues; a path that
     is wrong from the beginning is an error.
 
-    Parameters
-    ----------
-    path : path ending in .csv or .json
-        JSON: {"solver", "status", "message", "history": [{column: number}, ...]}; status is "running" until the end,
-        "failed" after an error.
-    every_seconds : float
+    path: ends in .csv or .json. JSON: {"solver", "status", "message", "history": [{column: number}, ...]}; status is
+    "running" until the end, "failed" after an error.
     """
 
     def __init__(self, path: str | os.PathLike[str], every_seconds: float = 1.0) -> None:

@@ -27,12 +27,7 @@ class ProgressLine(TrainingCallback):
     first step, at most every ten seconds, and for the last step. For `solve` use it as a context:
     ``with ProgressLine() as line: solve(problem, callback=line)``.
 
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        Where to write.
-    every_seconds : float, optional
-        How often at most (default: 0.1 on a terminal, else 10).
+    console: where to write. every_seconds: how often at most (default: 0.1 on a terminal, else 10).
     """
 
     def __init__(self, console: Console | None = None, every_seconds: float | None = None) -> None:

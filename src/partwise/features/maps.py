@@ -259,14 +259,9 @@ def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
     The slot of row x and label a has the products x_j * labels[a, k], and weight j * K + k for each. Labels that share
     features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
 
-    Parameters
-    ----------
-    rows : array or sparse matrix, or a list of them
-        Rows of input, all examples end to end; or each example's own.
-    labels : array or sparse matrix, n_labels x K
-        The features of each label.
-    width : int, optional
-        Slots of a row of labels, `structure.width`; those beyond the labels are padding (default: none).
+    rows: an array or sparse matrix, all examples end to end, or a list with each example's own. labels: the features of
+    each label, n_labels x K. width: slots of a row of labels, `structure.width`; those beyond the labels are padding
+    (default: none).
     """
     from scipy import sparse
 

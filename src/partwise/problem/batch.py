@@ -43,18 +43,7 @@ class Batch:
 
 
 class LabelledBatch:
-    """A batch with its gold labellings, the weights of its examples and their costs.
-
-    Parameters
-    ----------
-    batch : Batch
-    gold : (indptr, slots, counts)
-        Gold labellings as from `structure.encode`; each must lie in Y_i.
-    sample_weight : array of n_examples, optional
-        omega; zero weights are allowed.
-    cost : array, optional
-        One value per slot, all examples end to end: finite, >= 0, and 0 on gold slots; by default the structure's own.
-    """
+    """A batch with its gold labellings, the weights of its examples and their costs; arguments as of `Problem`."""
 
     def __init__(
         self, batch: Batch, gold: Gold, sample_weight: ArrayLike | None = None, cost: ArrayLike | None = None

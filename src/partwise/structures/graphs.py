@@ -19,17 +19,12 @@ def graph(
 ) -> Graph:
     """A `Graph` of examples ``(n_labels, cliques)`` or ``(n_labels, cliques, tables)``.
 
-    Parameters
-    ----------
-    examples : list of tuples
-        n_labels: the number of labels of each vertex. cliques: tuples of numbers of vertices, of any length. tables:
-        the number of each clique's table, from 0; cliques with the same one share its slots. By default each has its
-        own.
-    memory_limit : float
-        Bytes that sums over the labellings of one example may take; an example beyond it is refused when it is used.
-    common : list of tuples
-        Numbers of labels of the vertices that the tables 0, 1, ... are for, which every example then has, whether its
-        cliques name them or not: as weights that all examples share need it.
+    n_labels: the number of labels of each vertex. cliques: tuples of numbers of vertices, of any length. tables: the
+    number of each clique's table, from 0; cliques with the same one share its slots (default: each has its own).
+
+    memory_limit: bytes that sums over the labellings of one example may take; an example beyond it is refused when it
+    is used. common: numbers of labels of the vertices that the tables 0, 1, ... are for, which every example then has,
+    whether its cliques name them or not: as weights that all examples share need it.
     """
     labels: list[Sequence[int]] = []
     cliques: list[Sequence[int]] = []
