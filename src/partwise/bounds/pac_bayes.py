@@ -99,12 +99,9 @@ def margin_bound(
     loss, max_listed
         As for `Margins`.
 
-    Raises
-    ------
-    ValueError
-        For delta outside (0, 1), fewer than 2 examples, weights that are zero, sample weights, or margins for which the
-        bound is not stated. `NotCovered`, which is one: for models that do not predict by a linear argmax, such as
-        ``SequenceTagger(model="maxent")``, and for kernels.
+    ValueError for delta outside (0, 1), fewer than 2 examples, weights that are zero, sample weights, or margins for
+    which the bound is not stated; `NotCovered`, which is one, for kernels and for models that do not predict by a
+    linear argmax, such as ``SequenceTagger(model="maxent")``.
     """
     check_delta(delta)
     margins = Margins(examples, weights, loss=loss, max_listed=max_listed, n_jobs=n_jobs)

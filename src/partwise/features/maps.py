@@ -226,10 +226,7 @@ def slot_map(
     n_weights : int, optional
         How many weights there are in all; needed where there may be no example to tell, else compared.
 
-    Raises
-    ------
-    ValueError
-        If rows and slots do not agree, or a number is not finite; the message names the example.
+    ValueError if rows and slots do not agree, or a number is not finite; the message names the example.
     """
     if not blocks:
         raise ValueError("slot_map needs rows of input")

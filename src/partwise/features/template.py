@@ -159,14 +159,10 @@ class Gazetteer:
 
 @dataclass(frozen=True)
 class Template:
-    """A feature template.
+    """A feature template: its lines (`text`), in which columns have numbers.
 
-    Attributes
-    ----------
-    text : the template's lines, in which columns have numbers
-    clusters : word -> bit string, for ``%cluster``
-    gazetteers : name -> phrases, for ``%gazetteer``
-    names : names that the lines may use for columns 0, 1, ...; they are not kept
+    clusters: word -> bit string, for ``%cluster``. gazetteers: name -> phrases, for ``%gazetteer``. names: names that
+    the lines may use for columns 0, 1, ...; they are not kept.
     """
 
     #: Its kind of lines, for model files.

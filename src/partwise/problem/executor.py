@@ -21,6 +21,8 @@ from partwise.problem.losses import Loss
 from partwise.problem.tasks import BatchSums
 
 T = TypeVar("T")
+#: Each batch's part of what is not shared.
+Blocks = Sequence[tuple[object, ...]]
 
 
 class BatchReference(Protocol):
@@ -96,9 +98,7 @@ class Executor(ABC):
             yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)
 
     @abstractmethod
-    def run(
-        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
-    ) -> Iterator[T]:
+    def run(self, work: Work[T], references: Sequence[BatchReference], blocks: Blocks) -> Iterator[T]:
         """Yield what the work gives for each batch, in the order of the references."""
 
     def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums | None:
@@ -123,9 +123,7 @@ class ThreadExecutor(Executor):
     def files(self) -> str:
         return tempfile.gettempdir()
 
-    def run(
-        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
-    ) -> Iterator[T]:
+    def run(self, work: Work[T], references: Sequence[BatchReference], blocks: Blocks) -> Iterator[T]:
         for reference, block in zip(references, blocks, strict=True):
             yield work.task(self.in_memory(reference, work.loss), work.n_jobs, *block, *work.shared)
 

@@ -16,19 +16,12 @@ class Free:
     """Weights start, ..., stop - 1 have no penalty: intercepts, features of value 1 that a labelling has once at most.
 
     In their place there is a bound on their size that some minimum keeps anyway, so that it changes nothing but the
-    dual (see `problem`). It depends on the penalty of the others, and so does not stand here but what it is made of:
+    dual (see `problem`). It depends on the penalty of the others, and so does not stand here but what it is made of.
 
-    Parameters
-    ----------
-    at_zero : float
-        An upper bound of the sum of the losses at w = 0 with some free weights, after the link.
-    gold : tuple of float
-        For each label, the sum of the weights of the examples that have it. The free weights are those of these labels,
-        or of all but the first.
-    reach, largest : float
-        Of all rows, the largest norm and the largest absolute value, without the free columns.
-    link : "identity" or "squared"
-        The link of the loss.
+    at_zero: an upper bound of the sum of the losses at w = 0 with some free weights, after the link. gold: for each
+    label, the sum of the weights of the examples that have it; the free weights are those of these labels, or of all
+    but the first. reach, largest: of all rows, the largest norm and the largest absolute value, without the free
+    columns. link: that of the loss.
     """
 
     start: int

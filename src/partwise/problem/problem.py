@@ -116,14 +116,9 @@ class Problem:
     ) -> "Problem":
         """The problem on the examples of all these batches, in their order.
 
-        Parameters
-        ----------
-        batches : LabelledBatch or other references
-            Their features have the same weights. Sums are added up batch by batch: the same batches give the same bits.
-        loss, penalty, n_jobs
-            As above.
-        executor : Executor, optional
-            Who does the sums of each batch; by default threads in this process.
+        batches: `LabelledBatch` or other references, whose features have the same weights. Sums are added up batch by
+        batch: the same batches give the same bits. executor: who does the sums of each batch; by default threads in
+        this process. The others are as above.
         """
         problem = cls.__new__(cls)
         sums = Sums(list(batches), get_loss(loss), executor or ThreadExecutor(), count_threads(n_jobs))
@@ -270,12 +265,7 @@ class Problem:
         marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
         examples: numbers of the examples whose losses are summed, each as often as it is named (None: all once); the
         penalty counts in full. From m random examples of n, `gradient(weights, n / m * plane(weights, examples)[1])`
-        is an unbiased estimate of the gradient.
-
-        Raises
-        ------
-        ValueError
-            If the penalty has an l1 term.
+        is an unbiased estimate of the gradient. ValueError if the penalty has an l1 term.
         """
         self._refuse_l1("value_and_gradient")
         if examples is not None and marginals is not None:

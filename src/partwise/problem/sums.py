@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from partwise._core import FeatureMap, Objective, Structure, dot
 from partwise.problem.batch import Gold
 from partwise.problem.capabilities import Capability
-from partwise.problem.executor import BatchReference, Executor, Walk, Work
+from partwise.problem.executor import BatchReference, Blocks, Executor, Walk, Work
 from partwise.problem.losses import Loss
 from partwise.problem.rounding import Rounding
 from partwise.problem.tasks import BatchSums, ColumnConstants, Facts, OutputArray, Plane
@@ -435,9 +435,7 @@ class Sums:
         deque(parts, maxlen=0)  # work that is called off may hang on a cluster
         return answer
 
-    def each(
-        self, task: Callable[..., T], *shared: object, blocks: Sequence[tuple[object, ...]] | None = None
-    ) -> Iterator[T]:
+    def each(self, task: Callable[..., T], *shared: object, blocks: Blocks | None = None) -> Iterator[T]:
         """Go over what a task gives for each batch, in the order of the batches."""
         work = Work(task, self.loss, shared, self.n_jobs)
         return self.executor.run(work, self.references, [()] * self.n_batches if blocks is None else blocks)

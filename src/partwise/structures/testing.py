@@ -62,12 +62,8 @@ def check_structure(
     random_state : int
         Seed of the random scores, masks and draws.
 
-    Raises
-    ------
-    AssertionError
-        If an answer is wrong; the message names the method, the example and what was expected.
-    ValueError
-        If there is no example to check.
+    AssertionError if an answer is wrong; the message names the method, the example and what was expected. ValueError if
+    there is no example to check.
     """
     rng = np.random.default_rng(random_state)
     chosen = list(range(min(10, structure.num_examples)) if examples is None else examples)
