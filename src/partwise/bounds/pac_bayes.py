@@ -86,18 +86,9 @@ def margin_bound(
 ) -> MarginBound:
     """The PAC-Bayesian margin bound of weights for the sample that they were trained on.
 
-    Parameters
-    ----------
-    examples : LabelledBatch
-        The sample; `estimator.labelled(X, y)` gives it.
-    weights : array
-        Any weights that are not zero; the bound is about their direction.
-    delta : float
-        Probability that the bound fails.
-    gammas : sequence of floats, optional
-        Margins to try, in (0, 1]; by default 25 of them, evenly spread on a logarithmic scale.
-    loss, max_listed
-        As for `Margins`.
+    examples: the sample, from `estimator.labelled(X, y)`. weights: any that are not zero; the bound is about their
+    direction. delta: probability that the bound fails. gammas: margins to try, in (0, 1]; by default 25 of them, evenly
+    spread on a logarithmic scale. loss, max_listed: as for `Margins`.
 
     ValueError for delta outside (0, 1), fewer than 2 examples, weights that are zero, sample weights, or margins for
     which the bound is not stated; `NotCovered`, which is one, for kernels and for models that do not predict by a

@@ -29,24 +29,12 @@ class EarlyStopping(TrainingCallback):
     Every step is scored (with `every`: fewer), whatever it takes: which weights are the best must not depend on how
     fast the machine is.
 
-    Parameters
-    ----------
-    X_dev, y_dev
-        Data that are not trained on, in the form that `fit` takes.
-    patience : int
-        How many scores in a row may fail to rise.
-    metric : None, "accuracy", "f1", another name or callable
-        None: the estimator's own `score`; "f1", "chunk_f1": F1 of chunks, and the other names of
-        `partwise.metrics.get_measure`; else a function of (y_dev, predicted labels). Larger is better.
-    min_delta : float
-        What counts as rising: more than this above the best.
-    every : float
-        Score at most once in this many passes.
+    X_dev, y_dev: data that are not trained on, in the form that `fit` takes. patience: how many scores in a row may
+    fail to rise. metric: None and "accuracy" for the estimator's own `score`; "f1" and "chunk_f1" for F1 of chunks,
+    another name of `partwise.metrics.get_measure`, or a function of (y_dev, predicted labels). Larger is better.
+    min_delta: what counts as rising, more than this above the best. every: score at most once in this many passes.
 
-    Attributes
-    ----------
-    scores_ : list of (passes, score)
-    best_score_, best_passes_ : float
+    A run leaves `scores_`, a list of (passes, score), `best_score_` and `best_passes_`.
     """
 
     def __init__(

@@ -182,20 +182,14 @@ def row_segment(
 class SlotRows:
     """Rows of numbers for some of each example's slots, and how often labellings use these slots.
 
-    Parameters
-    ----------
-    rows : rows of input
-        One entry per example, which holds that example's rows: a dense array (its last axis are the numbers, the others
-        count the rows), a SciPy sparse matrix, or for all examples one array (examples x ... x numbers). Or all
-        examples end to end: a two-dimensional array, a sparse matrix or `Attributes`.
-    n_labels : int
-        1: a row is a slot's, with a weight per number. Else a row is that of n_labels slots, one after the other, with
-        a weight per (number, label): number j of label a has weight j * n_labels + a.
-    uses : int
-        How often a labelling uses a slot, at most. Certificates and step sizes rely on it.
-    parts : int, optional
-        How many parts a labelling has, at most, counted as often as they are used (default: any number). Known, it
-        makes for better bounds, and so for larger steps of `eg` and `excessive-gap`.
+    rows: one entry per example, which holds that example's rows: a dense array (its last axis are the numbers, the
+    others count the rows), a SciPy sparse matrix, or for all examples one array (examples x ... x numbers). Or all
+    examples end to end: a two-dimensional array, a sparse matrix or `Attributes`.
+    n_labels: 1 if a row is a slot's, with a weight per number. Else a row is that of n_labels slots, one after the
+    other, with a weight per (number, label): number j of label a has weight j * n_labels + a.
+    uses: how often a labelling uses a slot, at most. Certificates and step sizes rely on it.
+    parts: how many parts a labelling has, at most, counted as often as they are used (None: any number). Known, it
+    makes for better bounds, and so for larger steps of `eg` and `excessive-gap`.
     """
 
     rows: object

@@ -48,19 +48,11 @@ def check_structure(
     rests on remains unchecked on them. Without `labellings` answers are compared with each other and with finite
     differences, which cannot tell that `maximize` and `log_partition` agree on a wrong set of labellings.
 
-    Parameters
-    ----------
-    structure : Structure
-        Written in Python or compiled. Its masks are changed while the checks run, and are restored.
-    labellings : callable, optional
-        Gives all labellings of example i, masks aside: each as a sequence of slots, in which a slot occurs as often as
-        the labelling uses it.
-    examples : iterable of int, optional
-        Numbers of the examples to check; by default the first ten.
-    masks : bool
-        False for a structure that takes no constraints on predictions, and leaves its masks aside.
-    random_state : int
-        Seed of the random scores, masks and draws.
+    structure: written in Python or compiled. Its masks are changed while the checks run, and are restored. labellings:
+    gives all labellings of example i, masks aside, each as a sequence of slots, in which a slot occurs as often as the
+    labelling uses it. examples: numbers of those to check; by default the first ten. masks: False for a structure that
+    takes no constraints on predictions, and leaves its masks aside. random_state: seed of the random scores, masks and
+    draws.
 
     AssertionError if an answer is wrong; the message names the method, the example and what was expected. ValueError if
     there is no example to check.
