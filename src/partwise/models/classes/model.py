@@ -213,7 +213,6 @@ class ClassesModel(Model[ClassRows]):
         self.classes = classes
 
     def use_columns(self, n: int) -> None:
-        """Set the number of columns that have weights."""
         if self.min_count > 1 and self.reader is None:
             raise ValueError(f"min_count={self.min_count} is for rows that are dicts or lists of strings")
         self.n_attributes = n + self.fit_intercept
@@ -235,7 +234,6 @@ class ClassesModel(Model[ClassRows]):
         return 2.0 if len(self.classes) == 2 else 1.0
 
     def structure(self, n_rows: int) -> Multiclass:
-        """Return the labellings of so many rows."""
         return Multiclass(n_rows, len(self.classes))
 
     def plain_rows(self, X: Matrix, n_columns: int | None = None) -> Rows:
@@ -413,7 +411,6 @@ class ClassesModel(Model[ClassRows]):
                 structure.set_mask(i, mask)
 
     def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
-        """Return probabilities of labels: shape (n, n_classes)."""
         return counts.reshape(reading.n_examples, padded_width(len(self.classes)))[:, : len(self.classes)].copy()
 
     # inspection
@@ -426,7 +423,6 @@ class ClassesModel(Model[ClassRows]):
         return int(column) if names is None else names[column]
 
     def column_names(self) -> list[str] | None:
-        """Return the names of columns, if they have any."""
         if self.reader is not None:
             return self.reader.names()
         return self.names if self.given_names is None else self.given_names

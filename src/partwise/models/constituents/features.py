@@ -127,7 +127,6 @@ class WordCodes:
         )
 
     def name(self, prop: str, code: int) -> str:
-        """Return the value of a property that has this number."""
         return "<outside>" if code == OUTSIDE else self.values[prop][code - FIRST].strip()
 
 
@@ -139,13 +138,11 @@ class WordCounts:
         self._shapes: set[str] = set()
 
     def add(self, sentences: Iterable[Sequence[str]]) -> None:
-        """Count the words of sentences."""
         for words in sentences:
             self._counts.update((word, k == 0) for k, word in enumerate(words))
             self._shapes.update(span_shapes(words))
 
     def codes(self, classes: WordClasses) -> WordCodes:
-        """Return the codes of all words so far."""
         totals: Counter[str] = Counter()
         for (word, _), n in self._counts.items():
             totals[word] += n
@@ -198,7 +195,6 @@ class CodedSentences:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of words of each sentence."""
         return np.array([len(words) for words in self.sentences], dtype=np.int64)
 
     @cached_property
@@ -256,11 +252,9 @@ class Table:
     layout: PairLayout
 
     def numbers(self, keys: Ints) -> Ints:
-        """Return the number of each key; -1 for others."""
         return places_in(self.keys, keys)
 
     def chosen(self, kept: Booleans) -> Table:
-        """Return the table with some of its pairs."""
         used = np.bincount(self.layout.pairs()[0][kept], minlength=len(self.keys)) > 0
         return Table(self.keys[used], self.layout.chosen(kept, numbered(used)))
 
@@ -275,7 +269,6 @@ class Tables:
     n_tuples: int = 0
 
     def tuple_options(self, sentences: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """What the structure of these sentences needs for hashed tuples."""
         if not self.n_tuples:
             return {}
         ends = pointers(np.array([len(words) + 2 for words in sentences], dtype=np.int64))

@@ -109,10 +109,8 @@ def _read_classes(parts: ModelParts) -> WordClasses:
 
 def _ascending(rows: Ints) -> bool:
     """Return whether rows ascend strictly."""
-    falls, rises = rows[1:] < rows[:-1], rows[1:] > rows[:-1]
-    # the first column in which two rows differ decides
-    first = (falls | rises).argmax(axis=1)
-    return bool(rises[np.arange(len(rises)), first].all())
+    keys = np.ravel_multi_index(tuple(rows.T), tuple(rows.max(axis=0, initial=0) + 1))
+    return bool((np.diff(keys) > 0).all())
 
 
 def _check_lexical(lexical: Ints, n_terminals: int, n_classes: int) -> None:

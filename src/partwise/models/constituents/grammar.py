@@ -57,7 +57,6 @@ class ParsingGrammar:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns of phrases' tables."""
         return sorted(set(self._phrases.values()), key=str)
 
     @cached_property
@@ -69,15 +68,12 @@ class ParsingGrammar:
         return found
 
     def n_columns(self, table: str) -> int:
-        """Return how many columns a table has."""
         return max(len(self.lexical if table == "word" else self.columns), 1)
 
     def column_names(self, table: str) -> list[str]:
-        """Return the names of a table's columns."""
         return [self.treebank.symbols[a] for a in self.lexical] if table == "word" else list(map(str, self.columns))
 
     def rule_name(self, rule: int) -> str:
-        """Return a rule written in symbols."""
         parent, left, right = (self.treebank.symbols[a] for a in self.treebank.rules[rule].tolist())
         return f"{parent} -> {left} {right}"
 
@@ -87,7 +83,6 @@ class ParsingGrammar:
         return relative_frequencies(self.treebank).lexicon
 
     def tags(self, words: Sequence[str]) -> list[str]:
-        """Return the most probable tag of each word."""
         usual = int(np.bincount(self.treebank.lexical[:, 0], self.treebank.lexical_counts).argmax())
         found = []
         for k in self.treebank.terminals(words).tolist():
@@ -109,7 +104,6 @@ class ParsingGrammar:
         return pointers(counts), np.searchsorted(self.lexical, symbols)
 
     def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
-        """Return the derivations of sentences as a structure."""
         longest, n_symbols = max(map(len, sentences), default=0), self.treebank.n_symbols
         check_room(chart_bytes(longest, n_symbols), f"the chart of {longest:,} words and {n_symbols:,} symbols")
         word_ptr, word_columns = self._word_columns(sentences)

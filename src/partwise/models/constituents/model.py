@@ -87,7 +87,6 @@ class ConstituencyModel(Model[Sentences]):
 
     @property
     def n_tuples(self) -> int:
-        """Weights of hashed tuples."""
         return 1 << int(self.tuple_bits) if self.tuple_bits else 0
 
     def make_transform(self, root: str | None) -> TreeTransform:
@@ -110,7 +109,6 @@ class ConstituencyModel(Model[Sentences]):
         return Learnt(examples, (encoded.lengths["words"], own.symbols, own.rules, with_gold, self.n_tuples))
 
     def given(self, X: object, y: object, sample_weight: object) -> tuple[list[Tree], Floats | None]:
-        """Read cleaned trees of positive weight, and their weights."""
         trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")
         if weight is not None:
@@ -183,7 +181,6 @@ class ConstituencyModel(Model[Sentences]):
 
     @staticmethod
     def encoded_sentences(encoded: EncodedTables) -> Sentences:
-        """Return the words of encoded trees."""
         return split(encoded.columns["words/form"], encoded.lengths["words"])
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
@@ -257,7 +254,6 @@ class ConstituencyModel(Model[Sentences]):
         return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
-        """Apply the constraints `required` and `forbidden` of `ConstituencyParser`."""
         structure = reading.structure(Grammar)
         n_examples, nothing = reading.n_examples, [None] * reading.n_examples
         given = {
@@ -388,7 +384,6 @@ class ConstituencyModel(Model[Sentences]):
         return pruned, counts
 
     def _labels(self) -> set[str]:
-        """Return all labels of phrases and tags."""
         found = self.attributes()
         return {*found["labels_"], *found["tags_"]}
 

@@ -50,7 +50,6 @@ class ArcFeatures:
         return words.tokens(self.table.keys)
 
     def map(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
-        """Return the feature map of these sentences."""
         return self.table.map(tokens, self.index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
@@ -122,13 +121,11 @@ class ArcFeatures:
         return ArcFeatures.restored, (self.table.text, self.index.bits, self.index.keys)
 
     def to_parts(self) -> ModelParts:
-        """Return the parts of a model file."""
         arrays = {} if self.index.bits else {"keys": self.index.keys.view(np.int64)}
         return ModelParts("arcs", {"templates": self.table.text, "bits": self.index.bits}, arrays)
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> ArcFeatures:
-        """Read what `to_parts` wrote."""
         bits, text = parts.integer("bits", 0, 31), parts.text("templates")
         keys = np.empty(0, dtype=np.int64) if bits else parts.ints("keys", None, low=-(1 << 63), high=1 << 63)
         return cls.restored(text, bits, np.ascontiguousarray(keys).view(np.uint64))
@@ -182,7 +179,6 @@ class ArcLabeller:
         return Batch(structure, multiclass_map(structure, rows, layout=self.layout.core))
 
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
-        """Return the label of each word's arc."""
         structure = Multiclass(len(heads), len(self.classes))
         batch = self._batch(structure, self.features.tokens(words), heads)
         best = best_labellings(batch, self.weights, n_jobs)
@@ -212,7 +208,6 @@ class ArcLabeller:
 
     @classmethod
     def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
-        """Read what `to_parts` wrote."""
         features = ArcFeatures.from_parts(parts.part("arcs"))
         layout, weights = read_layout(parts.part("pairs"), len(classes))
         if layout.core.num_attributes != features.index.num_weights:

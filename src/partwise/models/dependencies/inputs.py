@@ -53,7 +53,6 @@ class Words:
     _tokens: dict[tuple[str, ...], ArcTokens] = field(default_factory=dict, repr=False, compare=False)
 
     def name(self, i: int) -> str:
-        """Return what messages call a sentence."""
         source, number = self.sources[i], self.numbers[i]
         place = f" ({source.path}:{source.line})" if isinstance(source, ConlluSentence) else ""
         return f"sentence {number}{place}"

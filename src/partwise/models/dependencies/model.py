@@ -109,7 +109,6 @@ class TreeModel(Model[Words]):
         input_columns(self.inputs)
 
     def make_structure(self, lengths: Ints) -> Tree:
-        """Return the trees of sentences of these lengths as a structure."""
         return _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
 
     # training
@@ -147,7 +146,6 @@ class TreeModel(Model[Words]):
         return self._examples(*self.given(X, y, sample_weight).used(), n_jobs)
 
     def given(self, X: object, y: object, sample_weight: object) -> GoldTrees:
-        """Read sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         if not sentences:
             raise ValueError("X holds no sentences")
@@ -204,7 +202,6 @@ class TreeModel(Model[Words]):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of words that it looks at."""
         found = {*self.arcs.table.columns, *(self.labeller.features.table.columns if self.labeller else ())}
         return [name for name in FIELDS if name in found or (name == "form" and "prefix" in found)]
 
@@ -279,7 +276,6 @@ class TreeModel(Model[Words]):
         return Reading(batch, len(sentences), np.flatnonzero(words.lengths), rest)
 
     def constrain(self, reading: TreeReading, allowed: object) -> None:
-        """Apply the constraint `allowed` of `DependencyParser`."""
         words, structure = reading.source, reading.batch.structure
         entries = check_entries(allowed, reading.n_examples, "sentences")
         for i, number in enumerate(words.numbers):
@@ -324,7 +320,6 @@ class TreeModel(Model[Words]):
         return reading.spread([table.reshape(n, n + 1) for table, n in tables], lambda: np.empty((0, 1)))
 
     def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
-        """Return the share of words with the right head (UAS)."""
         gold = as_sentences(X) if y is None else trees_of(y, len(predicted))
         for i, sentence in enumerate(gold if y is None else ()):
             if not hasattr(sentence, "deprels"):
@@ -477,7 +472,6 @@ class VariedWords:
         self._values: list[dict[str, None]] = [{} for _ in FIELDS]
 
     def add(self, words: Words) -> None:
-        """Note the values of a block."""
         for known, column in zip(self._values, words.columns, strict=True):
             known |= dict.fromkeys(column)
 

@@ -42,7 +42,6 @@ class GraphRows:
 
     @property
     def directions(self) -> int:
-        """How often each edge counts."""
         return 2 if self.both else 1
 
     def cliques(self) -> Ints:
@@ -121,7 +120,6 @@ class KindLabels:
         self.seen: dict[tuple[int, ...], Booleans] = {}
 
     def add(self, rows: Rows, labels: Ints) -> None:
-        """Count training nodes and their labels."""
         for kind, label in zip(self._kinds(rows), labels.tolist(), strict=True):
             self.seen.setdefault(kind, np.zeros(self.n_labels, dtype=bool))[label] = True
 
@@ -140,7 +138,6 @@ class KindLabels:
         return [tuple(sorted(set(own))) for own in found]
 
     def to_parts(self) -> ModelParts:
-        """Return the parts of a model file."""
         flat = np.array([a for kind in self.seen for a in kind], dtype=np.int64)
         labels = np.array(list(self.seen.values()), dtype=np.uint8).reshape(-1, self.n_labels)
         arrays = {"picked": self.picked.astype(np.uint8), "labels": labels}
@@ -148,7 +145,6 @@ class KindLabels:
 
     @classmethod
     def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> KindLabels:
-        """Read what `to_parts` wrote."""
         found = cls(parts.mask("picked", n_attributes), n_labels)
         flat = parts.ints("attributes", None, low=0, high=n_attributes)
         labels = parts.mask("labels", None, n_labels)

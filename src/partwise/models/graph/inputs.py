@@ -38,7 +38,6 @@ class Keys:
     type: str | None
 
     def parts(self, graph: Any, i: int, directed: bool) -> GraphParts:
-        """Read networkx graph i."""
         if directed and not graph.is_directed():
             raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
         names = list(graph.nodes)
@@ -75,7 +74,6 @@ class Graphs:
 
     @classmethod
     def of(cls, X: object, keys: Keys, directed: bool) -> Graphs:
-        """Read all graphs of `X`."""
         given = as_list(X, "X must be a list of graphs", single=isinstance(X, tuple) or is_networkx(X))
         parts = [keys.parts(g, i, directed) if is_networkx(g) else _plain_parts(g, i) for i, g in enumerate(given)]
         numbers = range(len(parts))
@@ -92,12 +90,10 @@ class Graphs:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """The number of each graph in the caller's list."""
         return self.nodes.numbers
 
     @property
     def edge_counts(self) -> Ints:
-        """How many edges each graph has."""
         return np.array([len(pairs) for pairs in self.edges], dtype=np.int64)
 
     @property

@@ -96,12 +96,10 @@ class GraphModel(Model[GraphSource]):
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
         return len(self.classes)
 
     @property
     def n_types(self) -> int:
-        """Number of types of edges."""
         return 1 if self.types is None else len(self.types)
 
     @property
@@ -161,7 +159,6 @@ class GraphModel(Model[GraphSource]):
 
     @staticmethod
     def reader_for(rows: Sequences) -> Reader:
-        """Return a new reader for rows of this form."""
         return NameReader() if input_form(rows) == "names" else ColumnReader()
 
     def use_readers(self, nodes: Reader, edges: Reader | None) -> None:
@@ -187,7 +184,6 @@ class GraphModel(Model[GraphSource]):
         return row_costs(structure.slot_offsets(), np.diff(structure.vertex_ptr), width, labels, table)
 
     def graphs_of(self, X: object) -> Graphs:
-        """Graphs as they were given."""
         return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
 
     def read_rows(self, graphs: Graphs) -> tuple[Rows, Rows | None]:
@@ -201,7 +197,6 @@ class GraphModel(Model[GraphSource]):
         return nodes, Rows(np.zeros(len(graphs.edges), dtype=np.int64), size, np.empty((0, size)))
 
     def type_numbers(self, graphs: Graphs) -> Ints:
-        """Return the numbers of the types of all edges."""
         if not self.types:
             return np.zeros(int(graphs.edge_counts.sum()), dtype=np.int64)
         number, found = {each: k for k, each in enumerate(self.types)}, []
@@ -249,7 +244,6 @@ class GraphModel(Model[GraphSource]):
         return EncodedTables(lengths, found.columns, entries, found.weight)
 
     def encoded_rows(self, encoded: EncodedTables) -> GraphRows:
-        """Return encoded graphs as rows."""
         nodes, columns = blocks.rows_of("nodes", encoded, self.reader.n_attributes), encoded.columns
         features = None if self.edge_reader is None else blocks.rows_of("edges", encoded, self.edge_reader.n_attributes)
         return self.rows_from(nodes, encoded.lengths["edges"], columns["edges/pairs"], columns["edges/types"], features)
@@ -302,7 +296,6 @@ class GraphModel(Model[GraphSource]):
         return Labellings(*reading.structure(Graph).encode(labels)), possible
 
     def constrain(self, reading: GraphReading, allowed: object = None, fixed: object = None) -> None:
-        """Apply the constraints `allowed` and `fixed` of `GraphLabeler`."""
         source = reading.source
         masks, structure = node_masks(allowed, fixed, source.graphs, self.classes.tolist()), reading.structure(Graph)
         for i, number in enumerate(reading.numbers.tolist()):
