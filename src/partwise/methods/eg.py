@@ -202,16 +202,10 @@ def eg(
 
     Raises
     ------
-    ValueError
+    ValueError, DivergenceError
         If the gradient has another shape than alpha, is not finite, or is not that of the values; if Q turns out not
-        to be convex; if a step is not positive, or needs a constant that the function does not have.
-    DivergenceError
-        If a given step lets Q rise for good.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the tolerance was not reached.
+        to be convex; if a step is not positive, or needs a constant that the function does not have. DivergenceError
+        if a given step lets Q rise for good; a ConvergenceWarning says that the tolerance was not reached.
     """
     check_choice("order", order, ("batch", "random", "cyclic"))
     return Run("eg", function, order, step_size, random_state).go(start, tol, max_iterations)

@@ -24,7 +24,7 @@ as their products drift; no step multiplies a probability by more than exp(50).
 """
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar, Literal, Self
@@ -120,7 +120,7 @@ def newton_tol_option() -> float:
 
 
 @dataclass(frozen=True)
-class ScalingSolver(ScheduledSolver[ScalingState], ABC):
+class ScalingSolver(ScheduledSolver[ScalingState]):
     """A method: an approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
 
     function: ClassVar[str]
@@ -258,7 +258,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
 
 @dataclass(frozen=True)
-class ParallelSolver(ScalingSolver, ABC):
+class ParallelSolver(ScalingSolver):
     """Algorithm 2, or Algorithm 1 with the same function."""
 
     update: UpdateKind = option(
@@ -286,8 +286,8 @@ def check_data(problem: Problem) -> None:
     empirical, columns = constants.empirical, constants.weights
     unseen = np.setdiff1d(constants.labels, constants.gold)
     if unseen.size:
-        message = f"label {unseen[0]} is not the gold label of any example: its features are only held down"
-        warnings.warn(message, FeatureWarning, stacklevel=6)
+        text = f"label {unseen[0]} is not the gold label of any example: its features are only held down"
+        warnings.warn(text, FeatureWarning, stacklevel=6)
     empty = np.sort(columns[constants.mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
@@ -306,12 +306,8 @@ def check_data(problem: Problem) -> None:
         )
     always = np.flatnonzero(room & (highest - empirical <= 1e-12 * (highest - lowest)))
     if always.size:
-        warnings.warn(
-            f"{describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
-            f"is +infinity ({always.size} such features)",
-            FeatureWarning,
-            stacklevel=6,
-        )
+        text = f"{describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
+        warnings.warn(f"{text}is +infinity ({always.size} such features)", FeatureWarning, stacklevel=6)
 
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:

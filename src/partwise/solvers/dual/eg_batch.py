@@ -37,7 +37,7 @@ far longer steps than the theorem's. Its test is what the proofs of Corollary 1 
 that the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -105,7 +105,7 @@ class Moved(NamedTuple, Generic[P]):
 
 
 @dataclass(frozen=True)
-class BatchEG(ScheduledSolver[S], ABC, Generic[S, P]):
+class BatchEG(ScheduledSolver[S], Generic[S, P]):
     """Batch steps on a dual point in some form; see the module's docstring."""
 
     requires = PLAIN_L2 | {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}

@@ -30,14 +30,12 @@ the number of oracle calls: `lbfgs` asks less often where weights are few, `eg-p
 (`tests/solvers/test_registry.py` counts the calls of both).
 
 Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
-units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-2 and
-1e-3), curvature 1e5: eg-prox 3.5 and 6.2, lbfgs 12.5 and 16.9; 1e6: 7.1 and 11.9, lbfgs at a gap of 0.45 after 20.
+units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-3),
+curvature 1e5: eg-prox 6.2, lbfgs 16.9; 1e6: 11.9, lbfgs at a gap of 0.45 after 20.
 
 Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-3 after 2.9 s
-of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3, 0.6 and 0.3 after 6 s; at
-l2 = 0.02 (2500) bcfw and excessive-gap are at 0.15 and 0.11 after 30 s. Squared hinge, l2 = 2, all of CoNLL-2000: bcfw
-is at 1e-3 after 16 s, dcd after 22 s; OCR letters: at 1e-1 after 15 s, dcd after 23 s, cpd after 17 s. `annealed` on
-fold 0 of the handwritten words: 1e-2 after 0.61 s, bcfw after 0.55 s.
+of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3, 0.6 and 0.3 after 6 s.
+Squared hinge, l2 = 2, all of CoNLL-2000: bcfw is at 1e-3 after 16 s, dcd after 22 s.
 """
 
 import logging
@@ -265,15 +263,9 @@ def solve(
 
     Raises
     ------
-    ValueError
-        If the solver does not fit the problem; the message says which do.
-    DivergenceError
-        If the iterates diverge.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the tolerance was not reached.
+    ValueError, DivergenceError
+        If the solver does not fit the problem (the message says which do), or the iterates diverge. A
+        ConvergenceWarning says that the tolerance was not reached.
     """
     problem = problem.with_n_jobs(n_jobs)
     if isinstance(solver, str) and solver == "auto":

@@ -248,7 +248,7 @@ class Solver(ABC, Generic[S]):
 
 
 @dataclass(frozen=True)
-class ScheduledSolver(Solver[S], ABC):
+class ScheduledSolver(Solver[S]):
     """A solver whose certificate costs about half a pass: it is issued when the gap may be near the tolerance.
 
     When that is, is guessed from the solver's own measure of progress (`state.gain`).

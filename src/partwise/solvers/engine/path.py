@@ -142,17 +142,13 @@ def regularization_path(
     Returns
     -------
     list of Result
-        One per point, in the order they were solved; `Result.l2` and `Result.l1` tell them apart.
+        One per point, in the order they were solved; `Result.l2` and `Result.l1` tell them apart. There is a
+        ConvergenceWarning for each point whose tolerance was not reached; the path continues from there.
 
     Raises
     ------
     ValueError
         If the sequence is none, or the solver does not fit the problem or cannot start from its own results.
-
-    Warns
-    -----
-    ConvergenceWarning
-        For each point whose tolerance was not reached; the path continues from there.
     """
     if problem.l1:
         if l2_max is not None or l2_min is not None:

@@ -102,14 +102,8 @@ def register_solver(cls: S) -> S:
             ...
 
     "auto" does not choose it where another one fits. A class that is written again, as in a notebook's cell, replaces
-    the one before.
-
-    Raises
-    ------
-    ValueError
-        If there is another solver of this name.
-    TypeError
-        If something that a solver has is missing or not what it should be; the message says what.
+    the one before. ValueError if there is another solver of this name; TypeError if something that a solver has is
+    missing or not what it should be.
     """
     check_solver(cls)
     if cls.name not in BUILT_IN:

@@ -5,7 +5,7 @@ To them the others are a constant vector: a problem with a shift (`Problem.with_
 visits to a part follows from its dual variables, but for vectors with a number per weight, which follow from all.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
@@ -36,13 +36,11 @@ S = TypeVar("S", bound=OnlineState)
 
 
 @dataclass(frozen=True)
-class OnlineSolver(ScheduledSolver[S], ABC):
+class OnlineSolver(ScheduledSolver[S]):
     """A solver whose epoch visits examples one by one."""
 
     order: Order = option(
-        "permuted",
-        "order of visits: random (with replacement), permuted (once per pass) or cyclic",
-        one_of(Order),
+        "permuted", "order of visits: random (with replacement), permuted (once per pass) or cyclic", one_of(Order)
     )
 
     def draw_order(self, problem: Problem, rng: np.random.Generator) -> Ints:
@@ -64,7 +62,7 @@ class InBlocks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BlockSolver(OnlineSolver[S], ABC):
+class BlockSolver(OnlineSolver[S]):
     """A solver for parts of the examples. A step adds what D gained to `state.raised`."""
 
     #: The types that its states may have, and their fields with a number per weight. `weights` are w(alpha); others are

@@ -24,7 +24,7 @@ examples in a new order in each pass, averaged; k = 1, C not tuned.
 Departures. Sample weights multiply the perceptron's update; those other than 0 have no effect on hard constraints.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Self
 
@@ -58,7 +58,7 @@ class MistakeState(OnlineState):
 
 
 @dataclass(frozen=True)
-class MistakeDriven(OnlineSolver[MistakeState], ABC):
+class MistakeDriven(OnlineSolver[MistakeState]):
     """What perceptron and MIRA share: everything but the update."""
 
     requires = BEST_LABELLINGS | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY}

@@ -28,7 +28,6 @@ Departures. Sample weights; the stopping rule of `one-slack` (theirs is on `viol
 are returned, not the last; `mix`, as in OCAS (Franc and Sonnenburg 2009), without its line search (a pass per trial).
 """
 
-from abc import ABC
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import ClassVar
@@ -75,7 +74,7 @@ class BundleState(State):
 
 
 @dataclass(frozen=True)
-class BundleMethod(Solver[BundleState], ABC):
+class BundleMethod(Solver[BundleState]):
     """A cutting-plane method on one bundle of planes (see the module's docstring)."""
 
     traced = ("bmrm_gap", "violation")
@@ -85,9 +84,7 @@ class BundleMethod(Solver[BundleState], ABC):
     gold_plane: ClassVar[bool] = False
 
     mix: float = option(
-        0.1,
-        "how far to go from the best weights to the model's minimum, where the oracle is asked",
-        SOME,
+        0.1, "how far to go from the best weights to the model's minimum, where the oracle is asked", SOME
     )
     idle: int = option(50, "rounds after which a plane that the model does not need is dropped", at_least(1))
     memory_mb: float = option(1024.0, "limit of the planes kept, in MB (2^20 bytes)", POSITIVE)

@@ -72,10 +72,13 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
     return best
 
 
-def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
-    """Return the largest gradient of <b, x> - x'Qx / 2 less its mean under x: >= 0, and 0 at the optimum only."""
-    gradient = b - quadratic @ x
-    return float(gradient.max() - gradient @ x)
+def optimality(quadratic: Floats, b: Floats, z: Floats, scale: Floats | float = 1.0) -> float:
+    """Return the largest gradient of <b, x> - x'Qx / 2 less its mean under x: >= 0, and 0 at the optimum only.
+
+    scale: a with x = a z, where quadratic and b are scaled.
+    """
+    gradient = b - quadratic @ z
+    return float((gradient / scale).max() - gradient @ z)
 
 
 def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tuple[Floats | None, object]:
@@ -107,13 +110,7 @@ def _cleaned(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> Floats:
     exact[used] = np.linalg.lstsq(system, np.append(b[used], 1.0), rcond=None)[0][:k]
     if exact.min() >= 0.0 and scale @ exact > 0.0:
         exact /= scale @ exact
-        if _off(quadratic, b, scale, exact) <= _off(quadratic, b, scale, kept):
+        if optimality(quadratic, b, exact, scale) <= optimality(quadratic, b, kept, scale):
             return exact
     value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (z, kept))
     return kept if other >= value - ACCURACIES[0] else z
-
-
-def _off(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> float:
-    """`optimality` of x = scale z, from the scaled numbers."""
-    gradient = b - quadratic @ z
-    return float((gradient / scale).max() - gradient @ z)

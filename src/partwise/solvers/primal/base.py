@@ -14,7 +14,6 @@ where S and Y hold the pairs, oldest first, and D and R are the diagonal and the
 1994, (3.1)): a few products with S and Y in place of many passes over vectors.
 """
 
-from abc import ABC
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any, Self, TypeVar
@@ -68,7 +67,7 @@ P = TypeVar("P", bound=PrimalState)
 
 
 @dataclass(frozen=True)
-class DescentSolver(Solver[D], ABC):
+class DescentSolver(Solver[D]):
     """A solver whose iterate is w, which goes down until no step brings P or the gap down any more."""
 
     default_max_passes = 2000
@@ -84,7 +83,7 @@ class DescentSolver(Solver[D], ABC):
 
 
 @dataclass(frozen=True)
-class PrimalSolver(DescentSolver[P], ABC):
+class PrimalSolver(DescentSolver[P]):
     """A solver that knows P, which has no kinks, and its gradient at the iterate."""
 
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"

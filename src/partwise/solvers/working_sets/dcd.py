@@ -33,7 +33,6 @@ them together take more: w and D stay the same. `cpd` has a limit on its sweeps,
 which are bad, are fitted at great cost.
 """
 
-from abc import ABC
 from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
@@ -71,7 +70,7 @@ class Visited(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(BlockSolver[DCDState], ABC):
+class CoordinateDescent(BlockSolver[DCDState]):
     """Dual coordinate descent for the squared hinge, but for the order in which oracle and updates are visited."""
 
     requires = base.LABELLING_NEEDS | {Capability.SQUARED_LINK}
