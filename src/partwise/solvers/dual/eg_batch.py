@@ -40,7 +40,7 @@ that the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -87,17 +87,15 @@ class EGBatchState(BatchState):
 
 
 S = TypeVar("S", bound=BatchState)
-#: A dual point in the solver's own form.
-P = TypeVar("P")
 
 
-class Moved(NamedTuple, Generic[P]):
-    """Where a step leads: the point and its dual terms.
+class Moved(NamedTuple):
+    """Where a step leads: the solver's own fields of the state there, and the point's dual terms.
 
     reference: sum_i omega_i (H(p_i) + <mu_i, scores before>); log_partition before - reference is the step's KL.
     """
 
-    point: P
+    own: dict[str, Any]
     u: Floats
     b: float
     log_partition: float
@@ -105,8 +103,8 @@ class Moved(NamedTuple, Generic[P]):
 
 
 @dataclass(frozen=True)
-class BatchEG(ScheduledSolver[S], Generic[S, P]):
-    """Batch steps on a dual point in some form; see the module's docstring."""
+class BatchEG(ScheduledSolver[S]):
+    """Batch steps on a dual point in some form."""
 
     requires = PLAIN_L2 | {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE}
     rate = "linear"
@@ -120,12 +118,8 @@ class BatchEG(ScheduledSolver[S], Generic[S, P]):
     growth: float = base.growth_option("search: factor on the step size after each step that is not refused")
 
     @abstractmethod
-    def move(self, problem: Problem, state: S, step: float) -> Moved[P]:
+    def move(self, problem: Problem, state: S, step: float) -> Moved:
         """Return the point after a step of this size; the state stays as it is if the step may yet be refused."""
-
-    @abstractmethod
-    def settle(self, state: S, point: P) -> None:
-        """Make the point that `move` gave the state's own."""
 
     @abstractmethod
     def point(self, state: S) -> DualPoint: ...
@@ -138,7 +132,7 @@ class BatchEG(ScheduledSolver[S], Generic[S, P]):
                 break
             state.doubling = False
             state.step_size *= 0.5
-        self.settle(state, moved.point)
+        vars(state).update(moved.own)
         dual = problem.dual_of_plane(moved.u, moved.b)
         state.gain = dual - state.dual
         state.u, state.b, state.log_partition, state.dual = moved.u, moved.b, moved.log_partition, dual
@@ -148,7 +142,7 @@ class BatchEG(ScheduledSolver[S], Generic[S, P]):
             state.step_size = min(grown, base.max_step(problem))
         base.watch(state, self.name, self.step_size)
 
-    def _acceptable(self, problem: Problem, state: S, moved: Moved[P]) -> bool:
+    def _acceptable(self, problem: Problem, state: S, moved: Moved) -> bool:
         """Apply the search's test; a step that is known to be safe, or too long by rounding alone, passes."""
         if state.step_size <= state.safe_step:
             return True
@@ -166,19 +160,12 @@ class BatchEG(ScheduledSolver[S], Generic[S, P]):
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         base.check_end(state, status, self.name, self.step_size)
 
-    def first_state(self, problem: Problem, first: Moved[P]) -> BatchState:
-        """Return what a state has at the start besides its point; the first point has cost a pass like any other."""
+    def first_fields(self, problem: Problem, first: Moved) -> dict[str, Any]:
+        """Return the fields of a state at its first point, which has cost a pass like any other."""
         dual, (step, safe) = problem.dual_of_plane(first.u, first.b), self.step_sizes(problem)
-        return BatchState(
-            u=first.u,
-            b=first.b,
-            log_partition=first.log_partition,
-            dual=dual,
-            best_dual=dual,
-            step_size=step,
-            safe_step=safe,
-            visits=len(problem.active),
-        )
+        point = {**first.own, "u": first.u, "b": first.b, "log_partition": first.log_partition}
+        steps = {"step_size": step, "safe_step": safe, "visits": len(problem.active)}
+        return {**point, **steps, "dual": dual, "best_dual": dual}
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
         """Return (the first step, a step up to which the dual cannot fall)."""
@@ -193,7 +180,7 @@ class BatchEG(ScheduledSolver[S], Generic[S, P]):
 
 
 @dataclass(frozen=True)
-class EGBatch(BatchEG[EGBatchState, Floats]):
+class EGBatch(BatchEG[EGBatchState]):
     """Batch exponentiated gradient on the dual."""
 
     name = "eg-batch"
@@ -201,16 +188,14 @@ class EGBatch(BatchEG[EGBatchState, Floats]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = base.start_scores(problem, warm_start, base.start_cost_scale(self.start, self.sharpness), self.name)
         weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
-        first = Moved(scores, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
-        return EGBatchState(scores=scores, **vars(self.first_state(problem, first)))
+        first = Moved({"scores": scores}, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
+        return EGBatchState(**self.first_fields(problem, first))
 
-    def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved[Floats]:
+    def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
         # A step that cannot be refused needs no second array of scores.
         scores = np.empty_like(state.scores) if self.step_size == "search" else state.scores
-        return Moved(scores, *problem.sums.eg_batch_step(self.weights(problem, state), step, state.scores, scores))
-
-    def settle(self, state: EGBatchState, point: Floats) -> None:
-        state.scores = point
+        found = problem.sums.eg_batch_step(self.weights(problem, state), step, state.scores, scores)
+        return Moved({"scores": scores}, *found)
 
     def point(self, state: EGBatchState) -> DualPoint:
         # Shared with the state, not copied; the next step leaves it alone only if it searches.
@@ -227,18 +212,18 @@ class EGPrimalState(BatchState):
 
 
 @dataclass(frozen=True)
-class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
+class EGPrimal(BatchEG[EGPrimalState]):
     """Batch exponentiated gradient in primal form: memory for weights and one example."""
 
     name = "eg-primal"
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)
-        first = Moved((z, cost_scale), *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
-        gold = problem.sums.gold_features()
-        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **vars(self.first_state(problem, first)))
+        point = {"z": z, "cost_scale": cost_scale}
+        first = Moved(point, *problem.sums.eg_primal_point(z, cost_scale, cost_scale))
+        return EGPrimalState(gold=problem.sums.gold_features(), **self.first_fields(problem, first))
 
-    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved[tuple[Floats, float]]:
+    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
         keep = 1.0 - step * problem.loss.temperature
         with np.errstate(over="ignore", invalid="ignore"):
             z = keep * state.z + problem.weights_of_plane(state.u, step)
@@ -248,10 +233,7 @@ class EGPrimal(BatchEG[EGPrimalState, tuple[Floats, float]]):
         u, b, log_partition, reference = problem.sums.eg_primal_point(z, cost_scale, state.cost_scale)
         if self.step_size == "search":
             reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
-        return Moved((z, cost_scale), u, b, log_partition, reference)
-
-    def settle(self, state: EGPrimalState, point: tuple[Floats, float]) -> None:
-        state.z, state.cost_scale = point
+        return Moved({"z": z, "cost_scale": cost_scale}, u, b, log_partition, reference)
 
     def point(self, state: EGPrimalState) -> DualPoint:
         return DualPoint.of_linear(state.z, state.cost_scale)
