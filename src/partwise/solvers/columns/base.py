@@ -205,15 +205,8 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         part = _part(problem)
-        cells = _core.ScalingState(
-            part.native,
-            weights=state.weights,
-            potentials=state.potentials,
-            inverse=state.inverse,
-            empirical=state.empirical,
-            mass=state.mass,
-            largest_sum=state.largest_sum,
-        )
+        names = ("weights", "potentials", "inverse", "empirical", "mass", "largest_sum")
+        cells = _core.ScalingState(part.native, **{name: getattr(state, name) for name in names})
         if self.order == "adaptive":
             plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
             return _core.scaling_rounds(cells, plan, self.core_options(problem))

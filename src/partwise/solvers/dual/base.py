@@ -18,6 +18,7 @@ from partwise.solvers.engine.base import WarmStart, require_point, start_point, 
 from partwise.solvers.engine.options import FROM_ONE, NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
 from partwise.solvers.engine.state import State
+from partwise.solvers.online.base import views
 from partwise.support.arrays import Floats, Ints
 
 Start = Literal["gold", "uniform"]
@@ -171,18 +172,10 @@ class GibbsBlocks(NamedTuple):
 
     def visit(self, problem: Problem, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
         """Visit these examples, in this order across all batches; return (trial steps made, the dual's gain)."""
-        blocks = [
-            _core.EgState(
-                part.native,
-                weights=self.weights,
-                scores=self.scores[part.slots],
-                marginals=self.marginals[part.slots],
-                entropies=self.entropies[part.examples],
-                step_sizes=self.step_sizes[part.examples],
-                plane=self.plane if problem.l1 else None,
-            )
-            for part in problem.sums.in_memory()
-        ]
+        plane, blocks = self.plane if problem.l1 else None, []
+        for part in problem.sums.in_memory():
+            arrays = views(part, self, ("scores", "marginals"), ("entropies", "step_sizes"))
+            blocks.append(_core.EgState(part.native, weights=self.weights, plane=plane, **arrays))
         report = _core.eg_epoch(blocks, order, options)
         return report.visits, report.dual_gain
 

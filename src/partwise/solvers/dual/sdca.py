@@ -58,7 +58,7 @@ from partwise.solvers.dual.base import REFRESH, Start, sharpness_option, start_c
 from partwise.solvers.engine.base import Certified, WarmStart, start_point, start_weights
 from partwise.solvers.engine.options import NOT_ALL, NOT_NEGATIVE, POSITIVE, PROPER_SHARE, Values, at_least, option
 from partwise.solvers.engine.point_conversions import check_clique_memory, clique_marginals, updates_of
-from partwise.solvers.online.base import BlockSolver, OnlineState, drawn_by_gap
+from partwise.solvers.online.base import BlockSolver, OnlineState, drawn_by_gap, views
 from partwise.support.arrays import Floats, Ints
 
 #: Scores of a start are cut off this far from the gold label's: every label keeps a positive probability.
@@ -251,15 +251,9 @@ class SDCA(BlockSolver[BlockState | LineState]):
             if len(awake):  # where all examples rest, all are visited
                 order = awake
             for part, own in problem.sums.rounds(order):
-                blocks = _core.SdcaState(
-                    part.native,
-                    curvatures=state.curvatures[part.slots],
-                    weights=state.weights,
-                    scores=state.scores[part.slots],
-                    entropies=state.entropies[part.examples],
-                    gains=state.gains[part.examples],
-                    plane=state.plane if problem.l1 else None,
-                )
+                arrays = views(part, state, ("curvatures", "scores"), ("entropies", "gains"))
+                plane = state.plane if problem.l1 else None
+                blocks = _core.SdcaState(part.native, weights=state.weights, plane=plane, **arrays)
                 report = _core.sdca_epoch(blocks, own, options)
                 visits += report.visits
                 gain += report.dual_gain
@@ -307,16 +301,9 @@ class SDCA(BlockSolver[BlockState | LineState]):
             order = self.draw_order(problem, state.rng)
         options = _core.SdcaLineOptions(l2=problem.l2, line_tol=self.line_tol, l1=problem.l1)
         for part, own in problem.sums.rounds(order):
-            blocks = _core.SdcaLineState(
-                part.native,
-                weights=state.weights,
-                cliques=state.cliques[problem.sums.clique_range(part)],
-                counts=state.counts[part.slots],
-                entropies=state.entropies[part.examples],
-                gaps=state.gaps[part.examples],
-                steps=state.steps[part.examples],
-                plane=state.plane if problem.l1 else None,
-            )
+            arrays = views(part, state, ("counts",), ("entropies", "gaps", "steps"))
+            cliques, plane = state.cliques[problem.sums.clique_range(part)], state.plane if problem.l1 else None
+            blocks = _core.SdcaLineState(part.native, weights=state.weights, cliques=cliques, plane=plane, **arrays)
             report = _core.sdca_line_epoch(blocks, own, options)
             state.visits += report.visits
             state.dual += report.dual_gain

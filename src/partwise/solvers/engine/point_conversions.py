@@ -68,25 +68,23 @@ def check_point(problem: Problem, point: DualPoint) -> None:
     Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked. ForeignPoint
     if an example's distribution is not over its labellings; ValueError if sizes, signs or masses are invalid.
     """
-    if point.marginals is None and point.active is None and point.counts is None:
-        return
     if point.marginals is not None:
         check_marginals(problem, _marginals_of(problem, point.marginals))
         return
-    active = point.active
-    n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
-    if active is not None and len(active.example_ptr) != n + 1:
-        raise ValueError(f"warm start: an active set of {len(active.example_ptr) - 1} examples, not {n}")
-    if active is None:
+    active, n = point.active, problem.n_examples
+    if active is not None:
+        if len(active.example_ptr) != n + 1:
+            raise ValueError(f"warm start: an active set of {len(active.example_ptr) - 1} examples, not {n}")
+        mass = active.used_slots(n)[3]
+    elif point.counts is not None:
         counts, mass = expected_counts(problem, point)
         _check_probabilities(counts)
         active = mixtures(problem, counts, mass)
     else:
-        mass = active.used_slots(n)[3]
-    if one_mass:
+        return
+    if Capability.IDENTITY_LINK in problem.capabilities():
         _check_masses(mass[problem.active], OFF)
-    complaint = problem.sums.labelling_complaint(split(arrays_of(active), problem.sums.batch_sizes))
-    if complaint:
+    if complaint := problem.sums.labelling_complaint(split(arrays_of(active), problem.sums.batch_sizes)):
         raise ForeignPoint(complaint)
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from partwise.problem import DualPoint, Problem
+from partwise.problem import DualPoint, Part, Problem
 from partwise.solvers.engine.base import Certified, ScheduledSolver
 from partwise.solvers.engine.options import one_of, option
 from partwise.solvers.engine.state import State
@@ -80,6 +80,12 @@ class BlockSolver(OnlineSolver[S]):
 
     def in_blocks(self) -> InBlocks | None:
         return InBlocks(self)  # type: ignore[arg-type]
+
+
+def views(part: Part, state: object, slots: tuple[str, ...], examples: tuple[str, ...]) -> dict[str, Floats]:
+    """Return a batch's parts of a state's arrays: of those with numbers per slot, and of those with one per example."""
+    found = {name: getattr(state, name)[part.slots] for name in slots}
+    return found | {name: getattr(state, name)[part.examples] for name in examples}
 
 
 def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:

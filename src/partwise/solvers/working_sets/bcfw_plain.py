@@ -124,20 +124,9 @@ class PlainBCFW(BlockSolver[BCFWState]):
         return drawn_by_gap(active, gaps, UNIFORM, state.rng)
 
     def make_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
-        assert state.counts is not None
-        assert state.mass is not None
-        assert state.linear is not None
         (part,) = problem.sums.in_memory()
-        blocks = _core.BcfwState(
-            part.native,
-            weights=state.weights,
-            counts=state.counts,
-            mass=state.mass,
-            linear=state.linear,
-            lag=state.lag,
-            average=state.average,
-            gaps=state.gaps,
-        )
+        names = ("weights", "counts", "mass", "linear", "lag", "average", "gaps")
+        blocks = _core.BcfwState(part.native, **{name: getattr(state, name) for name in names})
         state.visits += _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2)).visits
 
     def guess_gap(self, state: BCFWState) -> float:
