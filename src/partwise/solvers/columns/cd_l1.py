@@ -91,8 +91,7 @@ class CDL1(Solver[CDL1State]):
     few: int = option(1000, "weights up to which all of them are the working set", at_least(0))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
-        weights = start_weights(problem, warm_start)
-        marginals = np.zeros(problem.n_slots)
+        weights, marginals = start_weights(problem, warm_start), np.zeros(problem.n_slots)
         value, u, b = _plane(problem, weights, marginals)
         visits = len(problem.active)
         state = CDL1State(weights=weights, u=u, value=value, best_u=u.copy(), best_b=b, rng=rng, visits=visits)
@@ -111,13 +110,8 @@ class CDL1(Solver[CDL1State]):
             _plane(problem, state.weights, state.marginals)
         own, p = state.weights[chosen], state.marginals
         inner = _core.CdL1State(state.columns, weights=own, unscaled=p, sums=np.ones(problem.n_examples))
-        options = _core.CdL1Options(
-            l1=problem.l1,
-            l2=problem.l2,
-            max_sweeps=self.max_sweeps,
-            tol=self.inner * float(violation.max(initial=0.0)),
-            seed=int(state.rng.integers(2**63)),
-        )
+        tol, seed = self.inner * float(violation.max(initial=0.0)), int(state.rng.integers(2**63))
+        options = _core.CdL1Options(l1=problem.l1, l2=problem.l2, max_sweeps=self.max_sweeps, tol=tol, seed=seed)
         entropies = np.zeros(problem.n_examples)
         report = _core.cd_l1_model(inner, options, entropies) if by_model else None
         planes = []

@@ -31,13 +31,9 @@ class Look:
     problem: Problem
 
     @cached_property
-    def examples(self) -> Ints:
-        return self._spaced(SAMPLE)
-
-    @cached_property
     def curvature(self) -> float:
         """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
-        problem, some = self.problem, self.examples
+        problem, some = self.problem, self._spaced(SAMPLE)
         parts = np.array(problem.sums.of_examples(BatchSums.gold_sizes, some))
         bounds = problem.sums.psi2_bounds(some)
         return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
@@ -94,7 +90,7 @@ class Look:
     @cached_property
     def _read(self) -> Ints:
         """The examples whose features are read: fewer where one has very many."""
-        size = len(self.problem.sums.of_examples(BatchSums.feature_sums, self.examples[:1])[0][0])
+        size = len(self.problem.sums.of_examples(BatchSums.feature_sums, self._spaced(SAMPLE)[:1])[0][0])
         return self._spaced(min(SAMPLE, max(5, ENTRIES // max(size, 1))))
 
     @cached_property
