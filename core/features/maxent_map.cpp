@@ -51,85 +51,62 @@ std::shared_ptr<const SlotSegment> matrix_segment(Index n_examples, Index n_labe
 }  // namespace
 
 // Counts first, then places: the lists of all features are one array each.
-struct MaxentMap::Builder {
-    MaxentMap& map;
-    std::vector<Index> next;
-    std::vector<double> values;  // of all entries
-
-    Builder(MaxentMap& m, std::vector<Index> sizes) : map(m), next(std::move(sizes)) {
-        if (map.num_examples() > Index{0x7FFFFFFF}) throw InputError("more than 2^31 examples");
-        Index total = 0;
-        for (Index& size : next) {
-            map.lists_.push_back({total, total + size, -1, 0.0, 0.0});
-            total += std::exchange(size, total);
-        }
-        map.examples_.resize(total);
-        values.resize(total);
+template <class Each>
+void MaxentMap::make_lists(Index n_lists, bool with_slots, Each&& each) {
+    if (num_examples() > Index{0x7FFFFFFF}) throw InputError("more than 2^31 examples");
+    lists_.assign(n_lists, {0, 0, -1, 0.0, 0.0});
+    each([&](Index list, Index, std::int32_t, double) { ++lists_[list].end; });
+    Index total = 0;
+    for (List& list : lists_) {
+        list.begin = total;
+        total += std::exchange(list.end, total);
     }
-
-    void add(Index list, Index example, double value) {
-        const std::size_t at = next[list]++;
-        map.examples_[at] = static_cast<std::int32_t>(example);
-        values[at] = value;
+    examples_.resize(total);
+    slots_.resize(with_slots ? total : 0);
+    values_.resize(total);
+    each([&](Index list, Index example, std::int32_t slot, double value) {
+        const Index at = lists_[list].end++;
+        examples_[at] = static_cast<std::int32_t>(example);
+        if (with_slots) slots_[at] = slot;
+        values_[at] = value;
+    });
+    Index kept = 0;  // values of the lists that need them
+    for (List& list : lists_) {
+        if (list.begin == list.end) continue;
+        const auto first = values_.begin() + list.begin;
+        const auto last = values_.begin() + list.end;
+        const auto [low, high] = std::minmax_element(first, last);
+        list.lowest = *low;
+        list.highest = *high;
+        if (list.lowest == 1.0 && list.highest == 1.0) continue;
+        list.values = kept;
+        // Values only move towards the front, over those that are not kept.
+        if (kept != list.begin) std::copy(first, last, values_.begin() + kept);
+        kept += list.end - list.begin;
     }
-
-    // Values are kept for the lists that need them.
-    void finish() {
-        Index kept = 0;
-        for (List& list : map.lists_) {
-            if (list.begin == list.end) continue;
-            list.lowest = list.highest = values[list.begin];
-            for (Index k = list.begin; k < list.end; ++k) {
-                list.lowest = std::min(list.lowest, values[k]);
-                list.highest = std::max(list.highest, values[k]);
-            }
-            if (list.lowest == 1.0 && list.highest == 1.0) continue;
-            list.values = kept;
-            // Values only move towards the front, over those that are not kept.
-            if (kept != list.begin)
-                std::copy_n(values.begin() + list.begin, list.end - list.begin, values.begin() + kept);
-            kept += list.end - list.begin;
-        }
-        values.resize(kept);
-        map.values_ = std::move(values);
-        map.values_.shrink_to_fit();
-    }
-};
+    values_.resize(kept);
+    values_.shrink_to_fit();
+}
 
 MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const Index> row_ptr,
                      std::span<const Index> attributes, std::span<const double> values)
     : LinearMap({AttributeSegment::make(layout, {one_row_each(row_ptr.size()), row_ptr, attributes, values})}),
       layout_(std::move(layout)),
       width_(layout_->width()) {
-    const Index n = num_examples();
     const AttributeTable table{{}, row_ptr, attributes, values};
     std::vector<std::pair<Index, double>> entries;
-    // f(attribute, value) for an example's attributes, in order, without repetitions and zeros.
-    const auto each = [&](Index i, auto&& f) {
-        table.read_row(i, entries);
-        for_each_merged(entries, [&](Index attribute, double value) {
-            if (value != 0.0) f(attribute, value);
-        });
-    };
-    std::vector<Index> sizes(layout_->num_attributes(), 0);
-    for (Index i = 0; i < n; ++i) each(i, [&](Index attribute, double) { ++sizes[attribute]; });
-    Builder builder(*this, std::move(sizes));
-    for (Index i = 0; i < n; ++i) each(i, [&](Index attribute, double value) { builder.add(attribute, i, value); });
-    builder.finish();
-
-    columns_.reserve(layout_->num_pairs());
-    for (Index a = 0; a < layout_->num_attributes(); ++a) {
-        const RowLayout::Row& row = layout_->row(a);
-        for (Index j = 0; j < row.length; ++j) {
-            Index slot = j;
-            if (row.kind == RowLayout::kSparse) {
-                slot = layout_->columns(row)[j];
-            } else if (j >= layout_->n_columns() || (row.kind == RowLayout::kMasked && !layout_->present(row)[j])) {
-                continue;
-            }
-            columns_.push_back({row.offset + j, static_cast<std::int32_t>(a), static_cast<std::int32_t>(slot)});
+    make_lists(layout_->num_attributes(), false, [&](auto&& add) {
+        for (Index i = 0; i < num_examples(); ++i) {
+            table.read_row(i, entries);
+            for_each_merged(entries, [&](Index attribute, double value) {
+                if (value != 0.0) add(attribute, i, 0, value);
+            });
         }
-    }
+    });
+    columns_.reserve(layout_->num_pairs());
+    layout_->for_each_pair([&](Index weight, Index column, Index attribute) {
+        columns_.push_back({weight, static_cast<std::int32_t>(attribute), static_cast<std::int32_t>(column)});
+    });
     finish();
 }
 
@@ -138,22 +115,13 @@ MaxentMap::MaxentMap(Index n_examples, Index n_labels, Index width, Index n_feat
     : MaxentMap(matrix_segment(n_examples, n_labels, width, n_features, row_ptr, features, values), width) {}
 
 MaxentMap::MaxentMap(std::shared_ptr<const SlotSegment> matrix, Index width) : LinearMap({matrix}), width_(width) {
-    const Index n_examples = num_examples();
     const Index n_features = num_weights();
-    std::vector<Index> sizes(n_features, 0);
-    for (Index i = 0; i < n_examples; ++i) {
-        for (const auto& entry : matrix->entries(i)) ++sizes[entry.feature];
-    }
-    Builder builder(*this, std::move(sizes));
-    slots_.resize(examples_.size());
-    for (Index i = 0; i < n_examples; ++i) {
-        const double* value = matrix->values(i);
-        for (const auto& entry : matrix->entries(i)) {
-            slots_[builder.next[entry.feature]] = entry.slot;
-            builder.add(entry.feature, i, value ? *value++ : 1.0);
+    make_lists(n_features, true, [&](auto&& add) {
+        for (Index i = 0; i < num_examples(); ++i) {
+            const double* value = matrix->values(i);
+            for (const auto& entry : matrix->entries(i)) add(entry.feature, i, entry.slot, value ? *value++ : 1.0);
         }
-    }
-    builder.finish();
+    });
     for (Index t = 0; t < n_features; ++t) {
         const auto begin = slots_.begin() + lists_[t].begin;
         const auto end = slots_.begin() + lists_[t].end;

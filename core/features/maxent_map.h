@@ -42,8 +42,9 @@ class MaxentMap final : public LinearMap, public ColumnAccess {
         double lowest;
         double highest;
     };
-    // Turns entries (list, example, slot, value), which come example by example, into lists.
-    struct Builder;
+    // Makes lists of entries: each(add) calls add(list, example, slot, value) for all of them, example by example.
+    template <class Each>
+    void make_lists(Index n_lists, bool with_slots, Each&& each);
     void finish();
     MaxentMap(std::shared_ptr<const SlotSegment> matrix, Index width);
 

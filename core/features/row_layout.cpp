@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "support/sizes.h"
@@ -141,38 +142,24 @@ RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width
                       std::span<const Index>(columns));
 }
 
-template <class F>
-void RowLayout::for_each_pair(F&& f) const {
-    for (const Row& row : rows_) {
-        if (row.kind == kSparse) {
-            for (Index j = 0; j < row.length; ++j) f(row.offset + j, Index{columns(row)[j]});
-        } else {
-            for (Index column = 0; column < n_columns_; ++column) {
-                if (row.kind == kFull || present(row)[column]) f(row.offset + column, column);
-            }
-        }
-    }
-}
-
 void RowLayout::pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const {
-    indptr.assign(1, 0);
+    indptr.assign(num_attributes() + 1, 0);
     columns.clear();
     columns.reserve(num_pairs_);
-    for_each_pair([&](Index, Index column) { columns.push_back(column); });
-    for (const Row& row : rows_) {
-        Index n = row.kind == kFull ? n_columns_ : row.length;
-        if (row.kind == kMasked) n = std::count(present(row), present(row) + row.length, std::uint8_t{1});
-        indptr.push_back(indptr.back() + n);
-    }
+    for_each_pair([&](Index, Index column, Index attribute) {
+        columns.push_back(column);
+        ++indptr[attribute + 1];
+    });
+    std::partial_sum(indptr.begin(), indptr.end(), indptr.begin());
 }
 
 void RowLayout::pack(const double* pair_values, double* weights) const {
     std::fill(weights, weights + num_weights_, 0.0);
-    for_each_pair([&](Index at, Index) { weights[at] = *pair_values++; });
+    for_each_pair([&](Index at, Index, Index) { weights[at] = *pair_values++; });
 }
 
 void RowLayout::unpack(const double* weights, double* pair_values) const {
-    for_each_pair([&](Index at, Index) { *pair_values++ = weights[at]; });
+    for_each_pair([&](Index at, Index, Index) { *pair_values++ = weights[at]; });
 }
 
 }  // namespace partwise

@@ -47,15 +47,26 @@ class RowLayout {
     const std::int32_t* all_columns() const { return columns_.data(); }
     const std::uint8_t* all_present() const { return present_.data(); }
 
+    // f(weight, column, attribute) for every pair, in their order.
+    template <class F>
+    void for_each_pair(F&& f) const {
+        for (Index a = 0; a < num_attributes(); ++a) {
+            const Row& row = rows_[a];
+            if (row.kind == kSparse) {
+                for (Index j = 0; j < row.length; ++j) f(row.offset + j, Index{columns(row)[j]}, a);
+                continue;
+            }
+            for (Index column = 0; column < n_columns_; ++column) {
+                if (row.kind == kFull || present(row)[column]) f(row.offset + column, column, a);
+            }
+        }
+    }
     void pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const;
     void pack(const double* pair_values, double* weights) const;
     void unpack(const double* weights, double* pair_values) const;
 
    private:
     RowLayout(Index num_attributes, Index n_columns, Index width);
-    // f(weight index, column) for every pair, in the order of pairs().
-    template <class F>
-    void for_each_pair(F&& f) const;
 
     std::vector<Row> rows_;
     std::vector<std::int32_t> columns_;

@@ -85,25 +85,11 @@ void solve_all(std::span<const Index> order, const double* weights, const GisSum
 
 ScalingReport gis_update(double* weights, std::span<const Index> order, const GisSums& sums,
                          const ScalingOptions& options, Interrupt& interrupt) {
-    // The steps of all weights are known before any is taken.
-    const Index n_runs = (len(order.size()) + kGisRun - 1) / kGisRun;
-    std::vector<ScalingReport> reports(n_runs);
-    std::vector<double> steps(order.size(), 0.0);
-    parallel_for(n_runs, std::max(options.n_jobs, 1), interrupt, [&](Index run, int) {
-        const Index begin = run * kGisRun;
-        const Index end = std::min(begin + kGisRun, len(order.size()));
-        solve_all(order.subspan(begin, end - begin), weights, sums, options, steps.data() + begin, reports[run]);
-    });
-    ScalingReport total;
-    for (const ScalingReport& report : reports) {
-        total.gain += report.gain;
-        total.capped += report.capped;
-    }
-    for (std::size_t j = 0; j < order.size(); ++j) {
-        weights[order[j]] += steps[j];
-        total.updates += steps[j] != 0.0;
-    }
-    return total;
+    return step_together(
+        order, weights, std::max(options.n_jobs, 1), interrupt, [](Index t) { return t; },
+        [&](Index begin, Index end, double* steps, ScalingReport& report, int) {
+            solve_all(order.subspan(begin, end - begin), weights, sums, options, steps, report);
+        });
 }
 
 }  // namespace partwise

@@ -95,7 +95,7 @@ class Mira {
         Workspace::Frame frame(ws_);
         double* scores = frame.take(n);
         w.scores(i, scores);
-        find_best(i, scores);
+        best_ = objective_.worst_labellings(i, scores, 0.0, k_, ws_);  // of the scores alone: the best ones
         collect(i, scores, frame);
         if (!need_.empty()) {
             ++report.mistakes;
@@ -108,15 +108,6 @@ class Mira {
     }
 
    private:
-    void find_best(Index i, const double* scores) {
-        if (k_ > 1) {
-            best_ = objective_.structure().k_best(i, scores, k_, ws_);
-        } else {
-            best_.resize(1);
-            best_[0].value = objective_.structure().maximize(i, scores, best_[0].labelling, ws_);
-        }
-    }
-
     // Vectors, inner products and needs of the labellings found other than the gold one; none if all margins are met.
     void collect(Index i, const double* scores, Workspace::Frame& frame) {
         const Index n = objective_.num_slots(i);

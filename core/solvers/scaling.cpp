@@ -70,37 +70,20 @@ class Scaling {
     }
 
     ScalingReport parallel(std::span<const Index> order) {
-        // The steps of all weights are known before any is taken.
-        const Index n_chunks = (len(order.size()) + kChunk - 1) / kChunk;
-        std::vector<ScalingReport> reports(n_chunks);
         std::vector<Scratch> scratch(n_jobs_);
-        std::vector<double> steps(order.size(), 0.0);
-        parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
-            const Index begin = chunk * kChunk;
-            const Index end = std::min(begin + kChunk, len(order.size()));
-            ScalingReport& report = reports[chunk];
-            for (Index j = begin; j < end; ++j) {
-                steps[j] = solve(columns_.column(order[j]), scratch[worker], report, 0.0);
-            }
-        });
-        ScalingReport total;
-        for (const ScalingReport& report : reports) {
-            total.cells += report.cells;
-            total.gain += report.gain;
-            total.capped += report.capped;
-        }
         const std::span<const Index> weights = columns_.weights();
-        for (std::size_t j = 0; j < order.size(); ++j) {
-            state_.weights[weights[order[j]]] += steps[j];
-            total.updates += steps[j] != 0.0;
-        }
+        const ScalingReport total = step_together(
+            order, state_.weights, n_jobs_, interrupt_, [&](Index k) { return weights[k]; },
+            [&](Index begin, Index end, double* steps, ScalingReport& report, int worker) {
+                for (Index j = begin; j < end; ++j) {
+                    *steps++ = solve(columns_.column(order[j]), scratch[worker], report, 0.0);
+                }
+            });
         scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
         return total;
     }
 
    private:
-    static constexpr Index kChunk = 256;
-
     struct Scratch {
         ColumnView view;
         IisTerms terms;

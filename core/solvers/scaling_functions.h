@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "solvers/scaling_kernels.h"
+#include "solvers/scaling.h"
 
 namespace partwise {
 
@@ -174,6 +174,31 @@ Trial first_good(double z, double beta, double sure, F&& test) {
             bad = middle;
         }
     }
+}
+
+// The parallel update (Algorithm 2): the steps of all weights are known before any is taken. solve(begin, end, steps,
+// report, worker) finds those of a run of the order; weight(k) is the weight of an entry k of the order.
+template <class Weight, class Solve>
+ScalingReport step_together(std::span<const Index> order, double* weights, int n_jobs, Interrupt& interrupt,
+                            Weight&& weight, Solve&& solve) {
+    const Index n = len(order.size());
+    std::vector<ScalingReport> reports((n + kGisRun - 1) / kGisRun);
+    std::vector<double> steps(n, 0.0);
+    parallel_for(len(reports.size()), n_jobs, interrupt, [&](Index run, int worker) {
+        const Index begin = run * kGisRun;
+        solve(begin, std::min(begin + kGisRun, n), steps.data() + begin, reports[run], worker);
+    });
+    ScalingReport total;
+    for (const ScalingReport& report : reports) {
+        total.cells += report.cells;
+        total.gain += report.gain;
+        total.capped += report.capped;
+    }
+    for (Index j = 0; j < n; ++j) {
+        weights[weight(order[j])] += steps[j];
+        total.updates += steps[j] != 0.0;
+    }
+    return total;
 }
 
 }  // namespace partwise
