@@ -42,14 +42,7 @@ from partwise.models.constraints import ConstraintError, check_entries, label_ma
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.features import Density, Rows, csr_attributes
 from partwise.models.files import coefficient_arrays, read_coefficients
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    TopFeatures,
-    choose_among,
-    explanation,
-    largest,
-)
+from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_among, explanation, largest
 from partwise.models.labels import LabelArray, all_labels, label_factors, warn_of_gone, with_class_weight
 from partwise.models.partition import AttributeCounts, ChangedData, EncodedRows, Partitioner
 from partwise.models.readers import NameReader, check_known, read_reader

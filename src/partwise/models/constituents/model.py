@@ -260,7 +260,9 @@ class ConstituencyModel(Model[Sentences]):
             name: nothing if value is None else check_entries(value, n_examples, "sentences", name)
             for name, value in (("required", required), ("forbidden", forbidden))
         }
-        known, batch_numbers = self._labels(), {number: i for i, number in enumerate(reading.numbers.tolist())}
+        labels = self.attributes()
+        known = {*labels["labels_"], *labels["tags_"]}
+        batch_numbers = {number: i for i, number in enumerate(reading.numbers.tolist())}
         for number, words in enumerate(reading.source):
             where, n = f"sentence {number}", len(words)
             spans = [read_spans(values[number], name, where, n, known) for name, values in given.items()]
@@ -382,10 +384,6 @@ class ConstituencyModel(Model[Sentences]):
         pruned = self.with_weights(weights)
         pruned.tables = tables
         return pruned, counts
-
-    def _labels(self) -> set[str]:
-        found = self.attributes()
-        return {*found["labels_"], *found["tags_"]}
 
     def attributes(self) -> dict[str, Any]:
         labels = {label for column in self.grammar.columns if not column.made for label in column.labels}

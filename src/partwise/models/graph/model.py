@@ -12,6 +12,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
+from partwise.models import inspection
 from partwise.models import partition as blocks
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_choices
@@ -20,15 +21,7 @@ from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
 from partwise.models.graph.inputs import Graphs, Keys, distinct_types, node_masks
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    TopFeatures,
-    by_size,
-    choose_among,
-    explanation,
-    largest,
-)
+from partwise.models.inspection import Contribution, Explanation, TopFeatures
 from partwise.models.labels import (
     LabelArray,
     all_labels,
@@ -383,7 +376,7 @@ class GraphModel(Model[GraphSource]):
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         """Set small weights to zero; model files leave out zeros where there are many."""
         tables = self.tables()
-        kept, counts = choose_among([table.ravel() for table in tables], threshold, keep)
+        kept, counts = inspection.choose_among([table.ravel() for table in tables], threshold, keep)
         pairs = zip(tables, kept, strict=True)
         runs = [padded(np.where(own.reshape(table.shape), table, 0.0)) for table, own in pairs]
         return self.with_weights(np.concatenate(runs)), counts
@@ -407,15 +400,15 @@ class GraphModel(Model[GraphSource]):
         """Return the largest weights of every label, and of every pair of labels of an edge's nodes."""
         nodes, edges = self.tables()
         classes, ids = self.classes.tolist(), np.arange(len(nodes))
-        labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
+        labels = {label: inspection.largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
         flat = edges.reshape(-1, self.n_labels, self.n_labels)
         ids = np.arange(len(flat))
         pairs = {
-            (first, second): largest(self.edge_name, ids, flat[:, a, b], n)
+            (first, second): inspection.largest(self.edge_name, ids, flat[:, a, b], n)
             for a, first in enumerate(classes)
             for b, second in enumerate(classes)
         }
-        return TopFeatures(labels, by_size({pair: rows for pair, rows in pairs.items() if rows}))
+        return TopFeatures(labels, inspection.by_size({pair: rows for pair, rows in pairs.items() if rows}))
 
     def explain(self, reading: GraphReading) -> Explanation:
         """Compare the best labelling of a graph with the second-best one, feature by feature."""
@@ -428,7 +421,7 @@ class GraphModel(Model[GraphSource]):
         one, two = (structure.decode_of(0, slots, counts) for _, slots, counts in best)
         found = self._node_contributions(rows, one, two) + self._edge_contributions(rows, one, two)
         answers = [self._by_name(reading, 0, self.classes[labels].tolist()) for labels in (one, two)]
-        return explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
+        return inspection.explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
 
     def _node_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
         """Return what attributes of nodes contribute where the two labellings differ."""
