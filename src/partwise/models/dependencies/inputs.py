@@ -15,17 +15,8 @@ import numpy as np
 
 from partwise.features import ArcTokens
 from partwise.features.arcs import COLUMNS, arc_tokens
-from partwise.io.conllu import (
-    FEATS,
-    FORM,
-    LEMMA,
-    UPOS,
-    XPOS,
-    ConlluSentence,
-    find_cycle,
-    parse_columns_list,
-    split_feats,
-)
+from partwise.io import conllu
+from partwise.io.conllu import ConlluSentence, find_cycle, parse_columns_list, split_feats
 from partwise.io.errors import FormatError
 from partwise.models.constraints import ConstraintError
 from partwise.models.readers import as_list, as_trees
@@ -35,8 +26,7 @@ from partwise.support.memory import check_room
 
 #: The columns that a word may have.
 FIELDS = COLUMNS[:5]
-_PLACES = (FORM, LEMMA, UPOS, XPOS, FEATS)
-_BLANK = "_"
+_FIELDS_OF = itemgetter(*map(conllu.COLUMNS.index, FIELDS))
 ALL_CROSSING = "all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'"
 #: Measured: 150 bytes per arc, and 4 more for each of its features.
 ARC_BYTES = 400
@@ -59,7 +49,9 @@ class Words:
 
     def blank(self) -> list[str]:
         """Return the columns in which no word has a value."""
-        return [name for name, values in zip(FIELDS, self.columns, strict=True) if all(v == _BLANK for v in values)]
+        return [
+            name for name, values in zip(FIELDS, self.columns, strict=True) if all(v == conllu.BLANK for v in values)
+        ]
 
     def tokens(self, keys: Sequence[str] = ()) -> ArcTokens:
         """Return the words for the core, with these single features as columns; made once per choice of features.
@@ -130,7 +122,7 @@ def read_words(sentences: Sequence[object], numbers: Sequence[int], max_length: 
     for number, sentence in zip(numbers, sentences, strict=True):
         rows: list[Sequence[str]] = []
         if isinstance(sentence, ConlluSentence):
-            rows += map(itemgetter(*_PLACES), sentence.fields())
+            rows += map(_FIELDS_OF, sentence.fields())
         else:
             try:
                 rows += map(_word, cast(Iterable[object], sentence))
@@ -165,14 +157,18 @@ def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_lengt
 
 def _word(word: object) -> Sequence[str]:
     if isinstance(word, str):
-        return (word, *[_BLANK] * 4)
+        return (word, *[conllu.BLANK] * 4)
     if isinstance(word, dict):
         if "form" not in word or not word.keys() <= set(FIELDS):
             raise ValueError(f"a dict needs the key 'form' and may have {', '.join(FIELDS[1:])}; got {list(word)}")
-        values = [word.get(name) or _BLANK for name in FIELDS]
+        values = [word.get(name) or conllu.BLANK for name in FIELDS]
     elif isinstance(word, (tuple, list)) and len(word) in (1, 2, 5):
         form, *rest = word
-        values = [form, _BLANK, *rest, _BLANK, _BLANK] if len(rest) == 1 else [form, *rest, *[_BLANK] * (4 - len(rest))]
+        values = (
+            [form, conllu.BLANK, *rest, conllu.BLANK, conllu.BLANK]
+            if len(rest) == 1
+            else [form, *rest, *[conllu.BLANK] * (4 - len(rest))]
+        )
     else:
         raise ValueError(f"expected a string, a dict, (form, upos) or (form, lemma, upos, xpos, feats); got {word!r}")
     if not all(isinstance(value, str) for value in values):
