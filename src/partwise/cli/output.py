@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -128,6 +129,11 @@ def warn_blank(columns: Collection[str], where: str | None) -> None:
 def is_terminal() -> bool:
     """Return whether standard error is a terminal."""
     return sys.stderr.isatty()
+
+
+def resources(begin: float) -> dict[str, float]:
+    """Return the fields of what a command took since `begin`."""
+    return {"total_seconds": time.perf_counter() - begin, "peak_memory": peak_memory()}
 
 
 def peak_memory() -> int:

@@ -12,7 +12,7 @@ import click
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, Flags, argument, estimator_options, flag, was_given
-from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
+from partwise.cli.output import check_outputs, print_json, resources, warn_blank
 from partwise.cli.summary import Fields, aligned, certificate_lines, features_text, model_text, trained_text
 from partwise.cli.tasks import TASKS, Task, TaskGroup
 
@@ -72,8 +72,7 @@ def partition(task: Task, flags: Flags) -> None:
         "n_batches": found.n_batches,
         "n_weights": found.n_weights,
         **task.features_of(remembered),
-        "total_seconds": time.perf_counter() - begin,
-        "peak_memory": peak_memory(),
+        **resources(begin),
     }
     if flags["as_json"]:
         print_json(fields)
@@ -84,7 +83,7 @@ def partition(task: Task, flags: Flags) -> None:
 
 def train_on_partition(task: Task, flags: Flags) -> None:
     """Open a partition, fit, save the model, score it on --dev."""
-    from partwise.cli.train import checked_settings, fit_quietly, model_fields, save_models, writers
+    from partwise.cli.train import checked_settings, fit_quietly, model_fields, read_dev, save_models, writers
 
     begin = time.perf_counter()
     data, output, dev = flags["data"], flags["output"], flags["dev"]
@@ -96,9 +95,9 @@ def train_on_partition(task: Task, flags: Flags) -> None:
             raise UserError(f"{data}: is a partition for another task than {task.name!r}")
         model = found.estimator(**{name: value for name, value in settings.items() if name not in task.partitioned})
         remembered = found.input_settings
-        held = None if dev is None else task.read(dev, {**flags, **remembered}, labelled=True)
+        held = read_dev(task, {**flags, **remembered})
         fit_quietly(model, writers(flags), flags, found)
-    save_models(task, output, model, remembered, (), (), flags["dtype"])
+    save_models(task, output, model, remembered, dtype=flags["dtype"])
     fields: Fields = {
         "task": task.name,
         "model": output,
@@ -116,7 +115,7 @@ def train_on_partition(task: Task, flags: Flags) -> None:
         name, value = task.main_score(evaluation)
         score = [("score", f"{name} {value:.2%} on {dev}")]
         fields |= {"scored_on": dev, **evaluation.scores, **evaluation.details}
-    fields |= {"total_seconds": time.perf_counter() - begin, "peak_memory": peak_memory()}
+    fields |= resources(begin)
     if flags["as_json"]:
         print_json(fields)
     elif not flags["quiet"]:

@@ -25,10 +25,11 @@ from partwise.cli.flags import (
     training_flags,
     was_given,
 )
-from partwise.cli.output import check_outputs, peak_memory, print_json, table
+from partwise.cli.output import check_outputs, print_json, resources, table
 from partwise.cli.summary import Fields, result_fields, size_text
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
-from partwise.cli.train import output_of, save_models, saved
+from partwise.cli.tasks.labels import check_weighted_labels
+from partwise.cli.train import output_of, read_dev, save_models, saved
 
 if TYPE_CHECKING:
     from partwise.problem.result import Result
@@ -74,13 +75,9 @@ class GridOfC:
         """Fit along the path; return the results."""
         return model.fit_path(self.Cs, data.X, data.y)
 
-    def values(self, results: Sequence[Result]) -> list[float]:
-        """Return the value of the penalty at each point."""
-        return self.Cs
-
-    def parameters(self, results: Sequence[Result], best: int) -> Parameters:
-        """Return the estimator's parameters for a point."""
-        return {"C": self.Cs[best]}
+    def points_of(self, results: Sequence[Result]) -> list[tuple[float, Parameters]]:
+        """Return the value of the penalty, and the estimator's parameters, at each point."""
+        return [(C, {"C": C}) for C in self.Cs]
 
     def fit_again(self, model: Estimator, data: Data, results: Sequence[Result], best: int) -> None:
         """Fit along the path on other data, up to a point."""
@@ -99,33 +96,30 @@ class GridOfL1:
     def fit(self, model: Estimator, data: Data) -> list[Result]:
         return model.fit_l1_path(self.l1_min, data.X, data.y, points=self.points)
 
-    def values(self, results: Sequence[Result]) -> list[float]:
-        return [result.l1 for result in results]
-
-    def parameters(self, results: Sequence[Result], best: int) -> Parameters:
+    def points_of(self, results: Sequence[Result]) -> list[tuple[float, Parameters]]:
         from partwise.estimators.parameters import penalty_parameters
 
-        return penalty_parameters(results[best].l1, self.l2)
+        return [(result.l1, penalty_parameters(result.l1, self.l2)) for result in results]
 
     def fit_again(self, model: Estimator, data: Data, results: Sequence[Result], best: int) -> None:
-        model.set_params(**self.parameters(results, best))
         model.fit_l1_path(results[best].l1, data.X, data.y, l1_max=results[0].l1, points=best + 1)
 
 
 def path(task: Task, flags: Flags) -> None:
     """Fit along the path, score each point, save the best."""
-    from partwise.cli.tasks.labels import check_weighted_labels
+    from partwise.solvers.engine.registry import has_certificates
 
     begin = time.perf_counter()
     output, report, dev = output_of(flags), flags["report"], flags["dev"]
     settings = estimator_settings(task, flags)
-    _check_solver(flags["solver"])
+    if not has_certificates(flags["solver"]):  # it solves no problem, and the points would be one long run
+        raise UserError(f"--solver {flags['solver']} has no penalty to go over: partwise train is enough for it")
     grid = _l1_grid(task, settings, flags) if flags["l1_min"] is not None else _c_grid(flags)
     beside = task.beside(flags, output)
     check_outputs(output, report, *beside, inputs=(flags["data"], dev))
     task.estimator(**settings).check_parameters()
     whole = task.read(flags["data"], flags, labelled=True)
-    held = None if dev is None else task.read(dev, {**flags, **task.remember(flags, whole)}, labelled=True)
+    held = read_dev(task, {**flags, **task.remember(flags, whole)})
     whole, held, others = task.prepared(flags, whole, held)
     training, where = whole, dev
     if held is None:
@@ -136,16 +130,17 @@ def path(task: Task, flags: Flags) -> None:
     points: list[Fields] = []
     evaluations = []
     results = grid.fit(model, training)
-    for result, value in zip(results, grid.values(results), strict=True):
+    choices = grid.points_of(results)
+    for result, (value, _) in zip(results, choices, strict=True):
         model.use(result)
         evaluations.append(task.evaluate(model, held))
         name, score = task.main_score(evaluations[-1])
-        fields = {grid.name: value, **result_fields(result), "n_nonzero": task.n_nonzero(model), "score": score}
-        points.append(fields)
+        own = {"n_nonzero": task.n_nonzero(model), "score": score}
+        points.append({grid.name: value, **result_fields(result), **own})
     # of equal scores the first, with the strongest penalty
     best = max(range(len(points)), key=lambda k: (points[k]["score"], -k))
+    model.set_params(**choices[best][1])
     if training is whole:
-        model.set_params(**grid.parameters(results, best))
         model.use(results[best])
     else:
         grid.fit_again(model, whole, results, best)
@@ -169,8 +164,7 @@ def path(task: Task, flags: Flags) -> None:
                 "scored_on": where,
                 **result_fields(model.result_),
                 "n_features": task.size(model),
-                "total_seconds": time.perf_counter() - begin,
-                "peak_memory": peak_memory(),
+                **resources(begin),
                 "points": points,
             }
         )
@@ -225,13 +219,6 @@ def _l1_grid(task: Task, settings: Parameters, flags: Flags) -> GridOfL1:
     settings |= penalty_settings(settings, default_strength(task), given)
     l2 = 1.0 / default_strength(task) if flags["l2"] is None else flags["l2"]
     return GridOfL1(flags["l1_min"], l2, flags["points"])
-
-
-def _check_solver(name: str) -> None:
-    from partwise.solvers.engine.registry import has_certificates
-
-    if not has_certificates(name):  # it solves no problem, and the points would be one long run
-        raise UserError(f"--solver {name} has no penalty to go over: partwise train is enough for it")
 
 
 def _refuse(names: Sequence[str], other: str) -> None:

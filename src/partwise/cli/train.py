@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from partwise.cli.flags import (
     penalty_settings,
     training_flags,
 )
-from partwise.cli.output import check_outputs, is_terminal, peak_memory, print_json, removed_on_failure, warn_blank
+from partwise.cli.output import check_outputs, is_terminal, print_json, removed_on_failure, resources, warn_blank
 from partwise.cli.summary import (
     Fields,
     aligned,
@@ -36,7 +35,8 @@ from partwise.cli.summary import (
     result_fields,
     trained_text,
 )
-from partwise.cli.tasks import Data, Estimator, Evaluation, Task, TaskGroup
+from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
+from partwise.cli.tasks.labels import check_weighted_labels
 
 if TYPE_CHECKING:
     from partwise.cli.warm_start import Start
@@ -100,42 +100,12 @@ def train_flags(task: Task) -> list[click.Parameter]:
     ]
 
 
-@dataclass
-class Examples:
-    """Training data as the estimator takes them, and what was read with them.
-
-    remembered : what the model file keeps of how the data were read
-    held : development data, if there are any
-    start : the model of --from
-    others : further models that are saved beside the model
-    """
-
-    training: Data
-    remembered: Fields
-    held: Data | None
-    start: Start | None
-    others: Sequence[Estimator]
-
-
-@dataclass
-class Run:
-    """A fitted model with its scores; `where`: what the scored data are called."""
-
-    model: Estimator
-    callbacks: list[object]
-    scored: Data
-    where: str
-    evaluation: Evaluation
-    baseline: tuple[str, float] | None
-
-
 def train(task: Task, flags: Flags) -> None:
     """Read the data, make the estimator, fit and score it, write and report it.
 
     The model is written when nothing can go wrong with it any more. Errors of later steps leave it in place, since
     training may have taken hours.
     """
-    begin = time.perf_counter()
     flags = {**flags, "output": output_of(flags)}
     if os.path.isdir(flags["data"]):
         from partwise.cli.partition import train_on_partition
@@ -143,20 +113,17 @@ def train(task: Task, flags: Flags) -> None:
         train_on_partition(task, flags)
         return
     _check_flags(flags)
-    beside = task.beside(flags, flags["output"])
-    check_outputs(
-        flags["output"], *beside, flags["report"], flags["history_file"], inputs=(flags["data"], flags["dev"])
-    )
-    settings = checked_settings(task, flags)
-    examples = _read(task, flags, settings)
-    model = _make(task, flags, settings, examples)
-    run = _fit(task, flags, settings, examples, model)
-    save_models(task, flags["output"], run.model, examples.remembered, beside, examples.others, flags["dtype"])
+    run = _Run(task, flags)
+    run.read()
+    run.make()
+    run.fit()
+    run.score()
+    save_models(task, flags["output"], run.model, run.remembered, run.beside, run.others, flags["dtype"])
     with saved(flags["output"]):
         if flags["report"]:
-            _report(task, flags, run, examples)
-        folds = _cross_validate(task, flags, settings, examples.training) if flags["folds"] else None
-    _show(task, flags, examples, run, beside, folds, begin)
+            run.report()
+        folds = run.cross_validate() if flags["folds"] else None
+    run.show(folds)
 
 
 def output_of(flags: Flags) -> str:
@@ -191,80 +158,206 @@ def _check_flags(flags: Flags) -> None:
         raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
 
 
-# 1. read
+class _Run:
+    """A run of `train`, whose steps are called one after another.
 
+    training, held : training and development data, if there are any, as the estimator takes them
+    remembered : what the model file keeps of how the data were read
+    start : the model of --from
+    beside, others : the files of further models that are saved beside the model, and these models
+    scored, where : the data that are scored, and what they are called
+    """
 
-def _read(task: Task, flags: Flags, settings: Parameters) -> Examples:
-    """Read training and development data; --dev is read as a model's input is."""
     start: Start | None = None
-    if flags["start"] is not None:
-        from partwise.cli.warm_start import load_start
+    baseline: tuple[str, float] | None = None
 
-        start = load_start(task, flags["start"], settings, flags)
-    reading = flags if start is None else start.reading(task, flags)
-    training, folds = task.read(flags["data"], reading, labelled=True), flags["folds"]
-    if folds and folds > training.n_examples:
-        raise UserError(f"--folds: {training.n_examples} {task.unit} make no {folds} folds")
-    remembered = task.remember(flags, training) if start is None else task.recall(start.estimator)
-    held = None if flags["dev"] is None else task.read(flags["dev"], {**reading, **remembered}, labelled=True)
-    training, held, others = task.prepared(flags, training, held)
-    return Examples(training, remembered, held, start, others)
+    def __init__(self, task: Task, flags: Flags) -> None:
+        self.begin = time.perf_counter()
+        self.task, self.flags = task, flags
+        self.beside = task.beside(flags, flags["output"])
+        outputs = (flags["output"], *self.beside, flags["report"], flags["history_file"])
+        check_outputs(*outputs, inputs=(flags["data"], flags["dev"]))
+        self.settings = checked_settings(task, flags)
+
+    def read(self) -> None:
+        """Read training and development data; --dev is read as a model's input is."""
+        task, flags, folds = self.task, self.flags, self.flags["folds"]
+        reading = flags
+        if flags["start"] is not None:
+            from partwise.cli.warm_start import load_start
+
+            self.start = load_start(task, flags["start"], self.settings, flags)
+            reading = self.start.reading(task, flags)
+        training = task.read(flags["data"], reading, labelled=True)
+        if folds and folds > training.n_examples:
+            raise UserError(f"--folds: {training.n_examples} {task.unit} make no {folds} folds")
+        self.remembered = task.remember(flags, training) if self.start is None else task.recall(self.start.estimator)
+        held = read_dev(task, {**reading, **self.remembered})
+        self.training, self.held, self.others = task.prepared(flags, training, held)
+
+    def make(self) -> None:
+        """Make the estimator, or take that of --from; then the training data get the columns of its model."""
+        if self.start is not None:
+            self.training = self.start.widened(self.task, self.training)
+            self.model = self.start.estimator
+            return
+        self.model = self.task.make(self.flags, self.training, self.settings)
+        check_weighted_labels(self.model, self.training)
+
+    def fit(self) -> None:
+        """Fit the estimator; without development data some of the training data are to be scored."""
+        from partwise.cli.callbacks import TrainingAnswers
+
+        task, training, held = self.task, self.training, self.held
+        self.callbacks = self._callbacks()
+        self.answers = TrainingAnswers(self._some() if held is None else ())
+        callbacks = [*self.callbacks, *([self.answers] if held is None else [])]
+        fit_quietly(self.model, callbacks, self.flags, training.X, training.y)
+        which = self.answers.which
+        if held is not None:
+            self.scored, self.where = held, str(self.flags["dev"])
+        elif len(which) == training.n_examples:
+            self.scored, self.where = training, "the training data"
+        else:
+            self.scored, self.where = task.take(training, which), f"{len(which)} {task.unit} of the training data"
+
+    def _callbacks(self) -> list[object]:
+        from partwise.callbacks import EarlyStopping
+        from partwise.cli.callbacks import FOR_REPORT, DevScore
+
+        task, flags, held = self.task, self.flags, self.held
+        found: list[object] = []
+        silent = flags["quiet"] or flags["as_json"]
+        if held is not None and flags["early_stopping"]:
+            data = task.align(held, self.training)
+            found.append(EarlyStopping(data.X, data.y, flags["early_stopping"], task.metric(data)))
+        elif held is not None and (flags["report"] or (not silent and is_terminal())):
+            found.append(DevScore(task, held, FOR_REPORT if flags["report"] else 0.0))
+        return found + writers(flags)
+
+    def _some(self) -> list[int]:
+        """Return some of the training examples: their score says little, and should not take long."""
+        n = self.training.n_examples
+        if n <= SCORED or type(self.task).take is Task.take:
+            return list(range(n))
+        return [k * n // SCORED for k in range(SCORED)]
+
+    def score(self) -> None:
+        """Score the model and what it is compared with."""
+        task, flags = self.task, self.flags
+        self.evaluation = task.evaluate(self.model, self.scored, self.answers.found)
+        warn_blank(task.blank(self.model), self.where)
+        if flags["baseline"] == "maxent":
+            self.baseline = task.unstructured(flags, self.training, self.scored, self.settings)
+            if self.baseline is None:
+                raise UserError(f"--baseline maxent: {task.name} is without structure itself")
+        elif flags["baseline"] == "majority":
+            self.baseline = task.baseline(self.training, self.scored, task.main_score(self.evaluation)[0])
+
+    def report(self) -> None:
+        """Write the report."""
+        from partwise.cli import report
+
+        held_out, data = self.held is not None, self.flags["data"]
+        curve = report.dev_curve(*self.task.main_score(self.evaluation), self.callbacks, self.model.result_.passes)
+        found = report.Scored(
+            self.task, self.model, self.scored, self.evaluation, data, self.where, self.baseline, held_out, curve
+        )
+        report.write(self.flags["report"], found)
+
+    def cross_validate(self) -> Fields:
+        """Train on all folds but one and score on that one, for each fold; return the scores."""
+        task, flags, data, folds = self.task, self.flags, self.training, self.flags["folds"]
+        order = np.random.default_rng(flags["seed"]).permutation(data.n_examples)
+        scores, name, converged = [], "", True
+        for number, part in enumerate(np.array_split(order, folds), 1):
+            model = task.make(flags, data, self.settings)
+            train = task.take(data, np.setdiff1d(order, part).tolist())
+            try:
+                model.fit(train.X, train.y)
+            except ValueError as error:  # such as a label that is in no other fold
+                raise UserError(f"--folds: without fold {number} of {folds}: {message_of(error)}") from None
+            converged &= model.result_.status == "converged"
+            name, score = task.main_score(task.evaluate(model, task.take(data, np.sort(part).tolist())))
+            scores.append(float(score))
+        spread = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores, ddof=1)), "converged": converged}
+        return {"folds": folds, "score_name": name, "scores": scores, **spread}
+
+    def show(self, folds: Fields | None) -> None:
+        """Print the run as JSON or as a summary."""
+        task, flags, baseline = self.task, self.flags, self.baseline
+        fields: Fields = {
+            "task": task.name,
+            "model": flags["output"],
+            "report": flags["report"],
+            **({"beside": self.beside} if self.beside else {}),
+            "n_examples": self.training.n_examples,
+            "n_tokens": self.training.n_tokens,
+            "n_labels": len(task.labels(self.model)),
+            **({"from": self.start.fields(task, self.model)} if self.start is not None else {}),
+            **model_fields(task, self.model),
+            **resources(self.begin),
+            "scored_on": self.where,
+            **self.evaluation.scores,
+            **self.evaluation.details,
+            "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
+            **_early_stopping(self.callbacks),
+            **({"cross_validation": folds} if folds else {}),
+        }
+        if flags["as_json"]:
+            print_json(fields)
+        elif not flags["quiet"]:
+            click.echo(self._summary(fields), err=flags["output"] == "-")
+
+    def _summary(self, fields: Fields) -> str:
+        task = self.task
+        sizes = [f"{fields['n_examples']} {task.unit}"]
+        if fields["n_tokens"] != fields["n_examples"]:
+            sizes.append(f"{fields['n_tokens']} tokens")
+        if fields["n_labels"]:
+            sizes.append(f"{fields['n_labels']} labels")
+        lines = [("trained", trained_text(task.name, sizes, fields))]
+        if "from" in fields:
+            from partwise.cli.warm_start import start_text
+
+            lines.append(("from", start_text(fields["from"])))
+        lines += certificate_lines(fields)
+        if "early_stopping" in fields:
+            early = fields["early_stopping"]
+            best = f"{early['best_score']:.2%} at pass {early['best_passes']:.4g}"
+            last = f"the best of {len(early['scores'])} scores up to pass {early['scores'][-1]['passes']:.4g}"
+            lines.append(("dev", f"{best}, {last}"))
+        lines += task.notes(self.model, self.training, self.evaluation)
+        name, value = task.main_score(self.evaluation)
+        compared = f"; {self.baseline[0]}: {self.baseline[1]:.2%}" if self.baseline else ""
+        lines.append(("score", f"{name} {value:.2%} on {self.where}{compared}"))
+        if "cross_validation" in fields:
+            found = fields["cross_validation"]
+            low, high = min(found["scores"]), max(found["scores"])
+            text = (
+                f"{found['score_name']} {found['mean']:.2%} on data not trained on, the mean of {found['folds']} folds"
+            )
+            lines.append(("folds", f"{text} ({low:.2%} to {high:.2%}, standard deviation {found['deviation']:.2%})"))
+        if "beside" in fields:
+            lines.append(("beside", " ".join(fields["beside"]) + ": to be given before the model"))
+        report = f", report {fields['report']}" if fields["report"] else ""
+        return aligned([*lines, ("model", model_text(fields["model"]) + report)])
 
 
-# 2. make
-
-
-def _make(task: Task, flags: Flags, settings: Parameters, examples: Examples) -> Estimator:
-    """Return the estimator, not yet fitted; the training data get the columns of a model that it starts from."""
-    from partwise.cli.tasks.labels import check_weighted_labels
-
-    if examples.start is not None:
-        examples.training = examples.start.widened(task, examples.training)
-        return examples.start.estimator
-    model: Estimator = task.make(flags, examples.training, settings)
-    check_weighted_labels(model, examples.training)
-    return model
-
-
-# 3. fit and score
-
-
-def _fit(task: Task, flags: Flags, settings: Parameters, examples: Examples, model: Estimator) -> Run:
-    """Fit the estimator, and score it on development data or on some of the training data."""
-    from partwise.cli.callbacks import TrainingAnswers
-
-    training, held = examples.training, examples.held
-    callbacks = _callbacks(task, flags, training, held)
-    answers = TrainingAnswers(_some(task, training) if held is None else ())
-    fit_quietly(model, [*callbacks, *([answers] if held is None else [])], flags, training.X, training.y)
-    if held is not None:
-        scored, where = held, str(flags["dev"])
-    elif len(answers.which) == training.n_examples:
-        scored, where = training, "the training data"
-    else:
-        scored = task.take(training, answers.which)
-        where = f"{len(answers.which)} {task.unit} of the training data"
-    evaluation = task.evaluate(model, scored, answers.found)
-    warn_blank(task.blank(model), where)
-    baseline = None
-    if flags["baseline"] == "maxent":
-        baseline = task.unstructured(flags, training, scored, settings)
-        if baseline is None:
-            raise UserError(f"--baseline maxent: {task.name} is without structure itself")
-    elif flags["baseline"] == "majority":
-        baseline = task.baseline(training, scored, task.main_score(evaluation)[0])
-    return Run(model, callbacks, scored, where, evaluation, baseline)
+def read_dev(task: Task, settings: Flags) -> Data | None:
+    """Read the data of --dev, if there are any."""
+    return None if settings["dev"] is None else task.read(settings["dev"], settings, labelled=True)
 
 
 def fit_quietly(model: Estimator, callbacks: Sequence[object], flags: Flags, *data: Any) -> None:
     """Fit with callbacks, checkpoints and history as flags say; a run that fails leaves no history file behind."""
     model.set_params(callbacks=list(callbacks))
     with removed_on_failure(flags["history_file"]):
-        model.fit(*data, checkpoint=checkpoint_of(flags))
+        model.fit(*data, checkpoint=_checkpoint_of(flags))
     model.set_params(callbacks=None)
 
 
-def checkpoint_of(flags: Flags) -> Checkpoint | None:
+def _checkpoint_of(flags: Flags) -> Checkpoint | None:
     """Return what `fit` takes for --checkpoint and --checkpoint-every; the folder is made if it is missing."""
     folder = flags["checkpoint"]
     if folder is None:
@@ -278,20 +371,6 @@ def checkpoint_of(flags: Flags) -> Checkpoint | None:
     return Checkpoint(os.path.join(folder, CHECKPOINT), flags["checkpoint_every"])
 
 
-def _callbacks(task: Task, flags: Flags, training: Data, held: Data | None) -> list[object]:
-    from partwise.callbacks import EarlyStopping
-    from partwise.cli.callbacks import FOR_REPORT, DevScore
-
-    found: list[object] = []
-    silent = flags["quiet"] or flags["as_json"]
-    if held is not None and flags["early_stopping"]:
-        data = task.align(held, training)
-        found.append(EarlyStopping(data.X, data.y, flags["early_stopping"], task.metric(data)))
-    elif held is not None and (flags["report"] or (not silent and is_terminal())):
-        found.append(DevScore(task, held, FOR_REPORT if flags["report"] else 0.0))
-    return found + writers(flags)
-
-
 def writers(flags: Flags) -> list[object]:
     """Return the callbacks that write the history and the progress line, as flags say."""
     from partwise.callbacks import HistoryWriter, ProgressLine
@@ -300,24 +379,13 @@ def writers(flags: Flags) -> list[object]:
     return [*history, *([] if flags["quiet"] or flags["as_json"] else [ProgressLine()])]
 
 
-def _some(task: Task, training: Data) -> list[int]:
-    """Return some of the training examples: their score says little, and should not take long."""
-    n = training.n_examples
-    if n <= SCORED or type(task).take is Task.take:
-        return list(range(n))
-    return [k * n // SCORED for k in range(SCORED)]
-
-
-# 4. write and report
-
-
 def save_models(
     task: Task,
     output: str,
     model: Estimator,
     remembered: Fields,
-    beside: Sequence[str],
-    others: Sequence[Estimator],
+    beside: Sequence[str] = (),
+    others: Sequence[Estimator] = (),
     dtype: str = "float64",
 ) -> None:
     """Save the model with what it remembers of its data, and the models beside it."""
@@ -335,42 +403,6 @@ def saved(output: str) -> Iterator[None]:
         raise UserError(f"{message_of(error)} (the model is in {output})") from None
 
 
-def _report(task: Task, flags: Flags, run: Run, examples: Examples) -> None:
-    from partwise.cli import report
-
-    curve = report.dev_curve(*task.main_score(run.evaluation), run.callbacks, run.model.result_.passes)
-    held_out = examples.held is not None
-    found = report.Scored(
-        task, run.model, run.scored, run.evaluation, flags["data"], run.where, run.baseline, held_out, curve
-    )
-    report.write(flags["report"], found)
-
-
-def _cross_validate(task: Task, flags: Flags, settings: Parameters, data: Data) -> Fields:
-    """Train on all folds but one and score on that one, for each fold; return the scores."""
-    folds = flags["folds"]
-    order = np.random.default_rng(flags["seed"]).permutation(data.n_examples)
-    scores, name, converged = [], "", True
-    for number, part in enumerate(np.array_split(order, folds), 1):
-        model = task.make(flags, data, settings)
-        train = task.take(data, np.setdiff1d(order, part).tolist())
-        try:
-            model.fit(train.X, train.y)
-        except ValueError as error:  # such as a label that is in no other fold
-            raise UserError(f"--folds: without fold {number} of {folds}: {message_of(error)}") from None
-        converged &= model.result_.status == "converged"
-        name, score = task.main_score(task.evaluate(model, task.take(data, np.sort(part).tolist())))
-        scores.append(float(score))
-    return {
-        "folds": folds,
-        "score_name": name,
-        "scores": scores,
-        "mean": float(np.mean(scores)),
-        "deviation": float(np.std(scores, ddof=1)),
-        "converged": converged,
-    }
-
-
 def model_fields(task: Task, model: Estimator) -> Fields:
     """Return the fields of a trained model: its size, features, loss and certificate."""
     return {
@@ -383,36 +415,6 @@ def model_fields(task: Task, model: Estimator) -> Fields:
     }
 
 
-def _show(
-    task: Task, flags: Flags, examples: Examples, run: Run, beside: Sequence[str], folds: Fields | None, begin: float
-) -> None:
-    """Print the run as JSON or as a summary."""
-    baseline = run.baseline
-    fields: Fields = {
-        "task": task.name,
-        "model": flags["output"],
-        "report": flags["report"],
-        **({"beside": beside} if beside else {}),
-        "n_examples": examples.training.n_examples,
-        "n_tokens": examples.training.n_tokens,
-        "n_labels": len(task.labels(run.model)),
-        **({"from": examples.start.fields(task, run.model)} if examples.start is not None else {}),
-        **model_fields(task, run.model),
-        "total_seconds": time.perf_counter() - begin,
-        "peak_memory": peak_memory(),
-        "scored_on": run.where,
-        **run.evaluation.scores,
-        **run.evaluation.details,
-        "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
-        **_early_stopping(run.callbacks),
-        **({"cross_validation": folds} if folds else {}),
-    }
-    if flags["as_json"]:
-        print_json(fields)
-    elif not flags["quiet"]:
-        click.echo(_summary(task, fields, examples, run), err=flags["output"] == "-")
-
-
 def _early_stopping(callbacks: Sequence[object]) -> Fields:
     """Return what JSON output says of --early-stopping: the scores, and which one was the best."""
     each: Any
@@ -422,39 +424,6 @@ def _early_stopping(callbacks: Sequence[object]) -> Fields:
             best = {"best_passes": each.best_passes_, "best_score": each.best_score_}
             return {"early_stopping": {**best, "scores": scores}}
     return {}
-
-
-def _summary(task: Task, fields: Fields, examples: Examples, run: Run) -> str:
-    sizes = [f"{fields['n_examples']} {task.unit}"]
-    if fields["n_tokens"] != fields["n_examples"]:
-        sizes.append(f"{fields['n_tokens']} tokens")
-    if fields["n_labels"]:
-        sizes.append(f"{fields['n_labels']} labels")
-    lines = [("trained", trained_text(task.name, sizes, fields))]
-    if "from" in fields:
-        from partwise.cli.warm_start import start_text
-
-        lines.append(("from", start_text(fields["from"])))
-    lines += certificate_lines(fields)
-    if "early_stopping" in fields:
-        early = fields["early_stopping"]
-        best = f"{early['best_score']:.2%} at pass {early['best_passes']:.4g}"
-        last = f"the best of {len(early['scores'])} scores up to pass {early['scores'][-1]['passes']:.4g}"
-        lines.append(("dev", f"{best}, {last}"))
-    lines += task.notes(run.model, examples.training, run.evaluation)
-    name, value = task.main_score(run.evaluation)
-    compared = f"; {run.baseline[0]}: {run.baseline[1]:.2%}" if run.baseline else ""
-    lines.append(("score", f"{name} {value:.2%} on {run.where}{compared}"))
-    if "cross_validation" in fields:
-        found = fields["cross_validation"]
-        low, high = min(found["scores"]), max(found["scores"])
-        text = f"{found['score_name']} {found['mean']:.2%} on data not trained on, the mean of {found['folds']} folds"
-        lines.append(("folds", f"{text} ({low:.2%} to {high:.2%}, standard deviation {found['deviation']:.2%})"))
-    if "beside" in fields:
-        lines.append(("beside", " ".join(fields["beside"]) + ": to be given before the model"))
-    report = f", report {fields['report']}" if fields["report"] else ""
-    lines.append(("model", model_text(fields["model"]) + report))
-    return aligned(lines)
 
 
 command = TaskGroup(

@@ -19,7 +19,7 @@ from partwise.cli.tasks.labels import check_tree_labels, max_labels_flag
 from partwise.cli.tasks.scores import label_row
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
 from partwise.io.trees import Tree, common_root, format_tree, postorder, read_trees
-from partwise.metrics import parseval
+from partwise.metrics import TypeScores, parseval
 from partwise.models.constituents.treebank import (
     RelativeFrequencyParser,
     TreeTransform,
@@ -126,19 +126,14 @@ class CfgTask(StructuredTask):
 
     def evaluate(self, model: ConstituencyParser, data: Data, guess: Any = None) -> Evaluation:
         found = parseval(data.y, model.predict(data.X) if guess is None else guess)
-        scores = {
-            "f1": found.f1,
-            "precision": found.precision,
-            "recall": found.recall,
-            "exact_match": found.exact,
-            "tag_accuracy": found.tag_accuracy,
-        }
+        scores = {"f1": found.f1, "precision": found.precision, "recall": found.recall}
+        scores |= {"exact_match": found.exact, "tag_accuracy": found.tag_accuracy}
         details: Fields = {"n_without_parse": found.n_failed, "crossing_brackets": found.crossing}
         if found.short is not None and found.short.n_sentences:
             details["up_to_40_words"] = {"n_examples": found.short.n_sentences, "f1": found.short.f1}
         details |= unseen_labels((node[0] for tree in data.y for node in postorder(tree)), self.labels(model))
         rows = sorted(found.labels.items(), key=lambda row: (-row[1][0], row[0]))
-        by_label = [label_row(label, right, gold, predicted) for label, (gold, predicted, right) in rows]
+        by_label = [label_row(label, TypeScores(*counts)) for label, counts in rows]
         return Evaluation(scores, str(found), by_label, None, details)
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:

@@ -13,7 +13,8 @@ from partwise.cli.output import table
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Evaluation
 from partwise.io import ConlluSentence
-from partwise.metrics import chunk_scores, feats_scores
+from partwise.metrics import TypeScores, chunk_scores, feats_scores
+from partwise.metrics.ratios import Ratios, share
 
 Label = TypeVar("Label", bound=Hashable)
 Confusion = tuple[list[str], list[list[int]]]
@@ -22,16 +23,19 @@ Confusion = tuple[list[str], list[list[int]]]
 MAX_CONFUSION = 60
 
 
-def label_row(label: object, right: int, gold: int, found: int) -> Fields:
-    """Return precision, recall and F1 of a label by its numbers of correct, gold and predicted occurrences."""
-    return {
-        "label": str(label),
-        "precision": right / found if found else 0.0,
-        "recall": right / gold if gold else 0.0,
-        "f1": 2 * right / (gold + found) if gold + found else 0.0,
-        "gold": gold,
-        "found": found,
-    }
+def label_row(label: object, counts: Ratios, **more: float) -> Fields:
+    """Return precision, recall, F1, further shares and counts of a label."""
+    shares = {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
+    return {"label": str(label), **shares, **more, "gold": counts.n_gold, "found": counts.n_predicted}
+
+
+def _label_rows(
+    gold: Iterable[Label], guess: Iterable[Label], right: Iterable[Label]
+) -> tuple[list[Label], list[Fields]]:
+    """Return the labels, the most frequent first, and a row for each; `right`: gold labels that are predicted so."""
+    truth, found, hits = Counter(gold), Counter(guess), Counter(right)
+    names = sorted(truth | found, key=lambda name: (-truth[name], str(name)))
+    return names, [label_row(name, TypeScores(truth[name], found[name], hits[name])) for name in names]
 
 
 def score_table(rows: Iterable[Fields], what: str = "label") -> str:
@@ -47,29 +51,17 @@ def evaluate_sequences(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[s
     if not chunks:
         return single
     found = chunk_scores(gold, guess)
-    rows: list[Fields] = [
-        {
-            "label": name,
-            "precision": row.precision,
-            "recall": row.recall,
-            "f1": row.f1,
-            "gold": row.n_gold,
-            "found": row.n_predicted,
-        }
-        for name, row in found.by_type.items()
-    ]
-    scores = {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": found.accuracy}
+    rows = [label_row(name, row) for name, row in found.by_type.items()]
+    scores = {name: getattr(found, name) for name in ("f1", "precision", "recall", "accuracy")}
     return Evaluation(scores, str(found), rows, single.confusion)
 
 
 def evaluate_labels(gold: Sequence[Label], guess: Sequence[Label]) -> Evaluation:
     """Return scores of single labels: accuracy, and precision, recall and F1 of each."""
-    truth, found = Counter(gold), Counter(guess)
-    right = Counter(a for a, b in zip(gold, guess, strict=True) if a == b)
-    names = sorted(set(truth) | set(found), key=lambda name: (-truth[name], str(name)))
-    rows = [label_row(name, right[name], truth[name], found[name]) for name in names]
-    accuracy = right.total() / len(gold) if gold else 0.0
-    text = f"accuracy {accuracy:.2%} ({right.total()} of {len(gold)})\n\n{score_table(rows)}"
+    right = [a for a, b in zip(gold, guess, strict=True) if a == b]
+    names, rows = _label_rows(gold, guess, right)
+    accuracy = share(len(right), len(gold))
+    text = f"accuracy {accuracy:.2%} ({len(right)} of {len(gold)})\n\n{score_table(rows)}"
     confusion = _confusion(names, list(zip(gold, guess, strict=True))) if 0 < len(names) <= MAX_CONFUSION else None
     return Evaluation({"accuracy": accuracy}, text, rows, confusion)
 
@@ -86,18 +78,7 @@ def _confusion(names: Sequence[Label], pairs: Iterable[tuple[Label, Label]]) -> 
 def evaluate_feats(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]], known: Iterable[str]) -> Evaluation:
     """Return scores of whole FEATS values, and of each feature; known: the values that the model can predict."""
     found = feats_scores(gold, guess, set(map(str, known)))
-    rows: list[Fields] = [
-        {
-            "label": name,
-            "precision": row.precision,
-            "recall": row.recall,
-            "f1": row.f1,
-            "accuracy": row.accuracy,
-            "gold": row.n_gold,
-            "found": row.n_predicted,
-        }
-        for name, row in found.by_feature.items()
-    ]
+    rows = [label_row(name, row, accuracy=row.accuracy) for name, row in found.by_feature.items()]
     scores = {"accuracy": found.accuracy, "ufeats": found.ufeats, "feature_f1": found.all_features.f1}
     text = (
         f"accuracy {found.accuracy:.2%} of whole FEATS ({found.n_right} of {found.n_words}); "
@@ -148,13 +129,9 @@ def relation_scores(
     named = [(a, b) for a, b in words if isinstance(b, tuple)]
     if len(named) < len(words):
         return [], None
-    truth, found = Counter(a[1] for a, _ in named), Counter(b[1] for _, b in named)
-    right = Counter(a[1] for a, b in named if a == b)
-    names = sorted(truth | found, key=lambda name: (-truth[name], name))
-    rows = [label_row(name, right[name], truth[name], found[name]) for name in names]
+    _, rows = _label_rows((a[1] for a, _ in named), (b[1] for _, b in named), (a[1] for a, b in named if a == b))
     pairs = [(a[1], b[1]) for a, b in named if a[0] == b[0]]
-    counts = Counter(chain.from_iterable(pairs))
-    shown = [name for name, _ in counts.most_common(MAX_CONFUSION)]
+    shown = [name for name, _ in Counter(chain.from_iterable(pairs)).most_common(MAX_CONFUSION)]
     known = set(shown)
     kept = [pair for pair in pairs if known.issuperset(pair)]
     return rows, _confusion(shown, kept) if pairs else None
