@@ -14,20 +14,20 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise import estimators
 from partwise.cli.flags import FILE, JSON, THREADS, Flags, Parameters, flag, make_command
 from partwise.cli.output import check_outputs, print_json, table
 from partwise.cli.summary import Fields, result_fields
 from partwise.cli.tasks import Estimator
-from partwise.datasets import Treebank, digit_strings, make_treebank
+from partwise.datasets import Dataset, Treebank, digit_strings, make_treebank
+from partwise.metrics import chunk_spans, parseval
+from partwise.report import draw_arcs, draw_spans, draw_tags, draw_tree, write_report
 from partwise.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:
-    from partwise.datasets.files import Dataset
-    from partwise.estimators import RegularizationPathCV
     from partwise.problem.result import Result
 
-Fitted: TypeAlias = "Estimator | RegularizationPathCV"
-DigitStrings: TypeAlias = "Dataset[list[Floats], list[NDArray[np.int64]]]"
+Fitted: TypeAlias = "Estimator | estimators.RegularizationPathCV"
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Options:
         """Return the parameters of every estimator."""
         return {"tol": self.tol, "n_jobs": self.jobs, "random_state": self.seed, **more}
 
-    def digits(self, most: int | None = None) -> DigitStrings:
+    def digits(self, most: int = 1 << 60) -> Dataset[list[Floats], list[NDArray[np.int64]]]:
         """Return strings of handwritten digits."""
-        return digit_strings(self.strings if most is None else min(self.strings, most), self.seed)
+        return digit_strings(min(self.strings, most), self.seed)
 
     def treebank(self) -> tuple[Treebank, Treebank]:
         """Return training and test sentences."""
@@ -101,7 +101,6 @@ def _informative(predicted: Sequence[Any], gold: Sequence[Any]) -> list[int]:
 
 
 def _single_digits(name: str, options: Options, model: Fitted) -> Row:
-    """Fit a classifier to single digits."""
     data = options.digits()
     seconds = _fit(model, np.concatenate(data.X_train), np.concatenate(data.y_train))
     scores = compare([model.predict(x) for x in data.X_test], data.y_test)
@@ -110,22 +109,22 @@ def _single_digits(name: str, options: Options, model: Fitted) -> Row:
 
 def digit_by_digit(options: Options) -> Row:
     """Train a classifier that reads each digit by itself."""
-    from partwise.estimators import MaxentClassifier
-
-    return _single_digits("maxent classifier", options, MaxentClassifier(**options.common(C=0.1)))
+    return _single_digits("maxent classifier", options, estimators.MaxentClassifier(**options.common(C=0.1)))
 
 
 def best_of_path(options: Options) -> Row:
     """Train the same classifier with C chosen by cross-validation."""
-    from partwise.estimators import MaxentClassifier, RegularizationPathCV
-
-    model = RegularizationPathCV(MaxentClassifier(**options.common()), Cs=[0.01, 0.1, 1.0], cv=3)
+    one = estimators.MaxentClassifier(**options.common())
+    model = estimators.RegularizationPathCV(one, Cs=[0.01, 0.1, 1.0], cv=3)
     row = _single_digits("", options, model)
     return replace(row, name=f"same, C = {model.C_:g} chosen")
 
 
-def _strings(name: str, data: DigitStrings, model: Fitted, read: Callable[[Floats], Any] = np.asarray) -> Row:
-    """Fit a model to whole strings; `read` makes an input of a string's pictures."""
+def _strings(
+    name: str, options: Options, model: Fitted, read: Callable[[Floats], Any] = np.asarray, most: int = 1 << 60
+) -> Row:
+    """Fit a model to whole strings, at most so many; `read` makes an input of a string's pictures."""
+    data = options.digits(most)
     X, X_test = ([read(x) for x in part] for part in (data.X_train, data.X_test))
     seconds = _fit(model, X, data.y_train)
     return Row(name, "digit strings", *compare(model.predict(X_test), data.y_test), seconds, model)
@@ -133,36 +132,29 @@ def _strings(name: str, data: DigitStrings, model: Fitted, read: Callable[[Float
 
 def digit_crf(options: Options) -> Row:
     """Train a conditional random field."""
-    from partwise.estimators import SequenceTagger
-
-    return _strings("CRF chain", options.digits(), SequenceTagger(**options.common(loss="log", C=0.1)))
+    return _strings("CRF chain", options, estimators.SequenceTagger(**options.common(loss="log", C=0.1)))
 
 
 def digit_margin(options: Options) -> Row:
     """Train a max-margin chain."""
-    from partwise.estimators import SequenceTagger
-
-    return _strings("max-margin chain", options.digits(), SequenceTagger(**options.common(loss="hinge", C=0.1)))
+    return _strings("max-margin chain", options, estimators.SequenceTagger(**options.common(loss="hinge", C=0.1)))
 
 
 def digit_kernel(options: Options) -> Row:
     """Train a chain that compares pictures by a kernel."""
-    from partwise.estimators import SequenceTagger
-
-    model = SequenceTagger(**options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
-    return _strings(f"RBF kernel CRF, {min(options.strings, 100)} strings", options.digits(most=100), model)
+    model = estimators.SequenceTagger(**options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
+    return _strings(f"RBF kernel CRF, {min(options.strings, 100)} strings", options, model, most=100)
 
 
 def label_graphs(options: Options) -> Row:
     """Train a model of digits that are joined with the next two."""
-    from partwise.estimators import GraphLabeler
 
     def graph(x: Floats) -> tuple[Floats, Ints, None, list[str]]:
         """Return (pictures, edges, no features of edges, types of edges)."""
         edges = [(t, t + step) for step in (1, 2) for t in range(len(x) - step)]
         return x, np.array(edges, dtype=np.int64).reshape(-1, 2), None, [f"{b - a} apart" for a, b in edges]
 
-    return _strings("graph CRF, two neighbours", options.digits(), GraphLabeler(**options.common(C=0.1)), graph)
+    return _strings("graph CRF, two neighbours", options, estimators.GraphLabeler(**options.common(C=0.1)), graph)
 
 
 # sentences of a small grammar
@@ -171,11 +163,9 @@ def label_graphs(options: Options) -> Row:
 def _tagger(name: str, options: Options, **parameters: object) -> Row:
     from partwise.cli.tasks.scores import evaluate_sequences
     from partwise.cli.tasks.tag import TagTask
-    from partwise.estimators import SequenceTagger
-    from partwise.report import draw_tags
 
     train, test = options.treebank()
-    model = SequenceTagger(template="pos", **options.common(**parameters))
+    model = estimators.SequenceTagger(template="pos", **options.common(**parameters))
     seconds = _fit(model, train.words, train.tags)
     predicted = model.predict(test.words)
     order = _informative(predicted, test.tags)[:3]
@@ -197,12 +187,8 @@ def tag_crf(options: Options) -> Row:
 
 def find_phrases(options: Options) -> Row:
     """Train a model of phrases as segments."""
-    from partwise.estimators import SegmentTagger
-    from partwise.metrics import chunk_spans
-    from partwise.report import draw_spans
-
     train, test = options.treebank()
-    model = SegmentTagger(template="pos", **options.common())
+    model = estimators.SegmentTagger(template="pos", **options.common())
     seconds = _fit(model, train.words, train.chunks)
     predicted = model.predict(test.words)
     order = _informative(predicted, test.chunks)[:3]
@@ -213,32 +199,24 @@ def find_phrases(options: Options) -> Row:
 
 def parse_dependencies(options: Options) -> Row:
     """Train a parser of dependency trees."""
-    from partwise.estimators import DependencyParser
-    from partwise.report import draw_arcs
 
     def pairs(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
         return [list(zip(*rows, strict=True)) for rows in zip(one, other, strict=True)]
 
     train, test = options.treebank()
-    model = DependencyParser(**options.common())
+    model = estimators.DependencyParser(**options.common())
     seconds = _fit(model, pairs(train.words, train.tags), pairs(train.heads, train.labels))
     found = [list(zip(*tree, strict=True)) for tree in model.predict(pairs(test.words, test.tags))]
     heads = [list(tree[0]) for tree in found]
-    examples = [
-        draw_arcs(test.words[i], heads[i], labels=list(found[i][1]), gold_heads=test.heads[i])
-        for i in _informative(heads, test.heads)[:3]
-    ]
+    order = _informative(heads, test.heads)[:3]
+    examples = [draw_arcs(test.words[i], heads[i], labels=list(found[i][1]), gold_heads=test.heads[i]) for i in order]
     return Row("dependency parser", "treebank, heads", *compare(heads, test.heads), seconds, model, examples)
 
 
 def parse_constituents(options: Options) -> Row:
     """Train a parser of constituent trees."""
-    from partwise.estimators import ConstituencyParser
-    from partwise.metrics import parseval
-    from partwise.report import draw_tree
-
     train, test = options.treebank()
-    model = ConstituencyParser(**options.common())
+    model = estimators.ConstituencyParser(**options.common())
     seconds = _fit(model, train.words, train.trees)
     found = model.predict(test.words)
     scores, order = parseval(test.trees, found), _informative(found, test.trees)
@@ -275,17 +253,8 @@ def demo(flags: Flags) -> None:
     rows = run(options, None if as_json else lambda name: click.echo(f"training: {name} ...", err=True))
     _report(report, rows, options)
     if as_json:
-        found = [
-            {
-                "kind": row.kind,
-                "name": row.name,
-                "data": row.data,
-                "tokens_right": row.tokens,
-                "wholes_right": row.wholes,
-                **result_fields(row.result),
-            }
-            for row in rows
-        ]
+        names = {"kind": "kind", "name": "name", "data": "data", "tokens_right": "tokens", "wholes_right": "wholes"}
+        found = [{k: getattr(row, name) for k, name in names.items()} | result_fields(row.result) for row in rows]
         print_json({"runs": found, "report": report})
         return
     click.echo(_table(rows))
@@ -316,8 +285,6 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _report(path: str, rows: Sequence[Row], options: Options) -> None:
     """Write the report: sections by kind, and the certificate, curves and weights of one run."""
-    from partwise.report import write_report
-
     shown = [row for row in rows if row.confusion is not None][-1]
     sections: dict[str, tuple[Fields, list[Any]]] = {}
     for row in rows:

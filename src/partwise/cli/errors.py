@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
@@ -47,6 +47,13 @@ class UserError(click.ClickException):
     exit_code = USER_ERROR
 
 
+def suggest(name: str, names: Iterable[str], heading: str = "there are") -> str:
+    """Return the closest of the names as a question, or else all of them after a heading."""
+    known = list(names)
+    close = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {close[0]!r}?" if close else f"{heading} {', '.join(known) or 'none'}"
+
+
 class Commands(click.Group):
     """A group of commands, with a suggestion for one that it does not have."""
 
@@ -57,9 +64,7 @@ class Commands(click.Group):
         name = args[0]
         names = self.list_commands(ctx)
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-            ctx.fail(f"there is no command {name!r}: {hint}")
+            ctx.fail(f"there is no command {name!r}: {suggest(name, names)}")
         return super().resolve_command(ctx, args)
 
 

@@ -7,13 +7,13 @@ of a solver from its dataclass. The strength of the penalty is given either in s
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from partwise.cli.errors import UserError
+from partwise.cli.errors import UserError, suggest
 
 if TYPE_CHECKING:
     from partwise.cli.tasks import Task
@@ -91,23 +91,11 @@ class Name(_ParamType):
         names = self.names()
         if value in names:
             return str(value)
-        close = difflib.get_close_matches(str(value), names, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
-        return self.fail(f"unknown {self.what} {value!r}: {hint}", param, ctx)
+        return self.fail(f"unknown {self.what} {value!r}: {suggest(str(value), names)}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that begin so."""
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
-
-
-class File(_ParamType):
-    """The name of a file, which shells complete."""
-
-    name = "file"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave the completion to the shell."""
-        return [CompletionItem(incomplete, type="file")]
 
 
 class OrWord(_ParamType):
@@ -175,7 +163,8 @@ def solver_names() -> list[str]:
 
 # making flags
 
-FILE = File()
+#: The name of a file, which shells complete; the file is looked at when it is read or written.
+FILE = click.Path(readable=False)
 
 
 def argument(name: str, **more: Any) -> click.Argument:
@@ -184,14 +173,9 @@ def argument(name: str, **more: Any) -> click.Argument:
 
 
 def flag(names: str, help: str, kind: Any = None, default: object = None, **more: Any) -> click.Option:
-    """Return an option.
+    """Return an option; `names`: its names and, if it is another one, the parameter's, separated by spaces.
 
-    Parameters
-    ----------
-    names : its names and, if it is another one, the parameter's, separated by spaces
-    kind : a type (bool: a flag without a value), or a collection of choices
-    default : a value, which help shows
-    more : what `click.Option` takes in addition
+    kind: a type (bool: a flag without a value), or a collection of choices; default: a value, which help shows
     """
     if kind is bool:
         return click.Option(names.split(), is_flag=True, help=help, **more)
@@ -302,13 +286,7 @@ def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> c
 
 
 def solver_options(solver: str, given: Sequence[str]) -> Parameters:
-    """Return the values of ``--solver-option NAME=VALUE``, of the types that the solver's dataclass declares.
-
-    Raises
-    ------
-    UserError
-        If the solver has no such option, or the value is not of its type.
-    """
+    """Return the values of ``--solver-option NAME=VALUE``, of the types that the solver's dataclass declares."""
     if not given:
         return {}
     if solver == "auto":
@@ -324,8 +302,7 @@ def solver_options(solver: str, given: Sequence[str]) -> Parameters:
         name, equals, value = text.partition("=")
         key = known.get(name.replace("_", "-"))
         if not equals or key is None:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close and equals else f"it has {', '.join(known) or 'none'}"
+            hint = suggest(name if equals else "", known, "it has")
             what = f"has no option {name!r}" if equals else f"takes NAME=VALUE, not {text!r}"
             raise UserError(f"--solver-option: solver {solver!r} {what}: {hint}")
         options[key] = _value(f"--solver-option {name}", value, hints[key])
@@ -345,20 +322,15 @@ def _value(what: str, text: str, hint: object) -> object:
     if bool in members and text.lower() in ("true", "false", "yes", "no"):
         return text.lower() in ("true", "yes")
     for kind in (int, float):
-        if kind in members:
-            try:
+        with suppress(ValueError):
+            if kind in members:
                 return kind(text)
-            except ValueError:
-                continue
-    words = [
-        word for member in members if typing.get_origin(member) is typing.Literal for word in typing.get_args(member)
-    ]
+    words = [word for each in members if typing.get_origin(each) is typing.Literal for word in typing.get_args(each)]
     if str in members or text in words:
         return text
     names = " or ".join(getattr(member, "__name__", str(member)) for member in members if member is not type(None))
-    raise UserError(
-        f"{what}: {text!r} is not {'one of ' + ', '.join(map(str, words)) if words else 'of type ' + names}"
-    )
+    expected = f"one of {', '.join(map(str, words))}" if words else f"of type {names}"
+    raise UserError(f"{what}: {text!r} is not {expected}")
 
 
 # what is trained: loss, costs, penalty

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -18,6 +19,7 @@ from partwise.io.files import atomic_write
 from partwise.support.arrays import Ints
 
 if TYPE_CHECKING:
+    from partwise.io.conllu import ConlluSentence
     from partwise.tables.conllu import ConlluPipeline
 
 
@@ -50,12 +52,8 @@ def load_models(paths: Sequence[str], threads: int, max_length: int | None) -> l
         model = load(path)
         several = isinstance(model, ConlluPipeline)
         found += [(f"{path} ({step.name})", step.model) for step in model.steps] if several else [(path, model)]
-    if len(found) == 1:
-        return [Loaded(found[0][0], *_ready(found[0][1], threads, max_length))]
-    return [
-        Loaded(path, *_ready(model, threads, max_length if task_of(model).name == "dep" else None))
-        for path, model in found
-    ]
+    limits = [max_length if len(found) == 1 or task_of(model).name == "dep" else None for _, model in found]
+    return [Loaded(path, *_ready(model, threads, most)) for (path, model), most in zip(found, limits, strict=True)]
 
 
 def load_model(path: str, threads: int, max_length: int | None) -> tuple[Estimator, Task]:
@@ -97,24 +95,19 @@ def _pipeline_of(loaded: Sequence[Loaded]) -> ConlluPipeline:
         raise UserError(str(error)) from None
 
 
-def annotate_file(loaded: Sequence[Loaded], data: str, output: str, text: bool | None, size: int) -> None:
-    """Write the sentences of a file, CoNLL-U or plain text, with all columns that the models fill."""
-    from partwise.cli.tasks.inputs import sentence_blocks
-
-    pipeline = _pipeline_of(loaded)
+def write_predictions(
+    loaded: Sequence[Loaded], data: str, output: str, blocks: Iterable[tuple[Any, Iterable[str]]]
+) -> None:
+    """Write the lines of a file's blocks; then warn of columns blank in all of them, and of unknown features."""
     unknown = np.zeros((len(loaded), 2), dtype=np.int64)
     blank: list[set[str]] = []
-    settings = {"text": text, "why_not_text": pipeline.why_not_text()}
     with atomic_write(output, "w") as out:
         try:
-            for sentences in sentence_blocks(data, size, settings):
-                if not blank:
-                    pipeline.check_filled(sentences)
-                for sentence in pipeline.run(sentences):
-                    out.writelines(sentence.lines)
+            for block, lines in blocks:
+                out.writelines(lines)
                 if not output.endswith(".gz"):  # a flush changes the bytes of gzip
                     out.flush()
-                unknown += [each.model.unknown_counts_ for each in loaded]
+                unknown += [each.task.unknown(each.model, block) for each in loaded]
                 now = [each.task.blank(each.model) for each in loaded]
                 blank = [old & new for old, new in zip(blank or now, now, strict=True)]
         except NoExamples as empty:  # a filter gives nothing for nothing
@@ -122,7 +115,21 @@ def annotate_file(loaded: Sequence[Loaded], data: str, output: str, text: bool |
     for columns in blank:
         warn_blank(columns, data)
     for each, counts in zip(loaded, unknown, strict=True):
-        warn_unknown(each.model, counts, f"{each.path}: ")
+        warn_unknown(each.model, counts, f"{each.path}: " if len(loaded) > 1 else "")
+
+
+def annotated(
+    loaded: Sequence[Loaded], data: str, text: bool | None, size: int
+) -> Iterator[tuple[list[ConlluSentence], Iterable[str]]]:
+    """Yield the sentences of a file, CoNLL-U or plain text, with their lines, whose columns the models fill."""
+    from partwise.cli.tasks.inputs import sentence_blocks
+
+    pipeline, checked = _pipeline_of(loaded), False
+    for sentences in sentence_blocks(data, size, {"text": text, "why_not_text": pipeline.why_not_text()}):
+        if not checked:
+            pipeline.check_filled(sentences)
+            checked = True
+        yield sentences, chain.from_iterable(sentence.lines for sentence in pipeline.run(sentences))
 
 
 def warn_unknown(model: Estimator, counts: Sequence[int] | Ints, where: str = "") -> None:
@@ -133,7 +140,7 @@ def warn_unknown(model: Estimator, counts: Sequence[int] | Ints, where: str = ""
 
 def evaluate_pipeline(loaded: Sequence[Loaded], gold: str, as_json: bool) -> None:
     """Score every model on the columns that the models before it fill; other columns are the file's own."""
-    from partwise.io.conllu import ConlluSentence, read_conllu
+    from partwise.io.conllu import read_conllu
 
     begin = time.perf_counter()
     pipeline = _pipeline_of(loaded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 import time
@@ -32,11 +33,6 @@ def json_line(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def rank_text(rank: int, what: str, value: float) -> str:
-    """Return the comment above one of several answers; `what` is "probability" or "score"."""
-    return f"rank = {rank}, {what} = {value:.6f}"
-
-
 def plain(value: object) -> object:
     """Return a value as JSON has it."""
     if isinstance(value, dict):
@@ -59,26 +55,16 @@ def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str
     labels would take too much memory.
     """
     widths = [min(max(map(len, column)), WIDEST) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if k < left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
+    lines = ([*map(str.ljust, row[:left], widths), *map(str.rjust, row[left:], widths[left:])] for row in rows)
+    return "\n".join((indent + "  ".join(cells)).rstrip() for cells in lines)
 
 
 def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None:
     """Raise UserError for paths that cannot be written to, before any work is done.
 
-    Raises
-    ------
-    UserError
-        If a folder is missing or read-only, a path is a folder, two outputs are the same file, an output is an input or
-        a file in an input folder, or two inputs are standard input.
+    Outputs may not be the same file, an input, or a file in an input folder, and inputs not standard input twice.
     """
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     named = list(inputs)
     if named.count("-") > 1:
         raise UserError("standard input (-) can be read only once, but is given for two inputs")
@@ -89,7 +75,7 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
         real = "-" if path == "-" else os.path.realpath(path)
         if real in seen:
             raise UserError(f"{path}: two outputs to the same file")
-        seen[real] = path
+        seen.add(real)
         if path == "-":
             continue
         if real in sources or (os.path.exists(real) and os.path.dirname(real) in sources):
@@ -139,10 +125,9 @@ def resources(begin: float) -> dict[str, float]:
 def peak_memory() -> int:
     """Return the most memory that this process has used, in bytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # in a child process Linux's getrusage counts the parent's peak, too
-        found = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
-        if found:
-            return int(found[0].split()[1]) * 1024
+    # in a child process Linux's getrusage counts the parent's peak, too
+    if status.exists() and (found := re.search(r"^VmHWM:\s*(\d+)", status.read_text(), re.MULTILINE)):
+        return int(found[1]) * 1024
     try:
         import resource
     except ImportError:  # Windows

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 
 import click
-import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, Parameters, argument, flag, make_command
-from partwise.cli.models import Loaded, annotate_file, load_models, refuse_model, warn_unknown
-from partwise.cli.output import check_outputs, warn_blank
-from partwise.cli.tasks import Estimator, NoExamples, Request
-from partwise.io.files import atomic_write
+from partwise.cli.models import Loaded, annotated, load_models, refuse_model, warn_unknown, write_predictions
+from partwise.cli.output import check_outputs
+from partwise.cli.tasks import Data, Estimator, Request
 
 #: More answers per sentence would fill the memory.
 MOST = 10_000
@@ -55,7 +54,8 @@ def predict(flags: Flags) -> None:
             raise UserError(
                 "--marginals, --k-best, --constraints, --json and tables are not available for several models"
             )
-        annotate_file(loaded, data, output, True if format == "text" else None, BLOCK)
+        blocks = annotated(loaded, data, True if format == "text" else None, BLOCK)
+        write_predictions(loaded, data, output, blocks)
     elif tables:
         if constraints or flags["as_json"] or format == "text":
             raise UserError("--constraints, --json and --format text are not available for tables")
@@ -64,13 +64,16 @@ def predict(flags: Flags) -> None:
             raise UserError(f"{data}: predictions for a table are a table: {told}")
         _label_table(loaded[0].model, data, output, {**options, "probabilities": marginals, "k_best": k_best})
     else:
-        _label_file(
-            loaded[0], data, output, format == "text", constraints, Request(marginals, k_best, None, flags["as_json"])
-        )
+        request = Request(marginals, k_best, None, flags["as_json"])
+        write_predictions(loaded, data, output, _predictions(loaded[0], data, format == "text", constraints, request))
 
 
-def _label_file(loaded: Loaded, data: str, output: str, text: bool, constraints: str | None, request: Request) -> None:
-    """Label a file block by block."""
+def _predictions(
+    loaded: Loaded, data: str, text: bool, constraints: str | None, request: Request
+) -> Iterator[tuple[Data, Iterable[str]]]:
+    """Yield the blocks of a file, each with the lines of its predictions."""
+    from partwise.cli.tasks.rules import counting_from_one
+
     name, model, task = loaded
     words_only, why_not = task.words_only(model), task.why_not_text(model, name)
     if text and not words_only:
@@ -80,33 +83,15 @@ def _label_file(loaded: Loaded, data: str, output: str, text: bool, constraints:
     if words_only or why_not:
         settings |= {"text": text or None, "why_not_text": why_not}
     n = 0
-    unknown, blank = np.zeros(2, dtype=np.int64), set[str]()
-    with atomic_write(output, "w") as out:
-        try:
-            for block in task.blocks(data, settings, BLOCK):
-                if constraints and request.rules is None:
-                    request = replace(request, rules=task.rules(model, constraints))
-                with _counting_from_one(constraints, task.part, block.first):
-                    lines = task.predict(model, block, request)
-                out.writelines(lines)
-                if not output.endswith(".gz"):  # a flush changes the bytes of gzip
-                    out.flush()
-                n = block.first + block.n_examples
-                unknown += task.unknown(model, block)
-                blank = task.blank(model) if block.first == 0 else blank & task.blank(model)
-        except NoExamples as empty:  # a filter gives nothing for nothing
-            click.echo(f"warning: {empty}", err=True)
-        else:
-            if request.rules is not None:
-                request.rules.check(n)
-    warn_blank(blank, data)
-    warn_unknown(model, unknown)
-
-
-def _counting_from_one(constraints: str | None, part: str, first: int) -> AbstractContextManager[None]:
-    from partwise.cli.tasks.rules import counting_from_one
-
-    return counting_from_one(constraints, part, first) if constraints else nullcontext()
+    for block in task.blocks(data, settings, BLOCK):
+        if constraints and request.rules is None:
+            request = replace(request, rules=task.rules(model, constraints))
+        with counting_from_one(constraints, task.part, block.first) if constraints else nullcontext():
+            lines = task.predict(model, block, request)
+        yield block, lines
+        n = block.first + block.n_examples
+    if request.rules is not None:
+        request.rules.check(n)
 
 
 def _label_table(model: Estimator, data: str, output: str, options: Parameters) -> None:

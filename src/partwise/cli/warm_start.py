@@ -7,9 +7,10 @@ Flags may also change the loss and the penalty, but not the features: the model'
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import RENAMED, Flags, Parameters, flag_name, loss_settings, was_given
@@ -63,13 +64,7 @@ class Start:
         n = getattr(self.estimator, "n_features_in_", None)
         if n is None or not hasattr(data.X, "shape") or data.X.shape[1] >= n:
             return data
-        return task.align(data, replace(data, X=_Rows((0, n))))
-
-
-class _Rows(NamedTuple):
-    """Stands for rows of this shape."""
-
-    shape: tuple[int, int]
+        return task.align(data, replace(data, X=np.empty((0, n))))
 
 
 def start_text(fields: Fields) -> str:

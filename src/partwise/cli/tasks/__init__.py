@@ -387,6 +387,11 @@ def register_task(cls: type[Task], kind: str) -> type[Task]:
     return cls
 
 
+def estimator_named(name: str) -> Any:
+    """Return the property of a task whose estimator is this class of `partwise.estimators`, imported when used."""
+    return property(lambda task: getattr(importlib.import_module("partwise.estimators"), name))
+
+
 def get_task(name: str) -> Task:
     """Return the task of this name."""
     entry = TASKS[name]

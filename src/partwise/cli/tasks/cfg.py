@@ -13,7 +13,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags, OrWord, Parameters, flag
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.inputs import tree_blocks
 from partwise.cli.tasks.labels import check_tree_labels, max_labels_flag
 from partwise.cli.tasks.scores import label_row
@@ -42,17 +42,12 @@ class CfgTask(StructuredTask):
     """
 
     name: ClassVar[str] = "cfg"
+    estimator = estimator_named("ConstituencyParser")
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
         "vertical", "binarise", "rare", "min_count", "tuple_bits", "cost", "no_parse", "max_length",
     )  # fmt: skip
     partitioned: ClassVar[tuple[str, ...]] = ("vertical", "binarise", "rare", "min_count", "tuple_bits", "max_length")
-
-    @property
-    def estimator(self) -> type[Any]:
-        from partwise.estimators import ConstituencyParser
-
-        return ConstituencyParser
 
     def flags(self) -> list[click.Parameter]:
         return [

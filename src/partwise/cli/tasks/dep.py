@@ -12,7 +12,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.summary import Fields, certificate_lines, result_fields
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.inputs import looks_like_conllx, sentence_blocks
 from partwise.cli.tasks.predicted_tags import INPUTS, ParserData, tagger_paths, tags_note, with_predicted_tags
 from partwise.cli.tasks.scores import relation_scores
@@ -43,6 +43,7 @@ class DepTask(StructuredTask):
     """
 
     name: ClassVar[str] = "dep"
+    estimator = estimator_named("DependencyParser")
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
         "structure", "single_root", "non_projective", "label_C", "inputs", "features", "hash_bits", "min_count",
@@ -55,12 +56,6 @@ class DepTask(StructuredTask):
         "weights": "A feature is what is seen at the head | at the modifier | between them; "
         "upos+1 is of the word after it, upos-1 of the word before it.",
     }
-
-    @property
-    def estimator(self) -> type[Any]:
-        from partwise.estimators import DependencyParser
-
-        return DependencyParser
 
     def flags(self) -> list[click.Parameter]:
         return [

@@ -15,7 +15,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags, Parameters, flag
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, Task
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, Task, estimator_named
 from partwise.cli.tasks.labels import check_rare_labels, class_weight_flag, class_weight_of, max_labels_flag
 from partwise.cli.tasks.scores import evaluate_labels
 from partwise.cli.tasks.structured import check_request, unseen_labels
@@ -37,6 +37,7 @@ class MaxentTask(Task):
     """
 
     name: ClassVar[str] = "maxent"
+    estimator = estimator_named("MaxentClassifier")
     unit: ClassVar[str] = "rows"
     parameters: ClassVar[tuple[str, ...]] = ("fit_intercept", "penalize_intercept", "min_count")
     partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept", "min_count")
@@ -49,12 +50,6 @@ class MaxentTask(Task):
             return _number(text)
         except ValueError:
             return text
-
-    @property
-    def estimator(self) -> type[Any]:
-        from partwise.estimators import MaxentClassifier
-
-        return MaxentClassifier
 
     def flags(self) -> list[click.Parameter]:
         return [

@@ -10,7 +10,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Request, Strongest
+from partwise.cli.tasks import Data, Request, Strongest, estimator_named
 from partwise.cli.tasks.labels import are_chunks, check_pairs, class_weight_of
 from partwise.cli.tasks.structured import choose_examples
 from partwise.cli.tasks.tag import TagTask, drawable
@@ -30,16 +30,11 @@ class SegmentTask(TagTask):
     """
 
     name: ClassVar[str] = "segment"
+    estimator = estimator_named("SegmentTagger")
     parameters: ClassVar[tuple[str, ...]] = (
         "max_length", "borders", "min_count", "transitions", "segment_cost", "scheme",
     )  # fmt: skip
     partitioned: ClassVar[tuple[str, ...]] = tuple(name for name in parameters if name != "scheme")
-
-    @property
-    def estimator(self) -> type[Any]:
-        from partwise.estimators import SegmentTagger
-
-        return SegmentTagger
 
     def flags(self) -> list[click.Parameter]:
         return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Parameters
-from partwise.cli.output import json_line, rank_text
+from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Fitted, Request, Task
 
@@ -89,7 +89,7 @@ class StructuredTask(Task):
                 yield json_line({"best": [{**self.answer_fields(data, i, a), what: value} for a, value in answers]})
                 continue
             for rank, (answer, value) in enumerate(answers):
-                text = rank_text(rank, what, value)
+                text = f"rank = {rank}, {what} = {value:.6f}"
                 yield from self.ranked_lines(data, i, answer, text, rank == 0, rank == len(answers) - 1)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Evaluation, Request, Rules, Strongest
+from partwise.cli.tasks import Data, Evaluation, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.labels import (
     are_chunks,
     check_pairs,
@@ -55,18 +55,13 @@ class TagTask(StructuredTask):
     """
 
     name: ClassVar[str] = "tag"
+    estimator = estimator_named("SequenceTagger")
     parameters: ClassVar[tuple[str, ...]] = (
         "model", "order", "min_count", "transitions", "ends", "history", "beam_width",
     )  # fmt: skip
     partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
     label_costs: ClassVar[bool] = True
-
-    @property
-    def estimator(self) -> type[Any]:
-        from partwise.estimators import SequenceTagger
-
-        return SequenceTagger
 
     def flags(self) -> list[click.Parameter]:
         targets = "UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY, MISC.KEY"
