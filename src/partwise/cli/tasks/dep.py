@@ -76,9 +76,8 @@ class DepTask(StructuredTask):
 
     def read(self, path: str, settings: Flags, labelled: bool) -> ParserData:
         dialect = settings.get("format") or "auto"
-        reader = ConlluReader(
-            path, strict=not settings.get("lenient"), dialect="conllu" if dialect == "auto" else dialect
-        )
+        known = "conllu" if dialect == "auto" else dialect
+        reader = ConlluReader(path, strict=not settings.get("lenient"), dialect=known)
         sentences = reader.read()
         if not sentences:
             aside = f", {reader.skipped} bad ones aside" * bool(reader.skipped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import click
@@ -25,30 +26,26 @@ from partwise.io.trees import BRACKETS, Tree, parse_trees
 MANY = 5
 
 
+@dataclass
 class TextGuess:
     """Whether an input is text, which its first whole lines tell, and where it may be cut.
 
-    Parameters
-    ----------
-    format : the training data's format: "columns", "conllu", "trees"
+    format, cut_of_format : the training data's format ("columns", "conllu", "trees"), and where such a file may be cut
     width : the largest number of columns that lines of words and labels have
-    cut : where a file of that format may be cut
     text : True, False, or None to look at the lines
-    path : the input's name, for messages
     """
 
-    def __init__(self, format: str, width: int, cut: Cut, text: bool | None, path: str) -> None:
-        self.format = format
-        self.width = width
-        self._cut = cut
-        self.text = text
-        self.path = path
+    format: str
+    width: int
+    cut_of_format: Cut
+    text: bool | None
+    path: str
 
     def cut(self, held: bytearray, first: int) -> int:
         """Return where to cut: behind any line of text."""
         if self.text is None:
             self.look(bytes(held[: held.rfind(b"\n") + 1]))
-        return after_lines(held, first) if self.text else self._cut(held, first)
+        return (after_lines if self.text else self.cut_of_format)(held, first)
 
     def look(self, data: bytes) -> bool:
         """Decide, if these lines are enough for that; return whether the input is text as far as they show.
@@ -60,10 +57,8 @@ class TextGuess:
             lines = [line for line in every if line.strip()]
             self.text = getattr(self, f"_of_{self.format}")(lines)
             if self.text and self.format == "conllu" and (n := _number_of_columns(every)):
-                message = (
-                    f"is neither CoNLL-U nor plain text: every line has {n} columns (--format text says otherwise)"
-                )
-                raise FormatError(message, self.path)
+                message = f"is neither CoNLL-U nor plain text: every line has {n} columns"
+                raise FormatError(f"{message} (--format text says otherwise)", self.path)
         return bool(self.text)
 
     def _of_trees(self, lines: Sequence[bytes]) -> bool | None:
@@ -121,25 +116,25 @@ def blocks_or_text(path: str, guess: TextGuess, size: int, settings: Flags) -> I
         yield block, is_text
 
 
+def _decode(block: Block, path: str) -> str:
+    try:
+        return block.data.decode("utf-8").removeprefix("\ufeff" if block.line == 1 else "")
+    except UnicodeDecodeError as error:
+        number = block.line + block.data.count(b"\n", 0, error.start)
+        column = error.start - block.data.rfind(b"\n", 0, error.start)
+        raise FormatError("not valid UTF-8", path, number, column) from None
+
+
 def text_sentences(block: Block, path: str) -> list[list[str]]:
     """Return the words of each line that has any; raise FormatError where a line is not UTF-8."""
-    found = []
-    for number, line in enumerate(block.data.split(b"\n"), block.line):
-        try:
-            words = line.decode("utf-8").removeprefix("\ufeff" if number == 1 else "").split()
-        except UnicodeDecodeError as error:
-            raise FormatError("not valid UTF-8", path, number, error.start + 1) from None
-        if words:
-            found.append(words)
-    return found
+    return [words for line in _decode(block, path).split("\n") if (words := line.split())]
 
 
 def sentence_blocks(
     path: str, size: int, settings: Flags, dialect: str | None = None
 ) -> Iterator[list[ConlluSentence]]:
-    """Yield the sentences of a file of CoNLL-U or text in lists of about `size` bytes each.
+    """Yield the sentences of a file of CoNLL-U or text in lists of about `size` bytes each (see `blocks_or_text`).
 
-    settings : as for `blocks_or_text`
     dialect : "conllu", "conllx", or "auto": what the first sentence looks like
     """
     guess = TextGuess("conllu", 2, before_sentences, settings.get("text", False), path)
@@ -172,11 +167,5 @@ def tree_blocks(path: str, text: bool | None, size: int) -> Iterator[list[Tree |
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
             yield [[word.translate(BRACKETS) for word in words] for words in text_sentences(block, path)]
-            continue
-        try:
-            lines = block.data.decode("utf-8").removeprefix("\ufeff" if block.line == 1 else "")
-        except UnicodeDecodeError as error:
-            at = block.line + block.data.count(b"\n", 0, error.start)
-            column = error.start - block.data.rfind(b"\n", 0, error.start)
-            raise FormatError("not valid UTF-8", path, at, column) from None
-        yield list(parse_trees(lines, path, line=block.line))
+        else:
+            yield list(parse_trees(_decode(block, path), path, line=block.line))
