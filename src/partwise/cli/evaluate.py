@@ -38,9 +38,9 @@ def evaluate(flags: Flags) -> None:
     if calibration and found is None:
         raise UserError("--calibration: this model gives no probabilities of labels")
     if report:
-        from partwise.cli.report import Scored, write
+        from partwise.cli.report import write
 
-        write(report, Scored(task, fitted, data, evaluation, gold))
+        write(report, task, fitted, data, evaluation, gold)
     if as_json:
         print_json(
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -146,12 +146,12 @@ def path(task: Task, flags: Flags) -> None:
         grid.fit_again(model, whole, results, best)
     save_models(task, output, model, task.remember(flags, training), beside, others)
     if report:
-        from partwise.cli.report import Scored, write
+        from partwise.cli.report import write
 
         plot, rows = _points_report(grid.name, name, points)
-        found = Scored(task, model, held, evaluations[best], flags["data"], where)
+        found = (task, model, held, evaluations[best], flags["data"], where)
         with saved(output):
-            write(report, replace(found, held_out=training is whole, plots=[plot], tables={f"by {grid.name}": rows}))
+            write(report, *found, held_out=training is whole, plots=[plot], tables={f"by {grid.name}": rows})
     if flags["as_json"]:
         print_json(
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
@@ -29,56 +29,55 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A model with its scores on some data.
+def write(
+    path: str,
+    task: Task,
+    model: Estimator,
+    scored: Data,
+    evaluation: Evaluation,
+    data: str,
+    where: str | None = None,
+    *,
+    held_out: bool = True,
+    baseline: tuple[str, float] | None = None,
+    plots: Sequence[Any] = (),
+    tables: Fields | None = None,
+) -> None:
+    """Write a page about a model: its scores, certificate, weights, examples and settings.
 
     data : the file that the model was trained on, or that was scored if it is the only one
     where : the data that were scored, if not `data`
-    baseline : the name and score of what the main score is compared with
     held_out : whether the model was not trained on the scored data, so that they can test its probabilities
+    baseline : the name and score of what the main score is compared with
     plots, tables : further scores
     """
-
-    task: Task
-    model: Estimator
-    scored: Data
-    evaluation: Evaluation
-    data: str
-    where: str | None = None
-    baseline: tuple[str, float] | None = None
-    held_out: bool = True
-    plots: Sequence[Any] = ()
-    tables: Fields = field(default_factory=dict)
-
-
-def write(path: str, found: Scored) -> None:
-    """Write a page about a model: its scores, certificate, weights, examples and settings."""
+    from partwise.models import NotAvailable
     from partwise.report import write_report
 
-    task, model, evaluation = found.task, found.model, found.evaluation
     name = task.main_score(evaluation)[0]
     # The main score is the first one, and what it is compared with is next to it.
     scores: Fields = {name: percent(evaluation.scores[name])} if name in evaluation.scores else {}
-    if found.baseline is not None:
-        scores[f"baseline: {found.baseline[0]}"] = percent(found.baseline[1])
+    if baseline is not None:
+        scores[f"baseline: {baseline[0]}"] = percent(baseline[1])
     scores |= {key: percent(value) for key, value in evaluation.scores.items()}
-    scores |= {**task.cards(evaluation), **found.tables, **_label_table(evaluation.by_label)}
+    scores |= {**task.cards(evaluation), **(tables or {}), **_label_table(evaluation.by_label)}
     settings = {key: value for key, value in model.get_params(deep=False).items() if key not in LEFT_OUT}
-    settings = {key: value for key, value in (settings | task.features(model)).items() if value is not None}
-    first, where = file_name(found.data), found.where
+    calibration = None
+    with suppress(NotAvailable):
+        calibration = task.calibration(model, scored) if held_out else None
+    first = file_name(data)
     write_report(
         path,
         result=task.results(model),
         title=TITLES.get(task.name, task.name),
         subtitle=f"Trained on {first}, scored on {file_name(where)}" if where else f"Scored on {first}",
         scores=scores,
-        plots=found.plots,
-        calibration=_calibration(task, model, found.scored) if found.held_out else None,
+        plots=plots,
+        calibration=calibration,
         confusion=_ordered(evaluation.confusion),
-        top_features=task.strongest(model, TOP, found.scored),
-        examples=task.examples(model, found.scored, EXAMPLES),
-        settings=settings,
+        top_features=task.strongest(model, TOP, scored),
+        examples=task.examples(model, scored, EXAMPLES),
+        settings={key: value for key, value in (settings | task.features(model)).items() if value is not None},
         notes=task.report_notes,
     )
 
@@ -90,9 +89,7 @@ def _label_table(rows: Sequence[Fields]) -> Fields:
     called = "by label" if len(rows) <= LABELS else f"the {LABELS} most frequent labels"
     if len(rows) > LABELS:
         rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # `evaluate --json` has all of them
-    numbers = _numbers([row["label"] for row in rows])
-    if numbers:
-        rows = [rows[k] for k in sorted(range(len(rows)), key=numbers.__getitem__)]
+    rows = [rows[k] for k in _order([row["label"] for row in rows])]
     return {called: {row["label"]: {key: percent(row[key]) for key in row if key != "label"} for row in rows}}
 
 
@@ -120,32 +117,23 @@ def percent(value: object) -> object:
     return f"{value:.2%}" if isinstance(value, float) and math.isfinite(value) else value
 
 
-def _numbers(labels: Sequence[str]) -> list[float] | None:
-    """Return labels as numbers, if all of them are."""
+def _order(labels: Sequence[str]) -> list[int]:
+    """Return the indices of labels, of numbers in their order."""
     try:
-        return [float(label) for label in labels]
+        return sorted(range(len(labels)), key=list(map(float, labels)).__getitem__)
     except ValueError:
-        return None
+        return list(range(len(labels)))
 
 
 def _ordered(confusion: tuple[list[str], list[list[int]]] | None) -> tuple[list[str], list[list[int]]] | None:
     """Return a confusion matrix whose labels, if they are numbers, are in order."""
-    numbers = _numbers(confusion[0]) if confusion is not None else None
-    if confusion is None or numbers is None:
-        return confusion
-    order = sorted(range(len(numbers)), key=numbers.__getitem__)
-    return [confusion[0][k] for k in order], [[confusion[1][i][j] for j in order] for i in order]
+    if confusion is None:
+        return None
+    labels, matrix = confusion
+    order = _order(labels)
+    return [labels[k] for k in order], [[matrix[i][j] for j in order] for i in order]
 
 
 def file_name(path: str) -> str:
     """Return a file's name without its folders; other texts as they are."""
     return "standard input" if path == "-" else PurePath(path).name or path
-
-
-def _calibration(task: Task, model: Estimator, scored: Data) -> Any:
-    from partwise.models import NotAvailable
-
-    try:
-        return task.calibration(model, scored)
-    except NotAvailable:
-        return None

@@ -258,12 +258,10 @@ class _Run:
         """Write the report."""
         from partwise.cli import report
 
-        held_out, data = self.held is not None, self.flags["data"]
+        found = (self.task, self.model, self.scored, self.evaluation, self.flags["data"], self.where)
+        held_out, baseline = self.held is not None, self.baseline
         curve = report.dev_curve(*self.task.main_score(self.evaluation), self.callbacks, self.model.result_.passes)
-        found = report.Scored(
-            self.task, self.model, self.scored, self.evaluation, data, self.where, self.baseline, held_out, curve
-        )
-        report.write(self.flags["report"], found)
+        report.write(self.flags["report"], *found, held_out=held_out, baseline=baseline, plots=curve)
 
     def cross_validate(self) -> Fields:
         """Train on all folds but one and score on that one, for each fold; return the scores."""

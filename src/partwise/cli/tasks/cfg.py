@@ -15,7 +15,7 @@ from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.inputs import tree_blocks
-from partwise.cli.tasks.labels import check_tree_labels, max_labels_flag
+from partwise.cli.tasks.labels import MAX_LABELS, check_tree_labels
 from partwise.cli.tasks.scores import label_row
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
 from partwise.io.trees import Tree, common_root, format_tree, postorder, read_trees
@@ -59,7 +59,7 @@ class CfgTask(StructuredTask):
             ),
             flag("--keep-traces", "Learn empty elements (-NONE-) as words.", bool),
             flag("--keep-functions", "Learn function tags (NP-SBJ) as part of labels.", bool),
-            max_labels_flag(),
+            MAX_LABELS,
         ]
 
     # reader

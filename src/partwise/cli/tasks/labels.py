@@ -18,6 +18,13 @@ from partwise.models.labels import node_labels
 from partwise.support.arrays import Ints
 
 _CHUNK = re.compile(r"O|[BIES]-.+")
+#: Lifts the limit on labels.
+MAX_LABELS = flag(
+    "--max-labels",
+    "Accept this many labels although the data are few; tables of labels take memory.",
+    click.IntRange(1),
+    metavar="N",
+)
 
 #: Bytes that training takes for a pair of labels of taggers, for a label in each tree of a treebank, and for a weight
 #: of a classifier (some vectors of them), about.
@@ -42,11 +49,6 @@ def most_frequent(keys: NDArray[np.int32], labels: NDArray[np.int32]) -> tuple[I
     best = np.lexsort((first, -counts, pairs // width))
     best = best[np.flatnonzero(np.diff(pairs[best] // width, prepend=-1))]
     return pairs[best] // width, pairs[best] % width, counts[best]
-
-
-def class_weight_flag(help: str) -> click.Option:
-    """Return --class-weight, with this help."""
-    return flag("--class-weight class_weights", help, metavar="LABEL=WEIGHT", multiple=True)
 
 
 def class_weight_of(
@@ -81,26 +83,18 @@ def check_weighted_labels(model: object, data: Data) -> None:
             raise UserError(f"--class-weight: label {label}, which is not in y: the data have no such label")
 
 
-def max_labels_flag() -> click.Option:
-    """Return --max-labels, which lifts the limit on labels."""
-    text = "Accept this many labels although the data are few; tables of labels take memory."
-    return flag("--max-labels", text, click.IntRange(1), metavar="N")
-
-
 def check_pairs(settings: Flags, data: Data, order: int = 1) -> None:
     """Raise UserError if a tagger's data have too many labels for their size."""
     if data.y is not None:
         n_labels, conllu = len(data.y.distinct()), getattr(data.source, "conllu", None) is not None
-        limit = FREE_BYTES + (LINE_BYTES if conllu else TOKEN_BYTES) * data.n_tokens
-        _check(settings, data, n_labels, PAIR_BYTES * n_labels ** (order + 1) <= limit)
+        _check(settings, data, n_labels, PAIR_BYTES * n_labels ** (order + 1), LINE_BYTES if conllu else TOKEN_BYTES)
 
 
 def check_tree_labels(settings: Flags, data: Data) -> None:
     """Raise UserError if a treebank has too many labels: each tree has a number for each of its rules."""
     if data.y is not None:
         n_labels = len(set(node_labels(data.y)))
-        limit = FREE_BYTES + TOKEN_BYTES * data.n_tokens
-        _check(settings, data, n_labels, TREE_BYTES * n_labels * data.n_examples <= limit)
+        _check(settings, data, n_labels, TREE_BYTES * n_labels * data.n_examples)
 
 
 def check_rare_labels(settings: Flags, data: Data) -> None:
@@ -108,13 +102,13 @@ def check_rare_labels(settings: Flags, data: Data) -> None:
     counts = Counter(data.y.tolist())
     if 2 * sum(count == 1 for count in counts.values()) > len(counts):
         n_columns = len(set(chain.from_iterable(data.X))) if isinstance(data.X, list) else data.X.shape[1]
-        limit = FREE_BYTES + TOKEN_BYTES * data.n_tokens
-        _check(settings, data, len(counts), WEIGHT_BYTES * len(counts) * n_columns <= limit)
+        _check(settings, data, len(counts), WEIGHT_BYTES * len(counts) * n_columns)
 
 
-def _check(settings: Flags, data: Data, n_labels: int, in_proportion: bool) -> None:
+def _check(settings: Flags, data: Data, n_labels: int, needed: int, per_token: int = TOKEN_BYTES) -> None:
+    """Raise UserError for labels that need more bytes than the data justify, or for more than --max-labels."""
     most = settings.get("max_labels")
-    if n_labels > most if most else not in_proportion:
+    if n_labels > most if most else needed > FREE_BYTES + per_token * data.n_tokens:
         raise UserError(
             f"the data have {n_labels:,} labels and {data.n_tokens:,} tokens, out of proportion: a model has tables of "
             f"labels; --max-labels {n_labels} accepts them"

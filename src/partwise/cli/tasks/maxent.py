@@ -16,7 +16,7 @@ from partwise.cli.flags import Flags, Parameters, flag
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, Task, estimator_named
-from partwise.cli.tasks.labels import check_rare_labels, class_weight_flag, class_weight_of, max_labels_flag
+from partwise.cli.tasks.labels import MAX_LABELS, check_rare_labels, class_weight_of
 from partwise.cli.tasks.scores import evaluate_labels
 from partwise.cli.tasks.structured import check_request, unseen_labels
 from partwise.io.blocks import after_lines, text_blocks
@@ -61,8 +61,13 @@ class MaxentTask(Task):
                 click.IntRange(1),
                 metavar="N",
             ),
-            max_labels_flag(),
-            class_weight_flag("Weigh the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same."),
+            MAX_LABELS,
+            flag(
+                "--class-weight class_weights",
+                "Weigh the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same.",
+                metavar="LABEL=WEIGHT",
+                multiple=True,
+            ),
         ]
 
     # reader

@@ -25,13 +25,14 @@ from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 from partwise.models.constraints import ConstraintError
 from partwise.models.sequences.constraints import SCHEMES, LabelRule
-from partwise.support.lazy import cached_property
 
 Bools = NDArray[np.bool_]
 #: Words of a line, each with its column in the file.
 Words = list[tuple[str, int]]
 
 BEGIN, END, ANY = "^", "$", "*"
+#: Rules about labels: how many words each takes, and whether it takes more.
+RULES = {"scheme": (1, ""), "forbid": (2, ""), "word": (2, " or more"), "token": (3, " or more")}
 
 
 @contextmanager
@@ -58,22 +59,14 @@ class Constraints:
     first: Bools
     last: Bools
     words: dict[str, Bools] = field(default_factory=dict)
-    tokens: dict[tuple[int, int], Bools] = field(default_factory=dict)
-    #: For each place of `tokens` the errors for a missing sentence, and for a missing token of the sentence.
-    absent: dict[tuple[int, int], tuple[FormatError, FormatError]] = field(default_factory=dict, repr=False)
+    #: By sentence: tokens with their masks, and the errors for a missing sentence and a missing token.
+    tokens: dict[int, list[tuple[int, Bools, FormatError, FormatError]]] = field(default_factory=dict)
 
     def check(self, n_examples: int) -> None:
         """Raise FormatError if a rule is for a sentence beyond the end of a file of this many."""
-        for (sentence, _), (no_sentence, _) in self.absent.items():
+        for sentence, rules in self.tokens.items():
             if sentence >= n_examples:
-                raise no_sentence
-
-    @cached_property
-    def _by_sentence(self) -> dict[int, list[tuple[int, Bools]]]:
-        found: dict[int, list[tuple[int, Bools]]] = {}
-        for (sentence, token), mask in self.tokens.items():
-            found.setdefault(sentence, []).append((token, mask))
-        return found
+                raise rules[0][2]
 
     def allowed(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Bools | None]:
         """Return a mask (length, labels) for each sentence about which there are rules, else None.
@@ -84,20 +77,18 @@ class Constraints:
         found: list[Bools | None] = []
         ends = not (self.first.all() and self.last.all())
         for number, words in enumerate(sentences, before):
-            named = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
-            placed = self._by_sentence.get(number, [])
-            for t, _ in placed:
+            masks = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
+            for t, mask, _, no_token in self.tokens.get(number, ()):
                 if t >= len(words):
-                    raise self.absent[number, t][1]
-            if not (named or placed or (ends and words)):
+                    raise no_token
+                masks.append((t, mask))
+            if not (masks or (ends and words)):
                 found.append(None)
                 continue
-            mask = np.ones((len(words), len(self.labels)), dtype=bool)
-            mask[0] &= self.first
-            mask[-1] &= self.last
-            for t, some in (*named, *placed):
-                mask[t] &= some
-            found.append(mask)
+            allowed = np.ones((len(words), len(self.labels)), dtype=bool)
+            for t, mask in ((0, self.first), (-1, self.last), *masks):
+                allowed[t] &= mask
+            found.append(allowed)
         return found
 
 
@@ -129,11 +120,11 @@ class _Line:
         if not self.words:
             return
         (rule, column), *rest = self.words
-        least = {"scheme": 1, "forbid": 2, "word": 2, "token": 3}.get(rule)
-        if least is None:
-            raise self.error(f"unknown rule {rule!r}: there are scheme, forbid, word, token", column)
-        if len(rest) < least or (rule in ("scheme", "forbid") and len(rest) > least):
-            raise self.error(f"{rule!r} takes {least}{' or more' if rule in ('word', 'token') else ''} words", column)
+        if rule not in RULES:
+            raise self.error(f"unknown rule {rule!r}: there are {', '.join(RULES)}", column)
+        least, more = RULES[rule]
+        if len(rest) < least or (len(rest) > least and not more):
+            raise self.error(f"{rule!r} takes {least}{more} words", column)
         getattr(self, f"_{rule}")(rest)
 
     def _scheme(self, rest: Words) -> None:
@@ -163,12 +154,10 @@ class _Line:
         for text, column in rest[:2]:
             if not (text.isascii() and text.isdigit() and int(text) > 0):
                 raise self.error(f"expected a number from 1, got {text!r}", column)
-        place = int(sentence) - 1, int(token) - 1
-        self.rules.absent[place] = (
-            self.error(f"there is no sentence {sentence}", rest[0][1]),
-            self.error(f"there is no token {token} in sentence {sentence}", rest[1][1]),
-        )
-        self.rules.tokens[place] = self.rules.tokens.get(place, True) & self._mask(rest[2:])
+        no_sentence = self.error(f"there is no sentence {sentence}", rest[0][1])
+        no_token = self.error(f"there is no token {token} in sentence {sentence}", rest[1][1])
+        rule = int(token) - 1, self._mask(rest[2:]), no_sentence, no_token
+        self.rules.tokens.setdefault(int(sentence) - 1, []).append(rule)
 
     def _mask(self, words: Words, star: bool = False) -> Bools:
         labels = self.rules.labels

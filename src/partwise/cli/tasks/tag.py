@@ -15,11 +15,10 @@ from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.labels import (
+    MAX_LABELS,
     are_chunks,
     check_pairs,
-    class_weight_flag,
     class_weight_of,
-    max_labels_flag,
     most_frequent,
 )
 from partwise.cli.tasks.scores import evaluate_feats, evaluate_lemmas, evaluate_sequences, lemma_accuracy
@@ -75,8 +74,11 @@ class TagTask(StructuredTask):
                 ("observed", "all"),
                 "observed",
             ),
-            class_weight_flag(
-                "Weigh sentences by the mean of their labels' weights, 1 if not named; balanced: by rarity."
+            flag(
+                "--class-weight class_weights",
+                "Weigh sentences by the mean of their labels' weights, 1 if not named; balanced: by rarity.",
+                metavar="LABEL=WEIGHT",
+                multiple=True,
             ),
             flag(
                 "--legal",
@@ -97,7 +99,7 @@ class TagTask(StructuredTask):
             ),
             flag("--target", f"CoNLL-U: learn this column: {targets} [default: UPOS].", metavar="NAME"),
             flag("--separator", "Split columns at this; any: runs of tabs and spaces.", SEPARATORS, "any"),
-            max_labels_flag(),
+            MAX_LABELS,
         ]
 
     # reader
