@@ -9,10 +9,14 @@ Ctrl-C ends with 130 (see `partwise.cli.errors`).
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
 
 import click
 
-from partwise.cli.errors import Commands, SafeMain
+from partwise.cli.errors import Commands, SafeMain, UserError
 
 #: The module of each command, and its line in the list of commands.
 COMMANDS = {
@@ -54,12 +58,37 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-def _plugins(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
-    if values:
-        from partwise.cli.plugins import load
+def _load_plugins(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    """Import files (``*.py``) and modules by their names; raise UserError for what is missing or fails."""
+    for name in values:
+        path = Path(name)
+        is_file = path.suffix == ".py"
+        if is_file and not path.is_file():
+            raise UserError(f"--plugin {name}: there is no such file")
+        try:
+            if is_file:
+                _load_file(path)
+            else:
+                importlib.import_module(name)
+        except (Exception, SystemExit) as error:  # whatever the user's code does
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
+            where = f"line {lines[-1]}: " if lines else ""
+            raise UserError(f"--plugin {name}: {where}{type(error).__name__}: {error}") from error
 
-        for value in values:
-            load(value)
+
+def _load_file(path: Path) -> None:
+    # Under another name, since a file may be called like an existing module.
+    name = f"partwise_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,7 +97,7 @@ def _plugins(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     "plugins",
     multiple=True,
     expose_value=False,
-    callback=_plugins,
+    callback=_load_plugins,
     metavar="FILE|MODULE",
     help="Run this Python code first, with solvers or models of your own; can be given several times.",
 )

@@ -28,7 +28,6 @@ from partwise.cli.flags import (
 from partwise.cli.output import check_outputs, print_json, resources, table
 from partwise.cli.summary import Fields, result_fields, size_text
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
-from partwise.cli.tasks.labels import check_weighted_labels
 from partwise.cli.train import output_of, read_dev, save_models, saved
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ class GridOfL1:
 
 def path(task: Task, flags: Flags) -> None:
     """Fit along the path, score each point, save the best."""
+    from partwise.cli.tasks.labels import check_weighted_labels
     from partwise.solvers.engine.registry import has_certificates
 
     begin = time.perf_counter()

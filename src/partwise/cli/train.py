@@ -36,7 +36,6 @@ from partwise.cli.summary import (
     trained_text,
 )
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
-from partwise.cli.tasks.labels import check_weighted_labels
 
 if TYPE_CHECKING:
     from partwise.cli.warm_start import Start
@@ -197,6 +196,8 @@ class _Run:
 
     def make(self) -> None:
         """Make the estimator, or take that of --from; then the training data get the columns of its model."""
+        from partwise.cli.tasks.labels import check_weighted_labels
+
         if self.start is not None:
             self.training = self.start.widened(self.task, self.training)
             self.model = self.start.estimator

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -14,15 +18,14 @@ from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.summary import Fields, certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, estimator_named
 from partwise.cli.tasks.inputs import looks_like_conllx, sentence_blocks
-from partwise.cli.tasks.predicted_tags import INPUTS, ParserData, tagger_paths, tags_note, with_predicted_tags
 from partwise.cli.tasks.scores import relation_scores
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
 from partwise.features.arcs import ArcTemplate
-from partwise.io.conllu import ConlluReader, ConlluSentence
+from partwise.io.conllu import ConlluReader, ConlluSentence, parse_columns_list
 from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 from partwise.metrics import Calibration, attachment_scores, calibration
-from partwise.tables.conllu import ConlluPipeline
+from partwise.tables.conllu import LEMMA_RULE, ConlluColumns, ConlluPipeline, jackknife
 
 if TYPE_CHECKING:
     from partwise.estimators import DependencyParser, SequenceTagger
@@ -32,8 +35,24 @@ NAMED = 100
 #: The share of gold trees with crossing arcs above which another structure is suggested.
 MANY_CROSSING = 0.05
 
+#: The columns that a parser reads if --inputs does not name any: those that one tagger fills.
+INPUTS = "form,upos"
+#: Relative gap of the taggers.
+TOL = 1e-2
+
 #: A head for each word, or a head with its relation.
 Tree = Sequence[int] | Sequence[tuple[int, str]]
+
+
+@dataclass
+class ParserData(Data):
+    """Sentences for parsers; of predicted tags the number of folds, and the share of right values by column."""
+
+    X: list[ConlluSentence]
+    y: list[list[tuple[int, str]]]
+    source: str
+    folds: int = 0
+    accuracy: dict[str, float] = field(default_factory=dict)
 
 
 class DepTask(StructuredTask):
@@ -122,17 +141,40 @@ class DepTask(StructuredTask):
 
     def take(self, data: Any, indices: Sequence[int]) -> ParserData:
         X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
-        return ParserData(X, y, len(X), sum(map(len, X)), data.source, tags=data.tags)
+        return ParserData(X, y, len(X), sum(map(len, X)), data.source, folds=data.folds, accuracy=data.accuracy)
 
     # estimator
 
     def beside(self, settings: Flags, output: str) -> list[str]:
-        return tagger_paths(settings, output) if settings.get("predicted_tags") else []
+        """Return the files of the taggers, one per column: PARSER.upos.pw beside PARSER.pw."""
+        if not settings.get("predicted_tags"):
+            return []
+        if output == "-":
+            raise UserError("--predicted-tags saves taggers beside the parser: say with -o where that goes")
+        path = PurePath(output)
+        stem = path.stem if path.suffix == ".pw" else path.name
+        return [str(path.with_name(f"{stem}.{name}.pw")) for name in _tag_columns(settings)]
 
     def prepared(
         self, settings: Flags, training: Any, held: Any
     ) -> tuple[ParserData, ParserData | None, list[SequenceTagger]]:
-        return with_predicted_tags(settings, training, held) if settings.get("predicted_tags") else (training, held, [])
+        """Return both data with predicted tags in place of their own, and the taggers trained on all training data."""
+        folds = settings.get("predicted_tags")
+        if not folds:
+            return training, held, []
+        if folds > training.n_examples:
+            raise UserError(f"--predicted-tags: {training.n_examples} sentences make no {folds} folds")
+        X, others, taggers = training.X, None if held is None else held.X, []
+        for name in _tag_columns(settings):
+            columns = ConlluColumns("form", LEMMA_RULE if name == "lemma" else name)
+            make = partial(_tagger, name, settings)
+            X = jackknife(columns, make, X, folds, settings.get("seed", 0))
+            tagger = columns.fit(make(), training.X)
+            tagger.input_settings_ = {"task": "tag", **tagger.input_settings_}
+            taggers.append(tagger)
+            others = None if others is None else columns.annotate(tagger, others)
+        found = _with_tags(training, X, folds, settings)
+        return found, None if others is None else _with_tags(held, others, folds, settings), taggers
 
     def make(self, settings: Flags, data: Data, training: Parameters) -> Any:
         if settings.get("baseline") == "maxent":
@@ -163,8 +205,8 @@ class DepTask(StructuredTask):
                 details["labels_certificate"] = result_fields(model.label_result_)
         if model.blank_columns_:
             details["blank_columns"] = model.blank_columns_
-        if data.tags is not None:
-            details["tag_accuracy"] = data.tags.accuracy
+        if data.folds:
+            details["tag_accuracy"] = data.accuracy
         rows, confusion = relation_scores(data.y, guess)
         if found.las is not None:
             details |= unseen_labels((row["label"] for row in rows), getattr(model, "classes_", ()))
@@ -256,7 +298,7 @@ class DepTask(StructuredTask):
             share = crossing / training.n_examples
             hint = "; --structure spanning learns from them as they are" if share > MANY_CROSSING else ""
             found.append(("crossing", f"{crossing} gold trees ({share:.1%}) have arcs that cross: {done}{hint}"))
-        note = tags_note(training.tags, model.columns_)
+        note = _tags_note(training, model.columns_)
         if note is not None:
             found.append(("tags", note))
         if "las" in evaluation.scores:
@@ -338,3 +380,44 @@ def _split(tree: Any) -> tuple[list[int], list[str] | None]:
     if tree and isinstance(tree[0], tuple):
         return [head for head, _ in tree], [name for _, name in tree]
     return list(tree), None
+
+
+# --predicted-tags K: taggers of K - 1 of K folds of the training data tag the K-th, since a parser that learns from
+# gold tags would expect better tags than any tagger gives. Taggers that are trained on all of the data tag the
+# development data, and are saved beside the parser for ``partwise predict PARSER.upos.pw PARSER.pw raw.txt``.
+
+
+def _tag_columns(settings: Flags) -> list[str]:
+    """Return the columns to predict: all inputs of the parser but the words."""
+    names = [column.name for column in parse_columns_list(settings.get("inputs") or INPUTS)]
+    tags = [name for name in names if name != "form"]
+    if not tags:
+        raise UserError("--predicted-tags: the parser looks at words alone; name columns of tags in --inputs")
+    return tags
+
+
+def _tagger(column: str, settings: Flags) -> SequenceTagger:
+    """Return a tagger for a column, not yet fitted; chains would be slow for hundreds of labels, such as FEATS has."""
+    from partwise.estimators import SequenceTagger
+
+    pos: Parameters = {"template": "pos"}
+    chosen: Parameters = pos if column in ("upos", "xpos") else {"template": "morph", "model": "maxent"}
+    return SequenceTagger(tol=TOL, n_jobs=settings.get("threads"), random_state=settings.get("seed", 0), **chosen)
+
+
+def _with_tags(data: ParserData, X: Sequence[ConlluSentence], folds: int, settings: Flags) -> ParserData:
+    accuracy = {}
+    for name in _tag_columns(settings):
+        gold, found = (chain.from_iterable(sentence.column(name) for sentence in part) for part in (data.X, X))
+        accuracy[name] = float(np.mean([a == b for a, b in zip(gold, found, strict=True)]))
+    return replace(data, X=list(X), folds=folds, accuracy=accuracy)
+
+
+def _tags_note(training: ParserData, columns: Sequence[str]) -> str | None:
+    """Return a line of the summary: whether a parser that reads these columns was trained on gold tags."""
+    if training.folds:
+        shares = ", ".join(f"{name} {share:.2%} right" for name, share in training.accuracy.items())
+        return f"predicted by taggers of {training.folds - 1} of {training.folds} folds: {shares}"
+    names = ", ".join(name for name in columns if name != "form")
+    hint = "(gold tags): expect less on predicted ones; --predicted-tags K trains on such"
+    return f"{names} as in the training data {hint}" if names else None
