@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from partwise.metrics.labels import paired
 from partwise.metrics.ratios import Ratios, share
+from partwise.support.arrays import Ints
 
 #: Prefixes of each scheme's labels.
 SCHEMES = {"iob1": ("B", "I", "O"), "iob2": ("B", "I", "O"), "iobes": ("B", "I", "O", "E", "S")}
@@ -55,19 +56,10 @@ class ChunkScores(TypeScores):
 
     def table(self) -> list[dict[str, object]]:
         """Return a row for each type, then one for all: label, precision, recall, f1, and counts."""
+        shares = {name: name for name in ("precision", "recall", "f1")}
+        columns = {**shares, "true": "n_gold", "predicted": "n_predicted", "correct": "n_right"}
         rows = [*self.by_type.items(), ("all", self)]
-        return [
-            {
-                "label": name,
-                "precision": row.precision,
-                "recall": row.recall,
-                "f1": row.f1,
-                "true": row.n_gold,
-                "predicted": row.n_predicted,
-                "correct": row.n_right,
-            }
-            for name, row in rows
-        ]
+        return [{"label": label, **{key: getattr(row, name) for key, name in columns.items()}} for label, row in rows]
 
     def __str__(self) -> str:
         """Return a text in the layout of conlleval's report, in per cent."""
@@ -99,17 +91,17 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: 
     gold, guess = [own for own, _ in pairs], [own for _, own in pairs]
     if scheme is not None:
         _check_scheme(scheme, gold, guess)
-    types: dict[str, int] = {"": 0}
-    true_table = _Encoded.from_sentences(gold, types)
-    pred_table = _Encoded.from_sentences(guess, types)
+    numbers: dict[str, int] = {"": 0}
+    starts, stops, types = _encode(gold, numbers)
+    guessed_starts, guessed_stops, guessed_types = _encode(guess, numbers)
 
-    _, i, j = np.intersect1d(true_table.starts, pred_table.starts, assume_unique=True, return_indices=True)
+    _, i, j = np.intersect1d(starts, guessed_starts, assume_unique=True, return_indices=True)
     # A chunk's end is known by the break that closes it, so equal breaks mean equal last tokens.
-    hit = (true_table.stops[i] == pred_table.stops[j]) & (true_table.types[i] == pred_table.types[j])
+    hit = (stops[i] == guessed_stops[j]) & (types[i] == guessed_types[j])
 
-    columns = (true_table.types, pred_table.types, true_table.types[i][hit])
-    counts = np.stack([np.bincount(column, minlength=len(types)) for column in columns], axis=1)
-    by_type = {name: TypeScores(*counts[k].tolist()) for name, k in sorted(types.items()) if counts[k].any()}
+    columns = (types, guessed_types, types[i][hit])
+    counts = np.stack([np.bincount(column, minlength=len(numbers)) for column in columns], axis=1)
+    by_type = {name: TypeScores(*counts[k].tolist()) for name, k in sorted(numbers.items()) if counts[k].any()}
     n_tokens = sum(map(len, gold))
     right = sum(a == b for a, b in zip(chain.from_iterable(gold), chain.from_iterable(guess), strict=True))
     n_gold, n_predicted, n_right = counts.sum(axis=0).tolist()
@@ -123,43 +115,30 @@ def chunk_f1(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: str 
 
 def chunk_spans(labels: Labels) -> list[tuple[str, int, int]]:
     """Return the chunks of one sentence as (type, first token, one past the last token)."""
-    types: dict[str, int] = {"": 0}
-    table = _Encoded.from_sentences([labels], types)
-    names = list(types)
+    numbers: dict[str, int] = {"": 0}
+    columns = [column.tolist() for column in _encode([labels], numbers)]
+    names = list(numbers)
     # Token t lies at position t + 1: position 0 is the mark before the sentence.
-    return [
-        (names[k], start - 1, stop - 1)
-        for k, start, stop in zip(table.types.tolist(), table.starts.tolist(), table.stops.tolist(), strict=True)
-    ]
+    return [(names[k], start - 1, stop - 1) for start, stop, k in zip(*columns, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Encoded:
-    """Chunks of concatenated sentences, with one ``O`` before, between and after them."""
-
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
-    types: NDArray[np.int64]
-
-    @classmethod
-    def from_sentences(cls, sentences: Sequence[Labels], types: dict[str, int]) -> _Encoded:
-        flat = ["O"]
-        for labels in sentences:
-            flat.extend(labels)
-            flat.append("O")
-        prefix_of: dict[str, str] = {}
-        type_of: dict[str, int] = {}
-        for label in set(flat):
-            prefix_of[label], name = split_label(label)
-            type_of[label] = types.setdefault(name, len(types))
-        prefixes = np.array([ord(prefix_of[label]) for label in flat], dtype=np.uint8)
-        kind = np.array([type_of[label] for label in flat], dtype=np.int64)
-        outside = prefixes == ord("O")
-        opens = chunk_starts(prefixes, kind)
-        starts = np.flatnonzero(opens)
-        breaks = np.flatnonzero(opens | outside)
-        stops = breaks[np.searchsorted(breaks, starts, side="right")]
-        return cls(starts, stops, kind[starts])
+def _encode(sentences: Sequence[Labels], numbers: dict[str, int]) -> tuple[Ints, Ints, Ints]:
+    """Return the starts, stops and types' numbers of chunks of sentences with one ``O`` before, between and after them."""
+    flat = ["O"]
+    for labels in sentences:
+        flat.extend(labels)
+        flat.append("O")
+    codes: dict[str, tuple[int, int]] = {}
+    for label in set(flat):
+        prefix, name = split_label(label)
+        codes[label] = ord(prefix), numbers.setdefault(name, len(numbers))
+    prefixes = np.array([codes[label][0] for label in flat], dtype=np.uint8)
+    types = np.array([codes[label][1] for label in flat], dtype=np.int64)
+    opens = chunk_starts(prefixes, types)
+    starts = np.flatnonzero(opens)
+    breaks = np.flatnonzero(opens | (prefixes == ord("O")))
+    stops = breaks[np.searchsorted(breaks, starts, side="right")]
+    return starts, stops, types[starts]
 
 
 def chunk_starts(prefixes: NDArray[np.uint8], types: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,17 +56,14 @@ class AttachmentScores:
 
     @property
     def uas(self) -> float:
-        """The share of words with the right head."""
         return self.n_right_heads / self.n_words
 
     @property
     def las(self) -> float | None:
-        """The share of words with the right head and relation."""
         return None if self.n_right is None else self.n_right / self.n_words
 
     @property
     def clas(self) -> float | None:
-        """F1 of the same over content words."""
         total = self.n_gold_content + self.n_predicted_content
         return None if self.n_right is None or not total else 2.0 * self.n_right_content / total
 
@@ -122,24 +120,14 @@ def attachment_scores(
 
 def _attachment(pairs: list[tuple[Arc, Arc]], without: AttachmentScores | None = None) -> AttachmentScores:
     """Return the scores of gold and predicted arcs in pairs."""
-    heads = sum(one[0] == other[0] for one, other in pairs)
-    names = [
-        (one[1].partition(":")[0], other[1].partition(":")[0])
-        for one, other in pairs
-        if one[1] is not None and other[1] is not None
-    ]
-    blank = any(all(pair[side] == BLANK for pair in names) for side in range(2))
-    if len(names) < len(pairs) or blank:
-        return AttachmentScores(len(pairs), heads, without_punctuation=without)
-    right = [one[0] == other[0] and name == guess for (one, other), (name, guess) in zip(pairs, names, strict=True)]
-    content = [(_is_content(name), _is_content(guess)) for name, guess in names]
-    both = sum(same and gold for same, (gold, _) in zip(right, content, strict=True))
-    n_gold, n_predicted = (sum(own[side] for own in content) for side in range(2))
-    return AttachmentScores(len(pairs), heads, sum(right), n_gold, n_predicted, both, without)
-
-
-def _is_content(relation: str) -> bool:
-    return relation not in FUNCTIONAL and relation != PUNCTUATION
+    heads = [one[0] == other[0] for one, other in pairs]
+    columns = [[arc[1].partition(":")[0] for arc in side if arc[1] is not None] for side in zip(*pairs, strict=True)]
+    if any(len(names) < len(pairs) or set(names) == {BLANK} for names in columns):
+        return AttachmentScores(len(pairs), sum(heads), without_punctuation=without)
+    right = [head and name == guess for head, name, guess in zip(heads, *columns, strict=True)]
+    content = [[name not in FUNCTIONAL and name != PUNCTUATION for name in names] for names in columns]
+    both = sum(same and gold for same, gold in zip(right, content[0], strict=True))
+    return AttachmentScores(len(pairs), sum(heads), sum(right), sum(content[0]), sum(content[1]), both, without)
 
 
 def _tree(sentence: Sentence, i: int, name: str) -> list[Arc]:
@@ -241,7 +229,7 @@ def feats_scores(
 
     combinations = None if known is None else {frozenset(features(cell).items()) for cell in known}
     n = right = universal = unknown = unknown_right = 0
-    counts: dict[str, list[int]] = {}  # gold, predicted, right, wrong words
+    in_gold, in_guess, rights, wrongs = (Counter[str]() for _ in range(4))  # words by feature
     for i, (one, other) in enumerate(zip(gold, predicted, strict=True)):
         if len(one) != len(other):
             raise ValueError(f"sentence {i}: {len(one)} words with gold features, {len(other)} with predicted ones")
@@ -254,18 +242,15 @@ def feats_scores(
             if combinations is not None and frozenset(truth.items()) not in combinations:
                 unknown += 1
                 unknown_right += same
-            for key in {*truth, *guess}:
-                row = counts.setdefault(key, [0, 0, 0, 0])
-                row[0] += key in truth
-                row[1] += key in guess
-                row[2] += key not in wrong
-                row[3] += key in wrong
+            in_gold.update(truth.keys())
+            in_guess.update(guess.keys())
+            wrongs.update(wrong)
+            rights.update((truth.keys() | guess.keys()) - wrong)
     if not n:
         raise ValueError("there are no words to score")
     by_feature = {
-        key: FeatureCounts(row[0], row[1], row[2], n - row[3], n)
-        for key, row in sorted(counts.items(), key=lambda item: (-item[1][0], item[0]))
+        key: FeatureCounts(in_gold[key], in_guess[key], rights[key], n - wrongs[key], n)
+        for key in sorted(in_gold | in_guess, key=lambda key: (-in_gold[key], key))
     }
-    n_gold, n_predicted, n_right = (sum(row[k] for row in counts.values()) for k in range(3))
-    together = FeatureCounts(n_gold, n_predicted, n_right, right, n)
+    together = FeatureCounts(in_gold.total(), in_guess.total(), rights.total(), right, n)
     return FeatsScores(n, right, universal, by_feature, together, unknown, unknown_right)

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import compress
 from typing import Any
 
 from partwise.io.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
@@ -26,7 +27,7 @@ DELETED = frozenset(("TOP", "", EMPTY, ",", ":", "``", "''", "."))
 EQUAL = {"PRT": "ADVP"}
 _SUFFIX = re.compile(r"(?<=.)[-=].*", re.DOTALL)
 
-Bracket = tuple[str, int, int]
+Bracket = tuple[str | None, int, int]
 
 
 @dataclass
@@ -63,7 +64,6 @@ class ParsevalScores(Ratios):
 
     @property
     def exact(self) -> float:
-        """The share of sentences whose whole tree is right."""
         return self.n_exact / self.n_sentences
 
     @property
@@ -73,17 +73,14 @@ class ParsevalScores(Ratios):
 
     @property
     def without_crossing(self) -> float:
-        """The share of parsed sentences without crossing brackets."""
         return share(self.n_without_crossing, self.n_sentences - self.n_failed)
 
     @property
     def few_crossing(self) -> float:
-        """The share of parsed sentences with two crossing brackets or fewer."""
         return share(self.n_few_crossing, self.n_sentences - self.n_failed)
 
     @property
     def tag_accuracy(self) -> float:
-        """The share of words whose tag is right."""
         return share(self.n_right_tags, self.n_words)
 
     def add(self, other: ParsevalScores) -> None:
@@ -178,26 +175,25 @@ class _Rules:
 
     def compare(self, truth: Tree, guess: Tree | None, i: int) -> tuple[int, ParsevalScores]:
         """Return a sentence's length and scores."""
-        words = [(tag, word) for tag, word in leaves(truth) if tag != EMPTY]
+        whole = list(leaves(truth))
+        present = [tag != EMPTY for tag, _ in whole]
+        words = list(compress(whole, present))
         keep = [tag not in self.deleted for tag, _ in words]
-        right = self.brackets(truth, keep, [tag != EMPTY for tag, _ in leaves(truth)])
+        right = self.brackets(truth, keep, present)
         failed = guess is None or not is_parsed(guess)
         found: Counter[Bracket] = Counter()
         tags = 0
         if guess is not None:
             others = list(leaves(guess))
             # Where the guess has the gold tree's empty elements, too, gold tags alone say which these are.
-            whole = list(leaves(truth))
-            if [word for _, word in others] == [word for _, word in whole]:
-                present = [tag != EMPTY for tag, _ in whole]
-            else:
+            if [word for _, word in others] != [word for _, word in whole]:
                 present = [tag != EMPTY for tag, _ in others]
-            others = [leaf for leaf, there in zip(others, present, strict=True) if there]
+            others = list(compress(others, present))
             _check_words([word for _, word in words], [word for _, word in others], i)
             if not failed:
                 found = self.brackets(guess, keep, present)
                 pairs = zip(keep, words, others, strict=True)
-                tags = sum(kept and self.same_tag(one[0], other[0]) for kept, one, other in pairs)
+                tags = sum(kept and self.name(one[0]) == self.name(other[0]) for kept, one, other in pairs)
         common = right & found
         n_gold, n_found, n_common = right.total(), found.total(), common.total()
         scores = ParsevalScores(1, failed, n_gold, n_found, n_common, n_words=sum(keep), n_right_tags=tags)
@@ -205,18 +201,15 @@ class _Rules:
             scores.n_exact = n_gold == n_found == n_common
             scores.n_crossing = _crossing(right, found)
             scores.n_without_crossing, scores.n_few_crossing = scores.n_crossing == 0, scores.n_crossing <= 2
-        by_label = [Counter[str](), Counter[str](), Counter[str]()]
-        for own, brackets in zip(by_label, (right, found, common), strict=True):
+        by_label: dict[str, list[int]] = {}
+        for k, brackets in enumerate((right, found, common)):
             for (label, _, _), n in brackets.items():
-                own[label] += n
-        scores.labels = {label: tuple(own[label] for own in by_label) for label in {**by_label[0], **by_label[1]}}
+                by_label.setdefault(label, [0, 0, 0])[k] += n
+        scores.labels = {label: tuple(counts) for label, counts in by_label.items()}
         return len(words), scores
 
-    def same_tag(self, tag: str | None, other: str | None) -> bool:
-        return tag == other or (tag is not None and other is not None and self.name(tag) == self.name(other))
-
-    def name(self, label: str) -> str:
-        return self.equal.get(label, label)
+    def name(self, label: str | None) -> str | None:
+        return self.equal.get(label, label) if label is not None else None
 
     def brackets(self, tree: Tree, keep: list[bool], present: list[bool]) -> Counter[Bracket]:
         """Return the brackets that count, over the words that are kept; present: leaves that are not empty elements."""
