@@ -14,7 +14,7 @@ from helpers.report_cases import fitted, read, texts_of
 from partwise.metrics import calibration
 from partwise.problem.result import Result
 from partwise.report import convergence_plots, draw_arcs, draw_curve, draw_reliability, draw_tree, write_report
-from partwise.report.parts import confusion, contrast, in_words
+from partwise.report.parts import confusion, in_words
 from partwise.report.plots import linear_ticks
 from partwise.report.svg import colour_of
 
@@ -199,6 +199,18 @@ def rgb(colour):
         return tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
     hue, saturation, light = map(float, NUMBER.findall(colour))
     return tuple(255 * part for part in colorsys.hls_to_rgb(hue / 360, light / 100, saturation / 100))
+
+
+def luminance(colour):
+    parts = [value / 255 for value in colour]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return np.dot((0.2126, 0.7152, 0.0722), linear)
+
+
+def contrast(a, b):
+    """The ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
+    low, high = sorted(map(luminance, (a, b)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_texts_can_be_read():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count, product
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -98,14 +99,11 @@ class Comparison:
             times = ["-" if each is None else f"{each[1]:.3g}" for each in reached]
             rows.append([name, run.status, *numbers.split(), *times])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for row in rows:
-            cells = [*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])]
-            lines.append("  ".join(cells).rstrip())
+        cells = ([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])] for row in rows)
         known = f"the optimum is between {self.dual:.8g} ({self._lowest}) and {self.primal:.8g} ({self._best})"
         if not math.isfinite(self.dual):
             known = f"the smallest value is {self.primal:.8g} ({self._best}); no run has a lower bound"
-        return "\n".join([*lines, known])
+        return "\n".join([*("  ".join(row).rstrip() for row in cells), known])
 
     __repr__ = __str__
 
@@ -134,21 +132,21 @@ class Comparison:
         panels = np.asarray(axes, dtype=object).ravel()
         if len(panels) != 4:
             raise ValueError(f"axes: 4 are needed, got {len(panels)}")
-        columns = (self.relative_gaps, self.above_best)
-        titles = ("gap / primal", "(primal - best dual) / best primal")
-        for k, panel in enumerate(panels):
+        shown = (("gap / primal", self.relative_gaps), ("(primal - best dual) / best primal", self.above_best))
+        for k, ((title, values), axis) in enumerate(product(shown, ("passes", "seconds"))):
+            panel = panels[k]
             for number, name in enumerate(self.runs):
-                self._draw(panel, number, name, ("passes", "seconds")[k % 2], columns[k // 2](name))
+                self._draw(panel, number, name, axis, values(name))
             if any(np.any(line.get_ydata()) for line in panel.get_lines()):
                 panel.set(xscale="log", yscale="log")
             else:
                 panel.text(0.5, 0.5, "no certificates", transform=panel.transAxes, ha="center", color="#808080")
             panel.grid(which="major", alpha=0.25, linewidth=0.8)
             panel.spines[["top", "right"]].set_visible(False)
-            if k % 2 == 0:
-                panel.set_ylabel(titles[k // 2])
+            if axis == "passes":
+                panel.set_ylabel(title)
             if k >= 2 or not own:
-                panel.set_xlabel(("passes", "seconds")[k % 2])
+                panel.set_xlabel(axis)
         open_below = relative(self.primal - self.dual, self.primal)
         if 0 < open_below < math.inf:
             for panel in panels[2:]:
@@ -169,8 +167,7 @@ class Comparison:
         shown = np.isfinite(values) & (values > 0) & (x > 0)
         colour = _COLOURS[number % len(_COLOURS)]
         line = _LINES[number // len(_COLOURS) % len(_LINES)]
-        many = np.count_nonzero(shown) > 25
-        marker = "" if many else _MARKERS[number % len(_MARKERS)]
+        marker = "" if np.count_nonzero(shown) > 25 else _MARKERS[number % len(_MARKERS)]
         panel.plot(x[shown], values[shown], line, marker=marker, markersize=4, linewidth=1.6, color=colour, label=name)
         if shown.any():
             face = colour if self.runs[name].converged else "white"
@@ -201,12 +198,9 @@ def _named(results: Mapping[str, object] | Iterable[object]) -> dict[str, Result
     if isinstance(results, Result) or hasattr(results, "result_"):
         results = [results]
     runs = [_result(run, f"number {k}") for k, run in enumerate(results)]
-    often, seen = Counter(run.solver for run in runs), Counter[str]()
-    found = {}
-    for run in runs:
-        seen[run.solver] += 1
-        found[run.solver if often[run.solver] == 1 else f"{run.solver} {seen[run.solver]}"] = run
-    return found
+    often = Counter(run.solver for run in runs)
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    return {run.solver if often[run.solver] == 1 else f"{run.solver} {next(numbers[run.solver])}": run for run in runs}
 
 
 def _result(run: object, where: str) -> Result:

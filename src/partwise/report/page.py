@@ -89,7 +89,7 @@ def write_report(
         results=[{"of": of, **_summary(each)} for of, each in results.items()],
         score_cards=cards,
         score_tables=tables,
-        plots=[plot if isinstance(plot, Drawing) else clean(plot) for plot in plots],
+        plots=list(map(_drawing, plots)),
         calibration=None if calibration is None else shown.calibration(calibration),
         confusion=None if confusion is None else shown.confusion(*confusion),
         weights=shown.weights(top_features),
@@ -138,9 +138,9 @@ def _summary(result: Result) -> dict[str, object]:
     # The number of all weights is left out: some only pad the core's registers and belong to no feature.
     cards["weights not zero"] = f"{result.n_nonzero:,}"
     n_points = len(result.history.get("passes", ()))
-    moods = {"status": "good" if result.status == "converged" else "open"}
+    mood = {"status": "good" if result.converged else "open"}
     return {
-        "cards": [{"name": name, "value": value, "mood": moods.get(name)} for name, value in cards.items()],
+        "cards": [{"name": name, "value": value, "mood": mood.get(name)} for name, value in cards.items()],
         "sentence": sentence,
         "message": _unsaid(result),
         "plots": convergence_plots(result.history) if n_points >= _ENOUGH else [],
@@ -205,10 +205,14 @@ def _template() -> Template:
     return _environment().from_string(source)
 
 
+def _drawing(given: object) -> str:
+    return given if isinstance(given, Drawing) else clean(given)
+
+
 def _example(given: object) -> dict[str, object]:
     if isinstance(given, tuple) and len(given) == 2:
         return {"title": given[0], "drawing": given[1]}
-    return {"title": "", "drawing": given if isinstance(given, Drawing) else clean(given)}
+    return {"title": "", "drawing": _drawing(given)}
 
 
 def _section(title: str, scores: Scores, examples: Iterable[object]) -> dict[str, object]:

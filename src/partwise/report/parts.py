@@ -27,7 +27,6 @@ Scores = Mapping[str, Any]
 #: Weights by the title of a group: (name, weight) of each.
 Groups = Mapping[str, Sequence[tuple[str, float]]]
 Part = dict[str, object]
-Colour = tuple[int, int, int]
 
 
 class SupportsGroups(Protocol):
@@ -94,12 +93,12 @@ def cell(value: object) -> str:
 
 def scores(given: Scores) -> tuple[list[tuple[str, str]], list[Part]]:
     """Return cards and tables of scores."""
-    if given and all(isinstance(value, Mapping) for value in given.values()):
-        flat = all(not isinstance(each, Mapping) for row in given.values() for each in row.values())
-        if flat:
-            return [], [table("", given)]
-    cards = [(in_words(name), cell(value)) for name, value in given.items() if not isinstance(value, Mapping)]
-    return cards, [table(in_words(name), value) for name, value in given.items() if isinstance(value, Mapping)]
+    tables = {name: value for name, value in given.items() if isinstance(value, Mapping)}
+    nested = any(isinstance(each, Mapping) for row in tables.values() for each in row.values())
+    if given and len(tables) == len(given) and not nested:
+        return [], [table("", given)]
+    cards = [(in_words(name), cell(value)) for name, value in given.items() if name not in tables]
+    return cards, [table(in_words(name), value) for name, value in tables.items()]
 
 
 def table(title: str, rows: Scores) -> Part:
@@ -152,23 +151,14 @@ def confusion(names: Sequence[object], counts: ArrayLike) -> Part:
     return {"labels": [labels[j] for j in chosen.tolist()], "rows": rows, "left_out": len(labels) - len(chosen)}
 
 
-def _ink(paper: Colour) -> str:
-    """Return black or white, whichever is easier to read: one of them has a contrast of 4.5 with any colour."""
-    return "#000000" if contrast(paper, (0, 0, 0)) >= contrast(paper, (255, 255, 255)) else "#ffffff"
-
-
-def contrast(a: Colour, b: Colour) -> float:
-    """Return the ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
-    low, high = sorted(map(_luminance, (a, b)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: Colour) -> float:
+def _ink(paper: tuple[int, int, int]) -> str:
+    """Return black or white, whichever has more contrast by the Web Content Accessibility Guidelines."""
     red, green, blue = (
         part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (value / 255 for value in colour)
+        for part in (value / 255 for value in paper)
     )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if (luminance + 0.05) ** 2 >= 0.05 * 1.05 else "#ffffff"
 
 
 def weights(given: Groups | SupportsGroups | None) -> Part:
@@ -177,26 +167,16 @@ def weights(given: Groups | SupportsGroups | None) -> Part:
     listed = [(title, [(name, float(weight)) for name, weight in rows]) for title, rows in groups.items() if rows]
     sizes = [max(abs(weight) for _, weight in rows) for _, rows in listed]
     largest = max(sizes, default=0.0) or 1.0
+
+    def bar(name: str, weight: float) -> dict[str, str]:
+        side, width = "plus" if weight >= 0 else "minus", f"{100 * abs(weight) / largest:.1f}"
+        return {"name": name, "value": f"{weight:+.3f}", "side": side, "width": width}
+
+    bars = [{"title": title, "bars": [bar(*row) for row in rows]} for title, rows in listed]
     order = sorted(range(len(listed)), key=lambda k: -sizes[k])
-    first, others = sorted(order[:OPEN_GROUPS]), sorted(order[OPEN_GROUPS:MOST_GROUPS])
-    return {
-        "first": [_group(*listed[k], largest) for k in first],
-        "others": [_group(*listed[k], largest) for k in others],
-        "left_out": max(0, len(listed) - MOST_GROUPS),
-    }
-
-
-def _group(title: str, rows: Sequence[tuple[str, float]], largest: float) -> Part:
-    bars = [
-        {
-            "name": name,
-            "value": f"{weight:+.3f}",
-            "side": "plus" if weight >= 0 else "minus",
-            "width": f"{100 * abs(weight) / largest:.1f}",
-        }
-        for name, weight in rows
-    ]
-    return {"title": title, "bars": bars}
+    first, others = order[:OPEN_GROUPS], order[OPEN_GROUPS:MOST_GROUPS]
+    shown = {"first": [bars[k] for k in sorted(first)], "others": [bars[k] for k in sorted(others)]}
+    return {**shown, "left_out": max(0, len(listed) - MOST_GROUPS)}
 
 
 def calibration(given: Calibration) -> Part:
