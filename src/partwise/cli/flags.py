@@ -355,18 +355,17 @@ def training_flags(task: Task) -> list[click.Parameter]:
     ]
 
 
-def penalty_flags(default_C: float) -> list[click.Parameter]:
-    """Return --C, --l2 and --l1."""
-    return [
-        flag("--C C", f"Set the inverse of the penalty's strength [default: {default_C:g}].", float),
-        flag("--l2", "Set the strength of the penalty l2 / 2 |w|^2; l2 = 1 / C.", float),
-        flag("--l1", "Add a penalty l1 |w|_1 of this strength, which makes weights zero.", float),
-    ]
-
-
 def default_strength(task: Task) -> float:
     """Return the C of the task's estimator if no flag sets it."""
     return float(inspect.signature(task.estimator).parameters["C"].default)
+
+
+def checked_settings(task: Task, flags: Flags) -> Parameters:
+    """Return an estimator's parameters from flags, after all checks that need no data."""
+    settings = estimator_settings(task, flags)
+    settings |= penalty_settings(settings, default_strength(task), flags)
+    task.estimator(**settings).check_parameters()
+    return settings
 
 
 def estimator_settings(task: Task, flags: Flags) -> Parameters:

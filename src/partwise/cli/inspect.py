@@ -7,19 +7,11 @@ import os
 
 import click
 
+from partwise.cli import summary
 from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, JSON, Flags, argument, flag, make_command
 from partwise.cli.output import check_outputs, print_json
-from partwise.cli.summary import (
-    Fields,
-    aligned,
-    certificate_lines,
-    features_text,
-    loss_fields,
-    loss_text,
-    result_fields,
-    size_text,
-)
+from partwise.cli.summary import Fields
 from partwise.cli.tasks import task_of
 from partwise.tables.conllu import ConlluPipeline
 
@@ -61,26 +53,26 @@ def inspect(flags: Flags) -> None:
         "n_features": task.size(fitted),
         "n_nonzero": task.n_nonzero(fitted),
         **task.features(fitted),
-        **loss_fields(fitted.loss),
+        **summary.loss_fields(fitted.loss),
         "labels": task.labels(fitted),
-        **result_fields(fitted.result_),
+        **summary.result_fields(fitted.result_),
     }
     strongest = task.strongest(fitted, flags["top"]) if flags["top"] else {}
     if as_json:
         print_json({**fields, "top": strongest})
         return
     labels = ", ".join(map(str, fields["labels"][:30])) + (", ..." if len(fields["labels"]) > 30 else "")
-    looks = f" ({features_text(fields)})" if "features" in fields else ""
+    looks = f" ({summary.features_text(fields)})" if "features" in fields else ""
     penalty = f", l1 = {fields['l1']:g}" if fields["l1"] else ""
     penalty = "" if math.isnan(fields["l2"]) else f"{penalty}, l2 = {fields['l2']:g}"
     lines = [
-        ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{loss_text(fields)}{penalty}"),
-        *certificate_lines(fields),
+        ("model", f"{model}{summary.size_text(model)}, a {fields['estimator']} (task {task.name})"),
+        ("loss", f"{summary.loss_text(fields)}{penalty}"),
+        *summary.certificate_lines(fields),
         ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
     ]
-    click.echo(aligned(lines))
+    click.echo(summary.aligned(lines))
     for heading, rows in strongest.items():
         click.echo(f"\n{heading}")
         for name, weight in rows:
@@ -95,17 +87,17 @@ def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
             "estimator": type(step.model).__name__,
             "reads": [column.name for column in step.reads],
             "fills": [column.name for column in step.fills],
-            **result_fields(step.model.result_),
+            **summary.result_fields(step.model.result_),
         }
         for step in pipeline.steps
     ]
     if as_json:
         print_json({"model": path, "models": rows})
         return
-    click.echo(f"{'model':10}{path}{size_text(path)}, {len(rows)} models, one after another")
+    click.echo(f"{'model':10}{path}{summary.size_text(path)}, {len(rows)} models, one after another")
     for row in rows:
         click.echo(f"\n{row['name']}: a {row['estimator']}, {', '.join(row['reads'])} -> {', '.join(row['fills'])}")
-        click.echo(aligned(certificate_lines(row)))
+        click.echo(summary.aligned(summary.certificate_lines(row)))
 
 
 def _show_partition(folder: str, as_json: bool) -> None:

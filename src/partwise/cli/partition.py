@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, Flags, argument, estimator_options, flag, was_given
+from partwise.cli.flags import FILE, Flags, argument, checked_settings, estimator_options, flag, was_given
 from partwise.cli.output import check_outputs, print_json, resources, warn_blank
 from partwise.cli.summary import Fields, aligned, certificate_lines, features_text, model_text, trained_text
 from partwise.cli.tasks import TASKS, Task, TaskGroup
@@ -83,7 +83,7 @@ def partition(task: Task, flags: Flags) -> None:
 
 def train_on_partition(task: Task, flags: Flags) -> None:
     """Open a partition, fit, save the model, score it on --dev."""
-    from partwise.cli.train import checked_settings, fit_quietly, model_fields, read_dev, save_models, writers
+    from partwise.cli.train import fit_quietly, model_fields, read_dev, save_models, writers
 
     begin = time.perf_counter()
     data, output, dev = flags["data"], flags["output"], flags["dev"]

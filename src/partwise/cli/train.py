@@ -12,29 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from partwise.cli import summary
 from partwise.cli.errors import UserError, message_of
-from partwise.cli.flags import (
-    FILE,
-    Flags,
-    Parameters,
-    argument,
-    default_strength,
-    estimator_settings,
-    flag,
-    penalty_flags,
-    penalty_settings,
-    training_flags,
-)
+from partwise.cli.flags import FILE, Flags, argument, checked_settings, default_strength, flag, training_flags
 from partwise.cli.output import check_outputs, is_terminal, print_json, removed_on_failure, resources, warn_blank
-from partwise.cli.summary import (
-    Fields,
-    aligned,
-    certificate_lines,
-    loss_fields,
-    model_text,
-    result_fields,
-    trained_text,
-)
+from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
 
 if TYPE_CHECKING:
@@ -66,7 +48,9 @@ def train_flags(task: Task) -> list[click.Parameter]:
             metavar="ADDRESS",
         ),
         *training_flags(task),
-        *penalty_flags(default_strength(task)),
+        flag("--C C", f"Set the inverse of the penalty's strength [default: {default_strength(task):g}].", float),
+        flag("--l2", "Set the strength of the penalty l2 / 2 |w|^2; l2 = 1 / C.", float),
+        flag("--l1", "Add a penalty l1 |w|_1 of this strength, which makes weights zero.", float),
         flag(
             "--early-stopping",
             "Stop after K scores on --dev without a better one, and keep the best.",
@@ -133,14 +117,6 @@ def output_of(flags: Flags) -> str:
     if flags["as_json"] and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
     return output or PurePath(PurePath(data).name.removesuffix(".gz")).stem + ".pw"
-
-
-def checked_settings(task: Task, flags: Flags) -> Parameters:
-    """Return an estimator's parameters from flags, after all checks that need no data."""
-    settings = estimator_settings(task, flags)
-    settings |= penalty_settings(settings, default_strength(task), flags)
-    task.estimator(**settings).check_parameters()
-    return settings
 
 
 def _check_flags(flags: Flags) -> None:
@@ -315,12 +291,12 @@ class _Run:
             sizes.append(f"{fields['n_tokens']} tokens")
         if fields["n_labels"]:
             sizes.append(f"{fields['n_labels']} labels")
-        lines = [("trained", trained_text(task.name, sizes, fields))]
+        lines = [("trained", summary.trained_text(task.name, sizes, fields))]
         if "from" in fields:
             from partwise.cli.warm_start import start_text
 
             lines.append(("from", start_text(fields["from"])))
-        lines += certificate_lines(fields)
+        lines += summary.certificate_lines(fields)
         if "early_stopping" in fields:
             early = fields["early_stopping"]
             best = f"{early['best_score']:.2%} at pass {early['best_passes']:.4g}"
@@ -340,7 +316,7 @@ class _Run:
         if "beside" in fields:
             lines.append(("beside", " ".join(fields["beside"]) + ": to be given before the model"))
         report = f", report {fields['report']}" if fields["report"] else ""
-        return aligned([*lines, ("model", model_text(fields["model"]) + report)])
+        return summary.aligned([*lines, ("model", summary.model_text(fields["model"]) + report)])
 
 
 def read_dev(task: Task, settings: Flags) -> Data | None:
@@ -408,9 +384,9 @@ def model_fields(task: Task, model: Estimator) -> Fields:
         "n_features": task.size(model),
         "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        **loss_fields(model.loss),
+        **summary.loss_fields(model.loss),
         "C": model.C,
-        **result_fields(model.result_),
+        **summary.result_fields(model.result_),
     }
 
 

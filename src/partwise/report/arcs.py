@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partwise.report.svg import (
-    INK,
-    SIZE,
-    STYLE,
-    WRONG,
-    Drawing,
-    check_lengths,
-    picture,
-    shape,
-    shorten,
-    text,
-    text_width,
-)
+from partwise.report import svg
 
 _BLUE, _GREY = "#3e6fb0", "#6b7785"
 #: The margin at both ends of a line, where arcs come in from another line.
@@ -48,7 +36,7 @@ def draw_arcs(
     gold_heads: Sequence[int] | None = None,
     *,
     max_width: float = 860.0,
-) -> Drawing:
+) -> svg.Drawing:
     """Draw a dependency tree: arcs from heads to their words, above the sentence.
 
     Arcs that differ from `gold_heads` are red, with the gold ones below the sentence, dashed. Where a sentence is
@@ -65,23 +53,23 @@ def draw_arcs(
         Where lines are broken.
     """
     n = len(tokens)
-    check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)
+    svg.check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)
     for name, given in (("heads", heads), ("gold_heads", gold_heads or ())):
         bad = [int(head) for head in given if not 0 <= int(head) <= n]
         if bad:
             raise ValueError(f"{name}: {bad[0]} is not one of the words 1 to {n}, nor 0 for the root")
-    words = list(map(shorten, tokens))
-    names = [""] * n if labels is None else [shorten(label, 16) for label in labels]
-    widths = [max(text_width(word, SIZE) + 22, 46.0) for word in words]
+    words = list(map(svg.shorten, tokens))
+    names = [""] * n if labels is None else [svg.shorten(label, 16) for label in labels]
+    widths = [max(svg.text_width(word, svg.SIZE) + 22, 46.0) for word in words]
     arcs: list[_Arc] = []
     for k, head in enumerate(int(head) for head in heads):
         gold = head if gold_heads is None else int(gold_heads[k])
         # A root is an arc from the word to itself, which has no level.
-        arcs.append(_Arc(head - 1 if head else k, k, names[k], WRONG if gold != head else _BLUE))
+        arcs.append(_Arc(head - 1 if head else k, k, names[k], svg.WRONG if gold != head else _BLUE))
         if gold != head and gold:
             arcs.append(_Arc(gold - 1, k, "", _GREY, below=True))
         if head and abs(head - 1 - k) == 1:  # a label must fit under its arc
-            widths[k] = max(widths[k], text_width(names[k], 11) + 14 if names[k] else 0.0)
+            widths[k] = max(widths[k], svg.text_width(names[k], 11) + 14 if names[k] else 0.0)
     step = 30.0 if labels is not None else 24.0
     body: list[str] = []
     y, widest = 0.0, 60.0
@@ -90,7 +78,7 @@ def draw_arcs(
         body += line.shapes(arcs, words)
         y, widest = line.bottom, max(widest, line.right)
     label = "Dependencies: " + " ".join(f"{word}<-{head}" for word, head in zip(words[:50], heads, strict=False))
-    return picture(widest, max(y, 20.0), [STYLE, *body], label)
+    return svg.picture(widest, max(y, 20.0), [svg.STYLE, *body], label)
 
 
 def _lines(widths: Sequence[float], most: float) -> list[tuple[int, int]]:
@@ -136,7 +124,7 @@ class _Line:
             else:
                 body += self._shapes(arc, self.base - 4, self.base - 4 - self.step * above[arc])
         for k in range(self.begin, self.end):
-            body.append(text(self.middles[k - self.begin], self.base + 14, words[k], cls="pw-word", fill=INK))
+            body.append(svg.text(self.middles[k - self.begin], self.base + 14, words[k], cls="pw-word", fill=svg.INK))
         return body
 
     def _levels(self, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
@@ -162,9 +150,9 @@ class _Line:
     def _root(self, arc: _Arc) -> list[str]:
         x, top = self.middles[arc.word - self.begin], self.top + 10.0
         return [
-            shape("path", d=f"M{x:.1f} {top:.1f}V{self.base - 5:.1f}", stroke=arc.colour, fill="none"),
+            svg.shape("path", d=f"M{x:.1f} {top:.1f}V{self.base - 5:.1f}", stroke=arc.colour, fill="none"),
             _tip(x, self.base - 4, arc.colour, down=True),
-            text(x + 4, top + 4, arc.name or "root", anchor="start", cls="pw-small", fill=arc.colour),
+            svg.text(x + 4, top + 4, arc.name or "root", anchor="start", cls="pw-small", fill=arc.colour),
         ]
 
     def _shapes(self, arc: _Arc, base: float, top: float) -> list[str]:
@@ -180,19 +168,19 @@ class _Line:
         if right:
             end = f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
         dashes = "4 3" if arc.below else None
-        line = shape("path", d=path + end, stroke=arc.colour, stroke_width=1.4, fill="none", stroke_dasharray=dashes)
-        body = [line]
+        look = {"stroke": arc.colour, "stroke_width": 1.4, "fill": "none", "stroke_dasharray": dashes}
+        body = [svg.shape("path", d=path + end, **look)]
         tip = right if arc.word == high else left
         if tip is not None:
             body.append(_tip(tip, base, arc.colour, down=not arc.below))
             if arc.name:
                 middle = ((left or 2.0) + (right or self.right - 2)) / 2
-                half = text_width(arc.name, 11) / 2 + 2  # not beyond the edge, where the arc's end is in another line
-                place = min(max(middle, half), self.right - half)
-                body.append(text(place, top - 4, arc.name, cls="pw-small", fill=arc.colour))
+                half = svg.text_width(arc.name, 11) / 2 + 2
+                place = min(max(middle, half), self.right - half)  # inside of a line that the arc leaves
+                body.append(svg.text(place, top - 4, arc.name, cls="pw-small", fill=arc.colour))
         return body
 
 
 def _tip(x: float, y: float, colour: str, down: bool) -> str:
     back = -7 if down else 7
-    return shape("path", d=f"M{x:.1f} {y:.1f}l-3.5 {back}h7z", fill=colour)
+    return svg.shape("path", d=f"M{x:.1f} {y:.1f}l-3.5 {back}h7z", fill=colour)

@@ -6,21 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from partwise.report.svg import (
-    INK,
-    SIZE,
-    STYLE,
-    WRONG,
-    Drawing,
-    check_lengths,
-    clean,
-    colour_of,
-    picture,
-    shape,
-    shorten,
-    text,
-    text_width,
-)
+from partwise.report import svg
 
 #: From the top of a line to the bars of segments, and their height.
 _LINE, _BAR = 26.0, 20.0
@@ -36,7 +22,7 @@ def draw_tags(
     probabilities: Sequence[float] | None = None,
     *,
     max_width: float = 860.0,
-) -> Drawing:
+) -> svg.Drawing:
     """Draw words with their tags under them, as strips; where `gold` differs, the gold tag is shown in red.
 
     Parameters
@@ -49,41 +35,42 @@ def draw_tags(
     max_width : float
         Where lines are broken.
     """
-    check_lengths(len(tokens), tags=tags, gold=gold, probabilities=probabilities)
-    words, names = list(map(shorten, tokens)), list(map(shorten, tags))
-    right = names if gold is None else list(map(shorten, gold))
+    svg.check_lengths(len(tokens), tags=tags, gold=gold, probabilities=probabilities)
+    words, names = list(map(svg.shorten, tokens)), list(map(svg.shorten, tags))
+    right = names if gold is None else list(map(svg.shorten, gold))
     wrong = [gold is not None and str(a) != str(b) for a, b in zip(tags, gold or tags, strict=True)]
     widths = [
-        max(text_width(word, SIZE), text_width(name, 12), text_width(other, 12) if bad else 0.0, 26.0) + 14
+        max(svg.text_width(word, svg.SIZE), svg.text_width(name, 12), svg.text_width(other, 12) if bad else 0.0, 26.0)
+        + 14
         for word, name, other, bad in zip(words, names, right, wrong, strict=True)
     ]
     height = 50.0 + (18 if any(wrong) else 0) + (10 if probabilities is not None else 0) + 8
     places, widest, bottom = _places(widths, max_width, height)
-    body = [STYLE]
+    body = [svg.STYLE]
     for k, ((x, y), width) in enumerate(zip(places, widths, strict=True)):
         # B-NP, I-NP and the like have the colour of NP.
-        light, strong = colour_of(re.sub("^[BIESLUM][-_](?=.)", "", names[k]))
+        light, strong = svg.colour_of(re.sub("^[BIESLUM][-_](?=.)", "", names[k]))
         middle, at = x + width / 2, y + _LINE
-        body.append(text(middle, y + 16, words[k], fill=INK, cls="pw-word"))
-        title = f"{clean(tokens[k])}: {clean(tags[k])}"
-        body.append(_bar(x, at, width, light, WRONG if wrong[k] else light, title))
-        body.append(text(middle, at + 14.5, names[k], fill=strong, cls="pw-tag"))
+        body.append(svg.text(middle, y + 16, words[k], fill=svg.INK, cls="pw-word"))
+        title = f"{svg.clean(tokens[k])}: {svg.clean(tags[k])}"
+        body.append(_bar(x, at, width, light, svg.WRONG if wrong[k] else light, title))
+        body.append(svg.text(middle, at + 14.5, names[k], fill=strong, cls="pw-tag"))
         at += 24
         if probabilities is not None:
             share = min(max(float(probabilities[k]), 0.0), 1.0)
             place = {"x": x + 4, "y": at, "height": 4, "rx": 2}
-            body.append(shape("rect", **place, width=width - 8, fill="#e4e7eb"))
-            body.append(shape("rect", f"{share:.3f}", **place, width=(width - 8) * share, fill=strong))
+            body.append(svg.shape("rect", **place, width=width - 8, fill="#e4e7eb"))
+            body.append(svg.shape("rect", f"{share:.3f}", **place, width=(width - 8) * share, fill=strong))
             at += 10
         if wrong[k]:
-            body.append(text(middle, at + 11, right[k], fill=WRONG, cls="pw-tag"))
+            body.append(svg.text(middle, at + 11, right[k], fill=svg.WRONG, cls="pw-tag"))
     label = "Tags: " + " ".join(f"{word}/{name}" for word, name in zip(words[:50], names, strict=False))
-    return picture(widest + 2, bottom if tokens else 20.0, body, label)
+    return svg.picture(widest + 2, bottom if tokens else 20.0, body, label)
 
 
 def draw_spans(
     tokens: Sequence[object], spans: Sequence[Span], gold: Sequence[Span] | None = None, *, max_width: float = 860.0
-) -> Drawing:
+) -> svg.Drawing:
     """Draw words with bars under the segments that were found; below, in red, the gold ones that were missed.
 
     Parameters
@@ -99,31 +86,31 @@ def draw_spans(
     n = len(tokens)
     found, right = _segments("spans", spans, n), _segments("gold", gold or (), n)
     missed = [span for span in right if span not in found]
-    words = list(map(shorten, tokens))
-    widths = [max(text_width(word, SIZE), 12.0) + 12 for word in words]
-    titles = [clean(span[0]) + "".join(f" {p:.0%}" for p in span[3:4] if p is not None) for span in spans]
+    words = list(map(svg.shorten, tokens))
+    widths = [max(svg.text_width(word, svg.SIZE), 12.0) + 12 for word in words]
+    titles = [svg.clean(span[0]) + "".join(f" {p:.0%}" for p in span[3:4] if p is not None) for span in spans]
     bars = [(title, span, gold is not None and span not in right) for title, span in zip(titles, found, strict=True)]
     for title, (_, begin, end), _ in [*bars, *((str(span[0]), span, True) for span in missed)]:
-        lack = text_width(title, 12) + 14 - sum(widths[begin:end])  # a title must fit into its bar
+        lack = svg.text_width(title, 12) + 14 - sum(widths[begin:end])  # a title must fit into its bar
         for t in range(begin, end):
             widths[t] += max(0.0, lack) / (end - begin)
     height = _LINE + _BAR + (_BAR + 4 if missed else 0) + 14
     places, widest, bottom = _places(widths, max_width, height)
-    body = [STYLE]
+    body = [svg.STYLE]
     for (x, y), width, word in zip(places, widths, words, strict=True):
-        body.append(text(x + width / 2, y + 16, word, fill=INK, cls="pw-word"))
+        body.append(svg.text(x + width / 2, y + 16, word, fill=svg.INK, cls="pw-word"))
     for title, span, wrong in bars:
-        light, strong = colour_of(span[0])
+        light, strong = svg.colour_of(span[0])
         for x, y, width in _pieces(places, widths, span):
-            body.append(_bar(x, y + _LINE, width, light, WRONG if wrong else light, title))
-            body.append(text(x + width / 2, y + _LINE + 14.5, title, fill=strong, cls="pw-tag"))
+            body.append(_bar(x, y + _LINE, width, light, svg.WRONG if wrong else light, title))
+            body.append(svg.text(x + width / 2, y + _LINE + 14.5, title, fill=strong, cls="pw-tag"))
     for span in missed:
         for x, y, width in _pieces(places, widths, span):
             y += _LINE + _BAR + 4
-            body.append(_bar(x, y, width, "none", WRONG, span[0], dashes="4 3"))
-            body.append(text(x + width / 2, y + 14.5, span[0], fill=WRONG, cls="pw-tag"))
+            body.append(_bar(x, y, width, "none", svg.WRONG, span[0], dashes="4 3"))
+            body.append(svg.text(x + width / 2, y + 14.5, span[0], fill=svg.WRONG, cls="pw-tag"))
     label = ", ".join(titles) or "no segments"
-    return picture(widest + 4, bottom, body, f"{' '.join(words)}: {label}")
+    return svg.picture(widest + 4, bottom, body, f"{' '.join(words)}: {label}")
 
 
 def _places(widths: Sequence[float], most: float, height: float) -> tuple[list[tuple[float, float]], float, float]:
@@ -141,7 +128,7 @@ def _places(widths: Sequence[float], most: float, height: float) -> tuple[list[t
 
 def _bar(x: float, y: float, width: float, fill: str, stroke: str, title: str, dashes: str | None = None) -> str:
     place = {"x": x + 2, "y": y, "width": width - 4, "height": _BAR, "rx": 5, "stroke_width": 1.5}
-    return shape("rect", title, **place, fill=fill, stroke=stroke, stroke_dasharray=dashes)
+    return svg.shape("rect", title, **place, fill=fill, stroke=stroke, stroke_dasharray=dashes)
 
 
 def _segments(name: str, spans: Sequence[Span], n: int) -> list[tuple[str, int, int]]:
