@@ -28,20 +28,14 @@ def digit_strings(
     """Make strings from scikit-learn's bundled 8 x 8 pictures of digits.
 
     The digits of a string are drawn from one fixed Markov chain, the same for all seeds. Half of the pictures serve the
-    training strings and the other half the test strings.
+    training strings and the other half the test strings. X has a (length, 64) array per string, y its digits.
 
     Parameters
     ----------
     n : number of training strings, of 4 to 12 digits each
     seed : of the split, the digits, the pictures and the noise
     n_test : number of test strings; None: half of n
-    noise : standard deviation of Gaussian noise added to pixels (which lie between 0 and 1): what makes a single
-        digit hard to read
-
-    Returns
-    -------
-    X : one (length, 64) array per string
-    y : its digits
+    noise : standard deviation of the noise of pixels (between 0 and 1), which makes single digits hard to read
     """
     n_test = max(n // 2, 1) if n_test is None else n_test
     if n < 1 or n_test < 1:

@@ -11,6 +11,7 @@ from partwise import io
 from partwise.datasets.files import Dataset, data_file
 from partwise.io.files import open_bytes
 from partwise.io.trees import Tree
+from partwise.support.checks import check_choice
 
 if TYPE_CHECKING:
     from partwise.features import Template
@@ -23,21 +24,9 @@ Trees = Dataset[io.ConlluSentences, list[list[int]]]
 
 
 def read_columns(path: Path, *, separator: str | None = None) -> list[list[list[str]]]:
-    """Read sentences from a file of columns, gzipped or plain, in UTF-8, as lists (see `partwise.io.read_columns`).
+    """Read a file of columns as `partwise.io.read_columns` does; separator: a tab, a space, None for any run of both.
 
-    Parameters
-    ----------
-    path : the file
-    separator : what separates columns, a tab or a space; None: any run of spaces and tabs
-
-    Returns
-    -------
-    One list per sentence, which holds one list of strings per column: ``words, tags = sentence``.
-
-    Raises
-    ------
-    FormatError
-        If lines have different numbers of columns, with the line's number.
+    Returns one list per sentence, which holds one list of strings per column: ``words, tags = sentence``.
     """
     table = io.read_columns(path, separator)
     columns = [table.column(j) for j in range(table.n_columns)]
@@ -46,8 +35,7 @@ def read_columns(path: Path, *, separator: str | None = None) -> list[list[list[
 
 def wnut17(data: Path | None = None, *, test: str = "test") -> Dataset[Sentences, Sentences]:
     """Read WNUT 17 from ``wnut17/{train,dev,test}.conll``: words and IOB2 labels of six types; test may be "dev"."""
-    if test not in ("test", "dev"):
-        raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
+    check_choice("test", test, ("test", "dev"))
     parts: list[Sentences] = []
     for name in ("train", test):
         parts += _columns(data_file("wnut17", f"{name}.conll", data), "word and label", 2, "\t")
@@ -91,8 +79,7 @@ def brown(data: Path | None = None, *, every: int = 10, offset: int = 9) -> Data
 
 def universal_dependencies(name: str = "ud-english-ewt", data: Path | None = None, *, test: str = "test") -> Trees:
     """Read a treebank of Universal Dependencies from ``name/{train,dev,test}.conllu``; `test` may be "dev"."""
-    if test not in ("test", "dev"):
-        raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
+    check_choice("test", test, ("test", "dev"))
     train, held = (io.read_conllu(data_file(name, f"{part}.conllu", data)) for part in ("train", test))
     return _dataset(train, held)
 

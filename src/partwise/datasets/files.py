@@ -40,18 +40,10 @@ def cache_folder() -> Path:
 
 
 def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = None) -> Path:
-    """Return the path of a data set's file, plain or with ``.gz`` added.
+    """Return the path of the file `name` of a data set, plain or with ``.gz`` added.
 
-    Parameters
-    ----------
-    dataset : name of the data set's folder
-    name : name of the file, without ``.gz``
-    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else what `fetch` has downloaded
-
-    Raises
-    ------
-    FileNotFoundError
-        If no folder is given or the file is not in it; the message says where it was looked for.
+    `data` is the folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else what `fetch` has
+    downloaded. The message of FileNotFoundError says where the file was looked for.
     """
     root = data if data is not None else os.environ.get(VARIABLE)
     folder = Path(root or cache_folder()) / dataset
@@ -89,21 +81,11 @@ def check(name: str, data: str | os.PathLike[str] | None = None) -> dict[str, St
 
 
 def fetch(name: str, data: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return paths of a data set's files; files that are missing are downloaded, and every digest is checked.
+    """Return paths of the files of a data set of `DATA_SETS`; missing ones are downloaded, all digests are checked.
 
-    Parameters
-    ----------
-    name : of a data set; see `partwise.datasets.DATA_SETS`
-    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else a folder of the user's cache
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist and there is no address to get it from.
-    DigestError
-        If a file, downloaded or not, has another digest.
-    OSError
-        If a download fails.
+    `data` is the folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else a folder of the user's
+    cache. Raises FileNotFoundError for a missing file without an address, DigestError for a file, downloaded or not,
+    with another digest, OSError if a download fails.
     """
     root = Path(data or os.environ.get(VARIABLE) or cache_folder())
     return [_fetch_file(name, file, root) for file in get_data_set(name).files]

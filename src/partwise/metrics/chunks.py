@@ -82,10 +82,7 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: 
         Which prefixes there may be: B and I for the first two, which conlleval reads by the same rules; B, I, E and S
         for the third and for None. It refuses labels and does not change what they mean.
 
-    Raises
-    ------
-    ValueError
-        If the numbers of sentences or tokens differ, or a label is not in the scheme.
+    Raises ValueError if the numbers of sentences or tokens differ, or a label is not in the scheme.
     """
     pairs = paired(y_true, y_pred)
     gold, guess = [own for own, _ in pairs], [own for _, own in pairs]
@@ -123,7 +120,7 @@ def chunk_spans(labels: Labels) -> list[tuple[str, int, int]]:
 
 
 def _encode(sentences: Sequence[Labels], numbers: dict[str, int]) -> tuple[Ints, Ints, Ints]:
-    """Return the starts, stops and types' numbers of chunks of sentences with one ``O`` before, between and after them."""
+    """Return starts, stops and types of the chunks of sentences, with one ``O`` before, between and after these."""
     flat = ["O"]
     for labels in sentences:
         flat.extend(labels)

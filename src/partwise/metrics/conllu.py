@@ -90,10 +90,7 @@ def attachment_scores(
         Which words are punctuation. By default those whose form has no other characters (CoNLL-X's rule), or, where the
         gold sentences have no forms, those of the relation "punct".
 
-    Raises
-    ------
-    ValueError
-        If the numbers of sentences or words differ, or there are no words.
+    Raises ValueError if the numbers of sentences or words differ, or there are no words.
     """
     truths, guesses = list(gold), list(predicted)
     if len(truths) != len(guesses):
@@ -213,10 +210,7 @@ def feats_scores(
 
     known : the values that a tagger knows; words with other values are counted
 
-    Raises
-    ------
-    ValueError
-        If the two are not of the same lengths, there are no words, or a value is not a list of features.
+    Raises ValueError if lengths differ, there are no words, or a value is not a list of features.
     """
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} sentences of gold features, {len(predicted)} of predicted ones")

@@ -39,12 +39,7 @@ def _flattened(y_true: Sentences, y_pred: Sentences) -> tuple[list[Any], list[An
 
 
 def token_accuracy(y_true: Sentences, y_pred: Sentences) -> float:
-    """Return the share of tokens whose label is right; 0 without tokens.
-
-    Parameters
-    ----------
-    y_true, y_pred : iterables of label sequences, one per sentence
-    """
+    """Return the share of tokens whose label is right, 0 without tokens; both are label sequences, one per sentence."""
     gold, guess = _flattened(y_true, y_pred)
     return share(sum(bool(a == b) for a, b in zip(gold, guess, strict=True)), len(gold))
 
@@ -87,15 +82,12 @@ class ConfusionMatrix:
 def confusion_matrix(y_true: Sentences, y_pred: Sentences, labels: Sequence[Any] | None = None) -> ConfusionMatrix:
     """Count how often each label was given each label.
 
+    Raises ValueError if the numbers of sentences or tokens differ, or a label is not in `labels`.
+
     Parameters
     ----------
     y_true, y_pred : iterables of label sequences, one per sentence
     labels : the labels in order; None: all that occur, sorted (by their text if they cannot be compared)
-
-    Raises
-    ------
-    ValueError
-        If the numbers of sentences or tokens differ, or a label is not in `labels`.
     """
     gold, guess = _flattened(y_true, y_pred)
     if labels is None:
@@ -158,6 +150,8 @@ def calibration(
 ) -> Calibration:
     """Compare marginal probabilities with what is right.
 
+    Raises ValueError if the numbers of sentences or tokens differ, or a probability is not between 0 and 1.
+
     Parameters
     ----------
     y_true : label sequences, one per sentence
@@ -165,20 +159,13 @@ def calibration(
         or (output="array") an array of shape (length, n_labels)
     labels : the labels of the arrays' columns (`classes_`); not needed for dicts
     n_bins : number of bins
-
-    Raises
-    ------
-    ValueError
-        If the numbers of sentences or tokens differ, or a probability is not between 0 and 1.
     """
     if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
         raise ValueError(f"n_bins must be an integer >= 1, got {n_bins!r}")
     names = None if labels is None else getattr(labels, "tolist", lambda: list(labels))()
     rows: list[Floats] = []
     flat: list[Any] = []
-    for right, table in paired(y_true, marginals, "marginals"):
-        if not len(right):
-            continue
+    for right, table in filter(lambda pair: len(pair[0]), paired(y_true, marginals, "marginals")):
         if names is None:
             if not isinstance(table[0], dict):
                 raise ValueError("labels are needed to read arrays of marginals")

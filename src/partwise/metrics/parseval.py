@@ -141,10 +141,7 @@ def parseval(
     deleted : tags of words that are removed, and labels of phrases that do not count
     equal : labels that count as other ones; by default PRT as ADVP
 
-    Raises
-    ------
-    ValueError
-        If the numbers of trees differ, there are none, something is not a tree, or two trees have different words.
+    Raises ValueError if the numbers of trees differ, there are none, something is not a tree, or words differ.
     """
     truths, guesses = list(gold), list(predicted)
     if len(truths) != len(guesses):

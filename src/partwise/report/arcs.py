@@ -45,12 +45,10 @@ def draw_arcs(
     Parameters
     ----------
     tokens : sequence of words
-    heads : sequence of int
-        Head of each word, counted from 1; 0 is the root.
+    heads, gold_heads : sequences of int
+        Head of each word, counted from 1; 0 is the root. Gold heads are optional.
     labels : sequence, optional
-    gold_heads : sequence of int, optional
-    max_width : float
-        Where lines are broken.
+    max_width : where lines are broken
     """
     n = len(tokens)
     svg.check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)

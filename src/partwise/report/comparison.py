@@ -113,14 +113,7 @@ class Comparison:
         Axes are logarithmic. A ring at the end of a curve: the run did not reach its tolerance. The grey area is below
         what the best bound and the best value leave open.
 
-        Parameters
-        ----------
-        axes : four matplotlib axes, optional
-            Default: those of a new figure.
-
-        Returns
-        -------
-        The figure.
+        Returns the figure. `axes`: four matplotlib axes, by default those of a new figure.
         """
         try:
             from matplotlib import pyplot

@@ -88,11 +88,8 @@ def draw_curve(points: Iterable[tuple[float, float]], title: str, axis: str, *, 
     ----------
     points : iterable of (x, score)
         What is not finite is left out, and with `logarithmic` any x that is not positive.
-    title : str
-    axis : str
-        What x is.
-    logarithmic : bool
-        The scale of x.
+    title, axis : the title, and what x is
+    logarithmic : the scale of x
     """
     shown = sorted((float(a), float(b)) for a, b in points if math.isfinite(a) and math.isfinite(b))
     if logarithmic:
@@ -112,13 +109,7 @@ def draw_curve(points: Iterable[tuple[float, float]], title: str, axis: str, *, 
 
 
 def draw_reliability(calibration: Calibration) -> Drawing:
-    """Draw the share of right labels by confidence: on the diagonal, if confidence is earned.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        What `partwise.metrics.calibration` gives.
-    """
+    """Draw the share of right labels by confidence, as `metrics.calibration` gives it: on the diagonal, if earned."""
     edges = calibration.edges.tolist()
     columns = (edges[:-1], edges[1:], calibration.count, calibration.confidence, calibration.accuracy)
     bins = [each for each in zip(*(list(column) for column in columns), strict=True) if each[2]]

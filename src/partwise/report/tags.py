@@ -27,13 +27,10 @@ def draw_tags(
 
     Parameters
     ----------
-    tokens, tags : sequences of the same length
-    gold : sequence, optional
-        The gold tags.
+    tokens, tags, gold : sequences of the same length; gold tags are optional
     probabilities : sequence of float, optional
         How sure the model is of each tag, drawn as a bar.
-    max_width : float
-        Where lines are broken.
+    max_width : where lines are broken
     """
     svg.check_lengths(len(tokens), tags=tags, gold=gold, probabilities=probabilities)
     words, names = list(map(svg.shorten, tokens)), list(map(svg.shorten, tags))
@@ -79,9 +76,7 @@ def draw_spans(
     spans : sequence of (label, begin, end) or (label, begin, end, probability)
         Segments from `begin` up to, not including, `end`; one that is not in `gold` is drawn with a red edge.
     gold : sequence of (label, begin, end), optional
-        The gold segments.
-    max_width : float
-        Where lines are broken.
+    max_width : where lines are broken
     """
     n = len(tokens)
     found, right = _segments("spans", spans, n), _segments("gold", gold or (), n)
