@@ -98,11 +98,6 @@ def make_treebank(n: int, seed: int = 0, *, nonprojective: float = 0.0) -> Treeb
     seed : the same seed gives the same sentences; the first k of n sentences are those of n = k
     nonprojective : share of sentences in which a phrase stands apart from the noun it belongs to ("the baker slept
         with a scarf"), so that arcs cross. In its tree such a phrase is a child of the sentence.
-
-    Raises
-    ------
-    ValueError
-        If n is negative or `nonprojective` is not a share.
     """
     if n < 0:
         raise ValueError(f"n={n} is negative")

@@ -42,15 +42,9 @@ def compare(results: Mapping[str, object] | Iterable[object]) -> Comparison:
         `print` shows a table; `plot()` gives a matplotlib figure of relative gaps and of primal values above the best
         bound, against passes and seconds; notebooks show the figure.
 
-    Raises
-    ------
-    ValueError
-        If there is no run, or one run's lower bound is above another one's value: those are of different problems.
-
-    Notes
-    -----
     A curve has a point for each certificate of its run. Most solvers issue few, as each costs about half a pass;
-    `callbacks.EachPass()` asks for one after every pass, which changes nothing else.
+    `callbacks.EachPass()` asks for one after every pass, which changes nothing else. Raises ValueError if there is no
+    run, or one run's lower bound is above another one's value: those are of different problems.
     """
     return Comparison(_named(results))
 

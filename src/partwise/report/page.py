@@ -51,8 +51,7 @@ def write_report(
 
     Parameters
     ----------
-    path : path
-        Replaced in one step, or left as it was.
+    path : replaced in one step, or left as it was
     result : Result or mapping, optional
         Certificate and convergence: plots, or a table where there are few points. Several results are given by what
         they are of: ``{"heads": ..., "relations": ...}``.
@@ -70,12 +69,9 @@ def write_report(
         What `estimator.top_features()` gives, or lists of (name, weight) by title.
     examples : iterable, optional
         Drawings (`draw_tags`, `draw_arcs`, `draw_tree`), or pairs (title, drawing).
-    sections : iterable of (title, scores, examples), optional
-        A section each, for a page on several models.
-    settings : mapping, optional
-        Shown as a table.
-    notes : mapping, optional
-        More to say about "confusion" and "weights": a sentence each.
+    sections : iterable of (title, scores, examples), one per model on a page about several
+    settings : mapping, shown as a table
+    notes : mapping, with a further sentence about "confusion" and "weights"
     """
     from partwise import __version__
 

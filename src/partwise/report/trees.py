@@ -26,10 +26,7 @@ def draw_tree(tree: Tree, gold: Tree | None = None, *, max_width: float = 890.0)
     A tree that is wider than `max_width` is broken into lines. Each line has the phrases of its words; a phrase that
     continues in another line has a dashed edge. Above a line are the names of the phrases that have all of its words.
 
-    Raises
-    ------
-    ValueError
-        If a node has no label, or the two trees have different words.
+    Raises ValueError if a node has no label, or the two trees have different words.
     """
     found = _Nodes(tree)
     if gold is None:

@@ -64,14 +64,10 @@ class NoExamples(FormatError):
 class Data:
     """Examples that were read from a file.
 
-    X, y
-        As the estimator takes them; y is None for a file without labels.
-    n_examples, n_tokens
-        The number of examples and of tokens (a classifier's rows are their own tokens).
-    source
-        What the task needs to write predictions next to the input.
-    first
-        The number of examples of the file before these.
+    X, y : as the estimator takes them; y is None for a file without labels
+    n_examples, n_tokens : the number of examples and of tokens (a classifier's rows are their own tokens)
+    source : what the task needs to write predictions next to the input
+    first : the number of examples of the file before these
     """
 
     X: Any
@@ -86,16 +82,11 @@ class Data:
 class Evaluation:
     """Scores of predictions.
 
-    scores
-        By name, as fractions of 1: "accuracy", "f1", "uas", "las", ...
-    table
-        The scores as text.
-    by_label
-        One dict per label, for the JSON output and the report.
-    confusion
-        (labels, matrix) with one row per gold label, or None.
-    details
-        Further fields of the JSON output ("unknown_rate", ...).
+    scores : by name, as fractions of 1: "accuracy", "f1", "uas", "las", ...
+    table : the scores as text
+    by_label : one dict per label, for the JSON output and the report
+    confusion : (labels, matrix) with one row per gold label, or None
+    details : further fields of the JSON output ("unknown_rate", ...)
     """
 
     scores: dict[str, float]
@@ -360,12 +351,8 @@ def register_task(cls: type[Task], kind: str) -> type[Task]:
     `inspect` find the task; each task has a kind of its own. The first line of the class's docstring is the help. A
     class that is registered again, as when the file is loaded twice, replaces the one before.
 
-    Raises
-    ------
-    ValueError
-        If there is another task of this name or of this kind, or no such kind of model files.
-    TypeError
-        If the class is not a task, or lacks something that a task must have.
+    Raises ValueError if there is another task of this name or kind, or no such kind of model files, and TypeError if
+    the class is not a task, or lacks something that a task must have.
     """
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise TypeError(f"only subclasses of partwise.cli.tasks.Task can be registered, got {cls!r}")

@@ -74,30 +74,26 @@ class MaxentTask(Task):
 
     def read(self, path: str, settings: Flags, labelled: bool) -> Data:
         if settings.get("format") == "items":
-            return _items(*read_items(path), path)
-        X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")), max_features=None)  # `make` looks
-        if not X.shape[0]:
+            found = _items(*read_items(path))
+        else:  # `make` looks at the number of columns
+            found = _rows(*read_svmlight(path, zero_based=bool(settings.get("zero_based")), max_features=None))
+        if not found.n_examples:
             raise NoExamples("there are no rows", path)
-        return Data(X, y, X.shape[0], X.shape[0])
+        return found
 
     def blocks(self, path: str, settings: Flags, size: int, labelled: bool = False) -> Iterator[Data]:
         items, zero_based = settings.get("format") == "items", bool(settings.get("zero_based"))
         first, seen = 0, _Seen()
         for block in text_blocks(path, after_lines, size):
             if items:
-                rows, labels = parse_items(block.data, path, line=block.line)
-                if not rows:
-                    continue
-                found = _items(rows, labels, path, first)
+                found = _items(*parse_items(block.data, path, line=block.line))
             else:
-                X, y = parse_svmlight(block.data, path, zero_based=zero_based, line=block.line)
-                if not X.shape[0]:
-                    continue
+                found = _rows(*parse_svmlight(block.data, path, zero_based=zero_based, line=block.line))
                 if labelled:
-                    seen.add(X, y)
-                found = Data(X, y if labelled else None, X.shape[0], X.shape[0], first=first)
-            yield found
-            first += found.n_examples
+                    seen.add(found.X, found.y)
+            if found.n_examples:
+                yield replace(found, y=found.y if labelled or items else None, first=first)
+                first += found.n_examples
         if not first:
             raise NoExamples("there are no rows", path)
         if labelled and not items:
@@ -260,12 +256,14 @@ def _score_rows(model: MaxentClassifier, X: Any) -> Floats:
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 
-def _items(X: Sequence[Sequence[object]], y: Sequence[Sequence[str]], path: str, first: int = 0) -> Data:
+def _rows(X: Any, y: Ints | Floats) -> Data:
+    return Data(X, y, X.shape[0], X.shape[0])
+
+
+def _items(X: Sequence[Sequence[object]], y: Sequence[Sequence[str]]) -> Data:
     """Return the rows of a file of items; sequences make no difference."""
     rows = list(chain.from_iterable(X))
-    if not rows:
-        raise NoExamples("there are no rows", path)
-    return Data(rows, np.array(list(chain.from_iterable(y)), dtype=object), len(rows), len(rows), first=first)
+    return Data(rows, np.array(list(chain.from_iterable(y)), dtype=object), len(rows), len(rows))
 
 
 def _number(text: str) -> float:

@@ -27,14 +27,9 @@ RESOURCES = {"--clusters": ("clusters", read_clusters), "--gazetteer": ("gazette
 
 @dataclass(frozen=True)
 class Choice:
-    """The features of a tagger.
+    """The features of a tagger: a preset by name, a template's file, or "items" (without a template).
 
-    template
-        As `SequenceTagger` takes it; None for items, which have their attributes already.
-    name
-        A preset's name, the template's file, or "items".
-    columns
-        The columns of the file that features are made of, counted from 1.
+    columns : the columns of the file that features are made of, counted from 1
     """
 
     template: Template | None
@@ -57,13 +52,7 @@ def feature_fields(settings: Flags) -> Fields:
 
 
 def choose_features(settings: Flags, data: TaggedData) -> Choice:
-    """Return the features that the flags name, or those that suit the data, which are looked at once.
-
-    Raises
-    ------
-    UserError
-        If flags contradict each other, or a file is given that no feature uses.
-    """
+    """Return the features that the flags name, or those that suit the data, which are looked at once."""
     if data.chosen is None:
         data.chosen = _chosen(settings, data)
     return data.chosen
