@@ -10,10 +10,10 @@ from dataclasses import replace
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, Parameters, argument, flag, make_command
+from partwise.cli.flags import FILE, JSON, LENGTH, THREADS, UNPACK, Flags, argument, flag, make_command
 from partwise.cli.models import Loaded, annotated, load_models, refuse_model, warn_unknown, write_predictions
 from partwise.cli.output import check_outputs
-from partwise.cli.tasks import Data, Estimator, Request
+from partwise.cli.tasks import Data, Request
 
 #: More answers per sentence would fill the memory.
 MOST = 10_000
@@ -62,7 +62,13 @@ def predict(flags: Flags) -> None:
         if format == "auto" and "-" in (data, output):
             told = "give its name, for example -o out.parquet, or say --format arrow for a stream"
             raise UserError(f"{data}: predictions for a table are a table: {told}")
-        _label_table(loaded[0].model, data, output, {**options, "probabilities": marginals, "k_best": k_best})
+        from partwise.tables import predict_file
+
+        try:
+            done = predict_file(loaded[0].model, data, output, **options, probabilities=marginals, k_best=k_best)
+        except ImportError as error:
+            raise UserError(str(error)) from None
+        warn_unknown(loaded[0].model, done.unknown)
     else:
         request = Request(marginals, k_best, None, flags["as_json"])
         write_predictions(loaded, data, output, _predictions(loaded[0], data, format == "text", constraints, request))
@@ -92,16 +98,6 @@ def _predictions(
         n = block.first + block.n_examples
     if request.rules is not None:
         request.rules.check(n)
-
-
-def _label_table(model: Estimator, data: str, output: str, options: Parameters) -> None:
-    from partwise.tables import predict_file
-
-    try:
-        done = predict_file(model, data, output, **options)
-    except ImportError as error:
-        raise UserError(str(error)) from None
-    warn_unknown(model, done.unknown)
 
 
 command = make_command(
