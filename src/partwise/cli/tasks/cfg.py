@@ -17,7 +17,7 @@ from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Str
 from partwise.cli.tasks.inputs import tree_blocks
 from partwise.cli.tasks.labels import MAX_LABELS, check_tree_labels
 from partwise.cli.tasks.scores import label_row
-from partwise.cli.tasks.structured import StructuredTask, choose_examples, unseen_labels
+from partwise.cli.tasks.structured import Answers, StructuredTask, choose_examples, unseen_labels
 from partwise.io.trees import Tree, common_root, format_tree, postorder, read_trees
 from partwise.metrics import TypeScores, parseval
 from partwise.models.constituents.treebank import (
@@ -164,12 +164,7 @@ class CfgTask(StructuredTask):
         return [format_tree(answer) + "\n"]
 
     def k_best_lines(
-        self,
-        model: ConstituencyParser,
-        data: Data,
-        found: Sequence[Sequence[tuple[Tree, float]]],
-        what: str,
-        as_json: bool,
+        self, model: ConstituencyParser, data: Data, found: Answers, what: str, as_json: bool
     ) -> Iterator[str]:
         """Yield trees with their ranks and values; a sentence without a parse has its flat tree, without a value."""
         for i, answers in enumerate(found):

@@ -42,6 +42,7 @@ TOL = 1e-2
 
 #: A head for each word, or a head with its relation.
 Tree = Sequence[int] | Sequence[tuple[int, str]]
+Conllu = Sequence[ConlluSentence]
 
 
 @dataclass
@@ -125,9 +126,7 @@ class DepTask(StructuredTask):
     def why_not_text(self, model: DependencyParser, name: str) -> str | None:
         return ConlluPipeline([(name, model)]).why_not_text()
 
-    def of_conllu(
-        self, model: DependencyParser, given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], path: str
-    ) -> ParserData:
+    def of_conllu(self, model: DependencyParser, given: Conllu, gold: Conllu, path: str) -> ParserData:
         return ParserData(list(given), _gold_trees(gold, path), len(given), sum(map(len, given)), "conllu")
 
     def rules(self, model: DependencyParser, path: str) -> Rules:

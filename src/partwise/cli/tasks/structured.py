@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Parameters
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Fitted, Request, Task
+
+#: For each example several answers with their values, the best first.
+Answers: TypeAlias = Sequence[Sequence[tuple[Any, float]]]
 
 
 def check_request(model: Fitted, request: Request, probabilities: str = "predict_marginals") -> str:
@@ -80,9 +83,7 @@ class StructuredTask(Task):
             else:
                 yield from self.answer_lines(model, data, i, answer, row)
 
-    def k_best_lines(
-        self, model: Fitted, data: Data, found: Sequence[Sequence[tuple[Any, float]]], what: str, as_json: bool
-    ) -> Iterator[str]:
+    def k_best_lines(self, model: Fitted, data: Data, found: Answers, what: str, as_json: bool) -> Iterator[str]:
         """Yield the lines of several answers for each example, the best first."""
         for i, answers in enumerate(found):
             if as_json:

@@ -34,6 +34,7 @@ from partwise.tables.conllu import LEMMA_RULE, ConlluPipeline
 if TYPE_CHECKING:
     from partwise.estimators import SequenceTagger
 
+Conllu = Sequence[ConlluSentence]
 #: What stands before the first tag in a file of weights (model="maxent").
 BEGIN = "^"
 #: So many attributes, all unknown, mean that the input is of another kind.
@@ -119,9 +120,7 @@ class TagTask(StructuredTask):
             return None
         return ConlluPipeline([(name, model)]).why_not_text()
 
-    def of_conllu(
-        self, model: SequenceTagger, given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], path: str
-    ) -> TaggedData:
+    def of_conllu(self, model: SequenceTagger, given: Conllu, gold: Conllu, path: str) -> TaggedData:
         return conllu_data(given, gold, self.recall(model), path)
 
     def rules(self, model: SequenceTagger, path: str) -> Rules:

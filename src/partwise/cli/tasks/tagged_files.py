@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from partwise.tables.conllu import ConlluColumns
 
 if TYPE_CHECKING:
     from partwise.cli.tasks.tag_features import Choice
+
+Conllu: TypeAlias = Sequence[ConlluSentence]
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -250,9 +252,7 @@ def _text(words: list[list[str]], kind: str, settings: Flags) -> TaggedData | No
     return _data(table, None, Source(kind, table))
 
 
-def _conllu(
-    sentences: Sequence[ConlluSentence], settings: Flags, labelled: bool, learn: bool = False
-) -> TaggedData | None:
+def _conllu(sentences: Conllu, settings: Flags, labelled: bool, learn: bool = False) -> TaggedData | None:
     """Return the columns that are read; learn: labels to train on (see `ConlluColumns.training_labels`)."""
     if not sentences:
         return None
@@ -263,9 +263,7 @@ def _conllu(
     return _data(table, y, Source("conllu", table, conllu=sentences, columns=columns))
 
 
-def conllu_data(
-    given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], settings: Flags, path: str
-) -> TaggedData:
+def conllu_data(given: Conllu, gold: Conllu, settings: Flags, path: str) -> TaggedData:
     """Return columns of sentences that may have predictions in them, with the labels of `gold`."""
     columns = conllu_columns(settings)
     columns.target.check(gold, path)
