@@ -27,7 +27,7 @@ DELETED = frozenset(("TOP", "", EMPTY, ",", ":", "``", "''", "."))
 EQUAL = {"PRT": "ADVP"}
 _SUFFIX = re.compile(r"(?<=.)[-=].*", re.DOTALL)
 
-Bracket = tuple[str | None, int, int]
+Bracket = tuple[str, int, int]
 
 
 @dataclass
@@ -205,8 +205,8 @@ class _Rules:
         scores.labels = {label: tuple(counts) for label, counts in by_label.items()}
         return len(words), scores
 
-    def name(self, label: str | None) -> str | None:
-        return self.equal.get(label, label) if label is not None else None
+    def name(self, tag: str | None) -> str | None:
+        return None if tag is None else self.equal.get(tag, tag)
 
     def brackets(self, tree: Tree, keep: list[bool], present: list[bool]) -> Counter[Bracket]:
         """Return the brackets that count, over the words that are kept; present: leaves that are not empty elements."""
@@ -220,7 +220,7 @@ class _Rules:
             if isinstance(node, list):  # a phrase whose words are all seen: its label, and where it began
                 label, begin = node
                 if begin < kept and label not in self.deleted:
-                    found[self.name(label), begin, kept] += 1
+                    found[self.equal.get(label, label), begin, kept] += 1
             elif isinstance(node, str) or is_leaf(node):
                 if next(there):
                     kept += keep[at]

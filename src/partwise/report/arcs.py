@@ -166,7 +166,12 @@ class _Line:
         if right:
             end = f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
         dashes = "4 3" if arc.below else None
-        look = {"stroke": arc.colour, "stroke_width": 1.4, "fill": "none", "stroke_dasharray": dashes}
+        look: dict[str, str | float | None] = {
+            "stroke": arc.colour,
+            "stroke_width": 1.4,
+            "fill": "none",
+            "stroke_dasharray": dashes,
+        }
         body = [svg.shape("path", d=path + end, **look)]
         tip = right if arc.word == high else left
         if tip is not None:
