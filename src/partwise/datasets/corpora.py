@@ -11,7 +11,6 @@ from partwise import io
 from partwise.datasets.files import Dataset, data_file
 from partwise.io.files import open_bytes
 from partwise.io.trees import Tree
-from partwise.support.checks import check_choice
 
 if TYPE_CHECKING:
     from partwise.features import Template
@@ -35,7 +34,8 @@ def read_columns(path: Path, *, separator: str | None = None) -> list[list[list[
 
 def wnut17(data: Path | None = None, *, test: str = "test") -> Dataset[Sentences, Sentences]:
     """Read WNUT 17 from ``wnut17/{train,dev,test}.conll``: words and IOB2 labels of six types; test may be "dev"."""
-    check_choice("test", test, ("test", "dev"))
+    if test not in ("test", "dev"):
+        raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
     parts: list[Sentences] = []
     for name in ("train", test):
         parts += _columns(data_file("wnut17", f"{name}.conll", data), "word and label", 2, "\t")
@@ -79,7 +79,8 @@ def brown(data: Path | None = None, *, every: int = 10, offset: int = 9) -> Data
 
 def universal_dependencies(name: str = "ud-english-ewt", data: Path | None = None, *, test: str = "test") -> Trees:
     """Read a treebank of Universal Dependencies from ``name/{train,dev,test}.conllu``; `test` may be "dev"."""
-    check_choice("test", test, ("test", "dev"))
+    if test not in ("test", "dev"):
+        raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
     train, held = (io.read_conllu(data_file(name, f"{part}.conllu", data)) for part in ("train", test))
     return _dataset(train, held)
 

@@ -64,6 +64,7 @@ class ParsevalScores(Ratios):
 
     @property
     def exact(self) -> float:
+        """The share of sentences whose whole tree is right."""
         return self.n_exact / self.n_sentences
 
     @property
@@ -81,6 +82,7 @@ class ParsevalScores(Ratios):
 
     @property
     def tag_accuracy(self) -> float:
+        """The share of words whose tag is right."""
         return share(self.n_right_tags, self.n_words)
 
     def add(self, other: ParsevalScores) -> None:
