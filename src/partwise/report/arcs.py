@@ -166,13 +166,9 @@ class _Line:
         if right:
             end = f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
         dashes = "4 3" if arc.below else None
-        look: dict[str, str | float | None] = {
-            "stroke": arc.colour,
-            "stroke_width": 1.4,
-            "fill": "none",
-            "stroke_dasharray": dashes,
-        }
-        body = [svg.shape("path", d=path + end, **look)]
+        body = [
+            svg.shape("path", d=path + end, stroke=arc.colour, stroke_width=1.4, fill="none", stroke_dasharray=dashes)
+        ]
         tip = right if arc.word == high else left
         if tip is not None:
             body.append(_tip(tip, base, arc.colour, down=not arc.below))
