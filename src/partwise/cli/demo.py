@@ -41,15 +41,12 @@ class Options:
     seed: int
 
     def common(self, **more: object) -> Parameters:
-        """Return the parameters of every estimator."""
         return {"tol": self.tol, "n_jobs": self.jobs, "random_state": self.seed, **more}
 
     def digits(self, most: int = 1 << 60) -> Dataset[list[Floats], list[NDArray[np.int64]]]:
-        """Return strings of handwritten digits."""
         return digit_strings(min(self.strings, most), self.seed)
 
     def treebank(self) -> tuple[Treebank, Treebank]:
-        """Return training and test sentences."""
         bank = make_treebank(self.sentences + self.sentences // 2, self.seed)
         return bank[: self.sentences], bank[self.sentences :]
 

@@ -60,7 +60,6 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with."""
         name = args[0]
         names = self.list_commands(ctx)
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:

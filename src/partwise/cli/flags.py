@@ -87,14 +87,12 @@ class Name(_ParamType):
         return f"[{'|'.join(names)}]" if len(names) < 8 else "NAME"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name itself."""
         names = self.names()
         if value in names:
             return str(value)
         return self.fail(f"unknown {self.what} {value!r}: {suggest(str(value), names)}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that begin so."""
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
@@ -109,7 +107,6 @@ class OrWord(_ParamType):
         return f"{'INTEGER' if self.kind is int else self.kind.__name__.upper()}|{self.word}"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        """Return the number or the word's value."""
         if str(value).lower() == self.word:
             return self.value
         return click.types.convert_type(self.kind).convert(value, param, ctx)
@@ -124,7 +121,6 @@ class Strengths(_ParamType):
         return "C,C,..."
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
-        """Return the numbers in order."""
         found: list[float] = []
         for text in str(value).split(","):
             try:
@@ -143,7 +139,6 @@ class NumberChoice(_Choice):
     """One of several whole numbers."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
         return int(super().convert(str(value), param, ctx))
 
 

@@ -80,7 +80,6 @@ def inspect(flags: Flags) -> None:
 
 
 def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
-    """Show what each of several models reads and fills."""
     rows = [
         {
             "name": step.name,

@@ -44,7 +44,6 @@ def certificate_lines(fields: Fields) -> list[tuple[str, str]]:
 
 
 def _missing_certificate(fields: Fields) -> str:
-    """Return why there is no certificate."""
     from partwise.solvers.engine.registry import has_certificates
 
     if fields["l2"] == 0:

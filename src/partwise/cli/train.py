@@ -232,7 +232,6 @@ class _Run:
             self.baseline = task.baseline(self.training, self.scored, task.main_score(self.evaluation)[0])
 
     def report(self) -> None:
-        """Write the report."""
         from partwise.cli import report
 
         found = (self.task, self.model, self.scored, self.evaluation, self.flags["data"], self.where)
@@ -259,7 +258,6 @@ class _Run:
         return {"folds": folds, "score_name": name, "scores": scores, **spread}
 
     def show(self, folds: Fields | None) -> None:
-        """Print the run as JSON or as a summary."""
         task, flags, baseline = self.task, self.flags, self.baseline
         fields: Fields = {
             "task": task.name,

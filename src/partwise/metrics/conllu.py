@@ -116,7 +116,6 @@ def attachment_scores(
 
 
 def _attachment(pairs: list[tuple[Arc, Arc]], without: AttachmentScores | None = None) -> AttachmentScores:
-    """Return the scores of gold and predicted arcs in pairs."""
     heads = [one[0] == other[0] for one, other in pairs]
     columns = [[arc[1].partition(":")[0] for arc in side if arc[1] is not None] for side in zip(*pairs, strict=True)]
     if any(len(names) < len(pairs) or set(names) == {BLANK} for names in columns):

@@ -33,7 +33,6 @@ def paired(y_true: Iterable[S], other: Iterable[T], name: str = "y_pred") -> lis
 
 
 def _flattened(y_true: Sentences, y_pred: Sentences) -> tuple[list[Any], list[Any]]:
-    """Return the labels of all sentences."""
     pairs = paired(y_true, y_pred)
     return [label for gold, _ in pairs for label in gold], [label for _, guess in pairs for label in guess]
 

@@ -173,7 +173,6 @@ class _Rules:
         self.equal = equal
 
     def compare(self, truth: Tree, guess: Tree | None, i: int) -> tuple[int, ParsevalScores]:
-        """Return a sentence's length and scores."""
         whole = list(leaves(truth))
         present = [tag != EMPTY for tag, _ in whole]
         words = list(compress(whole, present))

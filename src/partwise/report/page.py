@@ -100,7 +100,6 @@ def write_report(
 
 
 def _summary(result: Result) -> dict[str, object]:
-    """Return what a report says of a result."""
     cards = {
         "status": STATUS.get(result.status, result.status),
         "solver": result.solver,
@@ -157,7 +156,6 @@ def _unsaid(result: Result) -> str:
 
 
 def _history(result: Result) -> dict[str, object]:
-    """Return the certificates as a table."""
     rows = []
     for passes, seconds, primal, dual, gap in zip(*(map(float, result.history[name]) for name in HISTORY), strict=True):
         shown_gap = f"{gap:.2e}" if math.isfinite(gap) else "–"

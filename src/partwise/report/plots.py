@@ -207,7 +207,6 @@ def _frame(
 
 
 def _empty(title: str) -> Drawing:
-    """Return a plot without curves."""
     body = [_STYLE, text(LEFT, 18, title, anchor="start", cls="pw-title")]
     return picture(WIDTH, HEIGHT, [*body, text(WIDTH / 2, HEIGHT / 2, "nothing to show", cls="pw-tick")], title)
 

@@ -155,7 +155,6 @@ class _Line:
         self.height = (18 if self.path else 0) + 8 + _STEP * self.deepest + 26
 
     def _passes(self, k: int) -> bool:
-        """Return whether a node continues in another line."""
         return self.nodes[k].begin < self.begin or self.nodes[k].end > self.end
 
     def _place(self, widths: list[float]) -> float:
@@ -213,7 +212,6 @@ class _Line:
 
 
 def _picture(trees: list[tuple[_Nodes, set[int], str]], most: float) -> Drawing:
-    """Draw trees with their red nodes and captions."""
     parts = [nodes.lines(most) for nodes, _, _ in trees]
     together = sum(lines[0].width for lines in parts) + _GAP * (len(trees) - 1)
     beside = together <= most and all(len(lines) == 1 for lines in parts)

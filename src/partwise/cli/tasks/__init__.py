@@ -328,7 +328,6 @@ class TaskGroup(Commands):
         return self.command_of(get_task(cmd_name)) if cmd_name in TASKS else None
 
     def command_of(self, task: Task) -> click.Command:
-        """Return the command of one task."""
         summary = TASKS[task.name].summary
         return click.Command(
             task.name,

@@ -234,7 +234,6 @@ class _Seen:
     n_values: int = 0
 
     def add(self, X: Any, y: Ints | Floats) -> None:
-        """Count a block."""
         self.columns = np.union1d(self.columns, X.indices)
         self.labels.update(np.unique(y).tolist())
         self.n_columns, self.n_values = max(self.n_columns, X.shape[1]), self.n_values + X.nnz

@@ -116,7 +116,6 @@ class _Line:
         return FormatError(message, self.path, self.number, column)
 
     def read(self) -> None:
-        """Add the rule of this line, if there is one."""
         if not self.words:
             return
         (rule, column), *rest = self.words
@@ -180,7 +179,6 @@ class SentenceRules:
     by_sentence: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)
 
     def add(self, line: int, sentence: int, rule: tuple[object, ...]) -> None:
-        """Add a rule of this line."""
         self.by_sentence.setdefault(sentence, []).append((line, rule))
 
     def check(self, n_examples: int) -> None:

@@ -56,7 +56,6 @@ class StructuredTask(Task):
         raise NotImplementedError
 
     def marginals(self, model: Fitted, data: Data, options: Parameters) -> Sequence[Any]:
-        """Return the probabilities of each example."""
         rows: Sequence[Any] = model.predict_marginals(data.X, **options)
         return rows
 
@@ -75,7 +74,6 @@ class StructuredTask(Task):
     def best_lines(
         self, model: Fitted, data: Data, best: Sequence[Any], rows: Sequence[Any], request: Request
     ) -> Iterator[str]:
-        """Yield the lines of the best answers."""
         for i, (answer, row) in enumerate(zip(best, rows, strict=True)):
             if request.as_json:
                 more = {} if row is None else {"marginals": self.marginal_fields(model, row)}

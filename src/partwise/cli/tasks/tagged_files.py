@@ -60,7 +60,6 @@ class Source:
         return [self.columns.target.values(*pair) for pair in zip(self.conllu, labels, strict=True)]
 
     def answer(self, i: int, labels: Sequence[Any]) -> list[Any]:
-        """Return labels of one sentence for JSON output."""
         if self.columns is None or self.conllu is None:
             return list(labels)
         return self.columns.target.values(self.conllu[i], labels)
@@ -72,7 +71,6 @@ class Source:
         return CodedSequences.from_lists([[str(next(iter(item), "")) for item in each] for each in self.items])
 
     def take(self, indices: Sequence[int]) -> Source:
-        """Return some of the sentences."""
         if self.table is None:
             return replace(self, items=[self.items[i] for i in indices])
         conllu = None if self.conllu is None else [self.conllu[i] for i in indices]
