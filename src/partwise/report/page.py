@@ -107,7 +107,10 @@ def _summary(result: Result) -> dict[str, object]:
     }
     if math.isfinite(result.gap):
         cards |= {"dual": number(result.dual), "relative gap": f"{result.relative_gap:.1e}"}
-        dual, primal = _apart(result)
+        for digits in range(6, 17):  # as many as it takes to tell the two apart, at most those of a float
+            dual, primal = f"{result.dual:.{digits}g}", f"{result.primal:.{digits}g}"
+            if dual != primal:
+                break
         where = f"lies between {dual} and {primal}"
         if dual == primal:
             where = f"is {result.primal:.10g} in double precision"
@@ -171,15 +174,6 @@ def notebook_view(result: Result) -> str:
 <div style="display:flex;flex-wrap:wrap;gap:8px">{% for plot in plots %}{{ plot }}{% endfor %}</div></div>"""
     view = _environment().from_string(source)
     return view.render(**_summary(result), style="text-align:left;padding:2px 14px 2px 0")
-
-
-def _apart(result: Result) -> tuple[str, str]:
-    """Return dual and primal with as many digits as it takes to tell them apart, at most those of a float."""
-    for digits in range(6, 17):
-        dual, primal = f"{result.dual:.{digits}g}", f"{result.primal:.{digits}g}"
-        if dual != primal:
-            break
-    return dual, primal
 
 
 @cache

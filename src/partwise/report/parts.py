@@ -107,14 +107,11 @@ def table(title: str, rows: Scores) -> Part:
         rows = {name: {"value": row} for name, row in rows.items()}
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     cells = [(name, [cell(row[c]) if c in row else "" for c in columns]) for name, row in rows.items()]
-    return {"title": title, "columns": list(map(in_words, columns)), "parts": _in_columns(cells)}
-
-
-def _in_columns(rows: list[tuple[str, list[str]]]) -> list[list[tuple[str, list[str]]]]:
-    """Cut a long list of rows into two or three parts of about the same length."""
+    # A long list of rows is cut into two or three parts of about the same length.
     n_parts = 1 if len(rows) <= _LONG else 2 if len(rows) <= 2 * _LONG else 3
     size = max(1, -(-len(rows) // n_parts))
-    return [rows[k : k + size] for k in range(0, len(rows), size)] or [rows]
+    parts = [cells[k : k + size] for k in range(0, len(rows), size)] or [cells]
+    return {"title": title, "columns": list(map(in_words, columns)), "parts": parts}
 
 
 def confusion(names: Sequence[object], counts: ArrayLike) -> Part:
