@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.datasets.files import Dataset, data_file
-from partwise.io.files import open_bytes
+from partwise.io.files import Path, open_bytes
 from partwise.support.arrays import Floats, Ints
 
-Path = str | os.PathLike[str]
 #: A sparse matrix of scipy's.
 SparseMatrix = Any
 Rows = Dataset[SparseMatrix, NDArray[np.int64]]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from partwise import io
 from partwise.datasets.files import Dataset, data_file
-from partwise.io.files import open_bytes
+from partwise.io.files import Path, open_bytes
 from partwise.io.trees import Tree
 
 if TYPE_CHECKING:
     from partwise.features import Template
 
-Path = str | os.PathLike[str]
 Attributes = list[list[list[str]]]
 Sentences = list[list[str]]
 #: Sentences with their heads.
