@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 
 import click
@@ -71,6 +70,8 @@ def _load_plugins(ctx: click.Context, param: click.Parameter, values: tuple[str,
             else:
                 importlib.import_module(name)
         except (Exception, SystemExit) as error:  # whatever the user's code does
+            import traceback  # here, so that `partwise --help` stays quick
+
             frames = traceback.extract_tb(error.__traceback__)
             lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
             where = f"line {lines[-1]}: " if lines else ""
