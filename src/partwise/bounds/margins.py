@@ -212,14 +212,12 @@ class Margins:
             below = left_loss + at * left_slope  # where the two lines meet
             bound[which] = np.minimum(bound, value)[which]
             open_ &= value > below + 1e-9
-            falls = open_ & (slope < 0)
-            rises = open_ & (slope >= 0)
+            falls, rises = open_ & (slope < 0), open_ & (slope >= 0)
             left_loss, left_slope = np.where(falls, loss, left_loss), np.where(falls, slope, left_slope)
             right_loss, right_slope = np.where(rises, loss, right_loss), np.where(rises, slope, right_slope)
         # costs that are whole numbers sum to whole numbers
         steps = np.floor(bound * self._largest + 1e-6) / self._largest
-        clipped: Floats = np.clip(np.where(self._whole, steps, bound), 0.0, 1.0)
-        return clipped
+        return np.clip(np.where(self._whole, steps, bound), 0.0, 1.0)
 
     def _any_other(self, direction: Floats, level: Floats) -> Floats:
         """Return 1, or 0 where every labelling but the gold one has <direction, counts> + level < 0."""

@@ -32,6 +32,7 @@ from partwise.out_of_core.partitions.executor import parse_size
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions, open_folder
 from partwise.problem import BatchReference, BatchSums, Executor, Walk, Work
 from partwise.problem.deadline import check_deadline
+from partwise.problem.executor import Blocks
 from partwise.problem.losses import Loss
 
 T = TypeVar("T")
@@ -134,9 +135,7 @@ class DaskExecutor(Executor):
         tasks = [(_walk, each, own, self._memory) for each, own in zip(walks, references, strict=True)]
         yield from self._done(tasks, range(len(tasks)), known)
 
-    def run(
-        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
-    ) -> Iterator[T]:
+    def run(self, work: Work[T], references: Sequence[BatchReference], blocks: Blocks) -> Iterator[T]:
         if not references:
             return
         known = self._workers()

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from partwise.problem import BatchReference, BatchSums, Executor, Work
+from partwise.problem.executor import Blocks
 from partwise.problem.losses import Loss
 from partwise.support.arrays import Ints
 from partwise.support.memory import size_text
@@ -133,9 +134,7 @@ class PartitionExecutor(Executor):
     def files(self) -> str | None:
         return self._files
 
-    def run(
-        self, work: Work[T], references: Sequence[BatchReference], blocks: Sequence[tuple[object, ...]]
-    ) -> Iterator[T]:
+    def run(self, work: Work[T], references: Sequence[BatchReference], blocks: Blocks) -> Iterator[T]:
         with closing(self.opened(references, work.loss)) as batches:
             for _, block in zip(references, blocks, strict=True):
                 # The batch gets no name here: its memory is released before the next but one is read.
