@@ -12,9 +12,11 @@ from partwise.support.arrays import Floats, Ints
 from .objective import Objective
 from .structures import Structure
 
-class EgReport:
+class _Ascent:
     visits: int
     dual_gain: float
+
+class EgReport(_Ascent):
     rejected: int
     lanes: int
     rounds: int
@@ -85,10 +87,8 @@ def check_clique_marginals(objective: Objective, cliques: Floats, n_jobs: int = 
     Raise ValueError where they are negative or do not sum to 1. Examples of weight zero are left out.
     """
 
-class SmoReport:
-    visits: int
+class SmoReport(_Ascent):
     steps: int
-    dual_gain: float
 
 class SmoState:
     """Arrays that SMO updates: clique marginals of all examples, and each block's gap at its last visit."""
@@ -131,12 +131,10 @@ class BcfwOptions:
 
 def bcfw_epoch(state: BcfwState, order: Ints, options: BcfwOptions) -> BcfwReport: ...
 
-class BcfwSetReport:
-    visits: int
+class BcfwSetReport(_Ascent):
     steps: int
     merged: int
     work: int
-    dual_gain: float
     gap_estimate: float
     bound: float
 
@@ -188,9 +186,7 @@ def find_violators(
 
 def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None: ...
 
-class SdcaReport:
-    visits: int
-    dual_gain: float
+class SdcaReport(_Ascent):
     iterations: int
     refused: int
 
@@ -222,10 +218,8 @@ class SdcaOptions:
 
 def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport: ...
 
-class SdcaLineReport:
-    visits: int
+class SdcaLineReport(_Ascent):
     trials: int
-    dual_gain: float
 
 def clique_starts(structure: Structure) -> Ints: ...
 def cliques_of_scores(structure: Structure, scores: Floats, n_jobs: int = 1) -> Floats: ...
@@ -380,14 +374,12 @@ class WorkingSets:
 def likely_labellings(objective: Objective, scores: Floats, most: int) -> WorkingSets:
     """Return the most probable labellings of Gibbs distributions, with normalised probabilities."""
 
-class DcdReport:
-    visits: int
+class DcdReport(_Ascent):
     steps: int
     added: int
     removed: int
     merged: int
     work: int
-    dual_gain: float
     gap_estimate: float
     violation: float
 
