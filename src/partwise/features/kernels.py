@@ -284,7 +284,8 @@ class KernelFeatures:
             raise ValueError("a kernel on edges needs edge_rows and edge_kernel, both or neither")
         if not memory_limit >= 0:
             raise ValueError(f"memory_limit must be a number of bytes >= 0, got {memory_limit}")
-        tables = [as_rows(rows)] if edge_rows is None else [as_rows(rows), as_rows(edge_rows)]
+        given = [(rows, kernel)] if edge_kernel is None else [(rows, kernel), (edge_rows, edge_kernel)]
+        tables = [as_rows(each) for each, _ in given]
         n_rows = [table.shape[0] for table in tables]
         needed = 8.0 * sum(float(n) ** 2 for n in n_rows)
         if needed > memory_limit and not recompute:
@@ -293,12 +294,11 @@ class KernelFeatures:
                 f"the memory limit of {memory_limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have "
                 "what does not fit recomputed in every pass (recompute=True)"
             )
-        kernels = [kernel] if edge_kernel is None else [kernel, edge_kernel]
-        parts = [
-            replace(_training_part(table, get_kernel(given)), places=None if lengths is None else _places(lengths - k))
-            for k, (table, given) in enumerate(zip(tables, kernels, strict=True))
-        ]
-        return cls(parts[0], parts[1] if len(parts) > 1 else None, float(memory_limit), bool(recompute))
+        nodes, *edges = (
+            replace(_training_part(table, get_kernel(own)), places=None if lengths is None else _places(lengths - k))
+            for k, (table, (_, own)) in enumerate(zip(tables, given, strict=True))
+        )
+        return cls(nodes, edges[0] if edges else None, float(memory_limit), bool(recompute))
 
     def map(
         self,
@@ -346,10 +346,9 @@ class KernelFeatures:
     ) -> tuple[KernelFeatures, Floats]:
         """Return the features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
         parts, kept, rest = [], [], weights
-        tables = [(self.nodes, structure.width)]
-        if self.edges is not None:
-            tables.append((self.edges, structure.n_labels * structure.width))
-        for part, width in tables:
+        for part, width in ((self.nodes, structure.width), (self.edges, structure.n_labels * structure.width)):
+            if part is None:
+                continue
             size = part.n_support * width
             table, rest = rest[:size].reshape(part.n_support, width), rest[size:]
             some = np.abs(table).max(axis=1, initial=0.0) > tolerance
@@ -357,8 +356,8 @@ class KernelFeatures:
                 some[0] = True  # a support must have a row
             parts.append(part.keep(some))
             kept.append(table[some].ravel())
-        edges = parts[1] if len(parts) > 1 else None
-        return replace(self, nodes=parts[0], edges=edges), np.concatenate([*kept, rest])
+        nodes, *edges = parts
+        return replace(self, nodes=nodes, edges=edges[0] if edges else None), np.concatenate([*kept, rest])
 
 
 def _training_part(rows: Rows, kernel: KernelLike) -> Part:

@@ -276,8 +276,7 @@ def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) 
             raise ValueError(f"block {k} of rows is not given example by example, which several blocks must be")
         lengths.append(number * block.n_labels)
     have, expected = np.sum(lengths, axis=0), np.diff(slot_ptr)
-    bad = np.flatnonzero(have != expected)
-    if bad.size:
+    if (bad := np.flatnonzero(have != expected)).size:
         i = int(bad[0])
         raise ValueError(f"example {i}: rows of input for {have[i]} slots, the structure has {expected[i]}")
     return [pointers(each) for each in lengths]
@@ -314,8 +313,8 @@ def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any,
         return np.empty((0, n_numbers)), np.empty(0, dtype=np.int64)
     tables = [_entry(each, i) for i, each in enumerate(entries)]
     numbers, widths = np.array([table.shape for table in tables], dtype=np.int64).T
-    for i in np.flatnonzero(widths != widths[0]):
-        raise ValueError(f"example {i}: rows of {widths[i]} numbers, those of example 0 have {widths[0]}")
+    if (bad := np.flatnonzero(widths != widths[0])).size:
+        raise ValueError(f"example {bad[0]}: rows of {widths[bad[0]]} numbers, those of example 0 have {widths[0]}")
     if any(hasattr(table, "tocsr") for table in tables):
         from scipy import sparse
 
