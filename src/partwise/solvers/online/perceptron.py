@@ -1,7 +1,7 @@
 """Problem. Weights at which every example's best labelling is the gold one, if there are such; for `mira` the gold
-labelling's score should exceed that of every other labelling by its cost. Temperature and penalty have no part in it;
-the problem's objective (the hinge, or another loss at temperature 0 with the identity link) is evaluated for the
-history only.
+labelling's score should exceed that of every other labelling by its cost. Temperature and penalty have no part in it,
+nor have costs for `perceptron`; the problem's objective (the hinge, or another loss at temperature 0 with the identity
+link) is evaluated for the history only.
 
 Update. With psi_y = A_i'(g_i - counts(y)) a visit to example i
 
