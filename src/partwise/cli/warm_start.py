@@ -45,9 +45,9 @@ class Start:
 
     def fields(self, task: Task, fitted: Estimator) -> Fields:
         """Return how much of the fitted model is new, and how much of the old one is unused."""
-        from partwise.estimators.warm_start import n_shared
+        from partwise.estimators.warm_start import model_of, n_shared
 
-        now = fitted._model
+        now = model_of(fitted)
         known, n_features = n_shared(self.former, now), n_shared(now, now)
         labels = task.labels(fitted)
         return {
@@ -82,6 +82,7 @@ def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Sta
     UserError for a model of another task, for a model whose weights cannot start a run, and for flags that would make
     other features of the data.
     """
+    from partwise.estimators.warm_start import model_of
     from partwise.models import Ability
     from partwise.problem.losses import get_loss
 
@@ -92,7 +93,7 @@ def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Sta
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
-    former = found._model
+    former = model_of(found)
     if Ability.WARM_START not in former.abilities():
         raise UserError(f"--from {path}: a model of this kind cannot start a run")
     _refuse_features(task, path, found, former.late)

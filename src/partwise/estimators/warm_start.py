@@ -102,6 +102,12 @@ def _carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Float
     return found
 
 
+def model_of(fitted: Any) -> AnyModel:
+    """Return the model that a fitted estimator has, for those who compare its features with another one's."""
+    found: AnyModel = fitted._model
+    return found
+
+
 def n_shared(old: AnyModel, new: AnyModel) -> int:
     """Return how many features of the old model the new one has; all of them if both are the same."""
     marked = old.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(old.weights)))
