@@ -230,7 +230,7 @@ def results(
 
     restricted = bool(known)
     for number in range(len(futures)):
-        alone_since: float | None = None
+        seen = time.monotonic()  # when there was a worker
         while True:
             future = futures[number]
             try:
@@ -252,7 +252,7 @@ def results(
                     raise ClusterError(f"the connection to the scheduler is {client.status}") from None
                 present = _addresses(client)
                 if present:
-                    alone_since = None
+                    seen = now
                     if restricted and not set(known) & set(present):
                         restricted = False
                         waiting = [k for k in range(number, len(futures)) if not futures[k].done()]
@@ -260,8 +260,6 @@ def results(
                         for k in waiting:
                             futures[k] = again(k)
                         _forget(client, old)
-                elif alone_since is None:
-                    alone_since = now
-                elif now - alone_since > patience:
+                elif now - seen > patience:
                     raise ClusterError(f"there has been no worker for {patience:g} seconds") from None
         yield value

@@ -356,9 +356,8 @@ class ConlluPipeline:
                 if any(_overlap(column, had) for had in other.fills):
                     raise ValueError(f"{other.name} and {step.name} both fill column {column.name}")
                 if any(_overlap(column, need) for need in other.reads):
-                    raise ValueError(
-                        f"{other.name} reads column {column.name}, which {step.name} after it fills: change their order"
-                    )
+                    late = f"which {step.name} after it fills: change their order"
+                    raise ValueError(f"{other.name} reads column {column.name}, {late}")
 
     def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
         """Return the steps with the columns that they read and that neither `given` names nor an earlier step fills.

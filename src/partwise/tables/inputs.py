@@ -63,11 +63,7 @@ class ColumnInput(Input):
     count = 1
 
     def __init__(
-        self,
-        columns: Sequence[str] | None,
-        wanted: str,
-        tests: Sequence[Test],
-        read: Callable[[str, pa.Array], object],
+        self, columns: Sequence[str] | None, wanted: str, tests: Sequence[Test], read: Callable[[str, pa.Array], object]
     ) -> None:
         super().__init__(columns, wanted)
         self.tests, self.read_column = tests, read

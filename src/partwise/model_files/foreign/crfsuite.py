@@ -154,9 +154,8 @@ class _Reader:
         """Return unsigned 32-bit numbers at these places, which need not be aligned."""
         if len(places) and (int(places.max()) + 4 > len(self.data) or int(places.min()) < 0):
             raise ModelFormatError("is damaged: it points outside itself")
-        four = self.data[places[:, None] + np.arange(4)].astype(np.int64)
-        out: Ints = four @ (256 ** np.arange(4, dtype=np.int64))
-        return out
+        four = np.ascontiguousarray(self.data[places[:, None] + np.arange(4)])
+        return four.view("<u4")[:, 0].astype(np.int64)
 
 
 def limit(start: bytes, length: int | None) -> int:

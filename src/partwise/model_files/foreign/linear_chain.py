@@ -187,9 +187,8 @@ def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
         what = "ends=True" if model.ends else "transition_features"
         raise ValueError(f"files of {tool} have no place for the weights of {what}")
     if (scheme := model.kept_scheme()) is not None:
-        raise ValueError(
-            f"files of {tool} do not hold the rule that labels keep to {scheme}: set_params(legal=False) first"
-        )
+        rule = f"the rule that labels keep to {scheme}"
+        raise ValueError(f"files of {tool} do not hold {rule}: set_params(legal=False) first")
     if isinstance(reader, NameReader) and reader.joined and reader.separator != separator:
         raise ValueError(
             f"names of dicts are not joined by {separator!r} here, as {tool}'s tools do: "

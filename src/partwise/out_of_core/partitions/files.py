@@ -80,9 +80,8 @@ def _check_size(path: str, size: int) -> None:
     except FileNotFoundError:
         raise PartitionError("is missing", path) from None
     if found != size:
-        raise PartitionError(
-            f"has {found} bytes, the partition was written with {size}: it is cut off or changed", path
-        )
+        expected = f"the partition was written with {size}"
+        raise PartitionError(f"has {found} bytes, {expected}: it is cut off or changed", path)
 
 
 def write_manifest(folder: str, manifest: Manifest) -> None:
