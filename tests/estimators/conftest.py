@@ -1,4 +1,4 @@
-"""Made-up data for the estimators' tests."""
+"""Small random data for the estimators' tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sentences:
 
     @property
     def names(self) -> list[list[list[str]]]:
-        """Values 0, 1, 2, ... as names that are repeated as often."""
+        """Return the sequences as names: column j with value v becomes v copies of "cj"."""
         return [[[f"c{j}" for j, v in enumerate(row) for _ in range(int(v))] for row in x] for x in self.arrays]
 
     @property
@@ -38,10 +38,10 @@ class Sentences:
 
 
 def make_sentences(n: int = 30, *, seed: int = 0, n_columns: int = 6, max_length: int = 6, labels=LABELS) -> Sentences:
-    """Sequences of counts whose labels depend on the columns and on the label before.
+    """Make sequences of counts whose labels depend on the columns and on the previous label.
 
-    The second label never follows the last one, and the last column is never there with the first label: not all
-    features are observed.
+    The second label never follows the last one, and the last column is always 0 where the label is the first one. So
+    some features are never observed.
     """
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(n_columns, len(labels)))
@@ -69,7 +69,7 @@ def sentences() -> Sentences:
 
 @pytest.fixture(scope="session")
 def fresh_sentences() -> Sentences:
-    """Sequences that no test trains on."""
+    """Return sequences that no test trains on."""
     return make_sentences(12, seed=1, max_length=4)
 
 
@@ -79,7 +79,7 @@ def sentence_maker():
 
 
 def labelling_scores(tagger: Any, tokens: list[dict[str, float]]) -> dict[tuple[Any, ...], float]:
-    """The score of every labelling of one sequence, summed from the tagger's weights by name."""
+    """Return the score of every labelling of one sequence, summed from the tagger's named weights."""
     states, moves, bounds = tagger.state_features_, tagger.transition_features_, tagger.boundary_features_
     found = {}
     for labels in product(tagger.classes_.tolist(), repeat=len(tokens)):

@@ -1,4 +1,4 @@
-"""The shorter way of calls: the same bits as through batches, whatever changed in between, from any thread."""
+"""Short calls take a direct path, which gives the bits of batches after any change and from any thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABELS = {
 
 
 def made_up(labels, n=60, seed=0):
-    """Sequences of dicts and of lists of names, some without items, and labels that keep to IOB2 if they are such."""
+    """Make random sequences (dicts and lists of names, some empty). Labels that look like IOB2 follow IOB2."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     for i in range(n):
@@ -49,7 +49,7 @@ def made_up(labels, n=60, seed=0):
 
 @pytest.fixture
 def by_batches(monkeypatch):
-    """Answers with the shorter way closed."""
+    """Return a function that makes a call through batches, with `ChainModel.shortcut` switched off."""
 
     def ask(call, *args, **options):
         with monkeypatch.context() as patched:
@@ -95,7 +95,8 @@ def test_same_bits_as_through_batches(by_batches, labels, options, n_jobs):
         assert own.shape == other.shape
     assert tagger.predict_marginals(X) == by_batches(tagger.predict_marginals, X)
     assert tagger.predict_marginals_single(X[1]) == by_batches(tagger.predict_marginals_single, X[1])
-    # what compat's Tagger makes of sums and values
+    # Check the sums and values from which the python-crfsuite-compatible `Tagger` (partwise.compat) computes its
+    # answers.
     model = tagger._fitted()
     chain, index = model.named_chain(), {label: k for k, label in enumerate(model.classes.tolist())}
     rows = chain.read(X)
@@ -126,7 +127,7 @@ def test_forms_that_only_batches_take(by_batches):
             tagger.predict(X)
 
 
-def test_constraints_take_batches():
+def test_calls_with_constraints_use_batches():
     tagger = fitted("few")
     x = [["odd"], ["w=ü1"], ["w=ü2"]]
     allowed = np.zeros((3, 3), dtype=bool)
@@ -137,7 +138,7 @@ def test_constraints_take_batches():
         tagger.predict([x], forbidden=[1])
 
 
-def test_what_changes_the_model_changes_the_calls(by_batches):
+def test_direct_calls_see_a_changed_model(by_batches):
     tagger = fitted("iob2")
     X, _ = made_up(LABELS["iob2"], seed=2)
 
@@ -187,7 +188,7 @@ def test_sixteen_threads_share_a_tagger():
 
 @pytest.mark.parametrize("call", ["predict_single", "predict_marginals_single"])
 def test_the_gil_is_released(call):
-    """Another thread, which nobody interrupts this one for, gets its turn."""
+    """A prediction releases the GIL: another thread runs although the interpreter does not switch threads by itself."""
     tagger = fitted("many")
     x = [["odd", f"w=ü{k % 12}"] for k in range(40)]
     ask = getattr(tagger, call)

@@ -24,7 +24,7 @@ TREES = make_treebank(60, 0).trees
 
 
 def spans_of(tree):
-    """(label, begin, end) of all nodes."""
+    """Return (label, begin, end) of all nodes."""
     found = []
 
     def walk(node, at):
@@ -48,7 +48,7 @@ def parser():
 
 @pytest.fixture(scope="module")
 def some(parser):
-    """Short sentences with several parses, and all their parses with probabilities."""
+    """Return short sentences with several parses, and all parses with their probabilities."""
     X = [words_of(tree) for tree in TREES if 3 <= len(words_of(tree)) <= 6]
     every = parser.predict_k_best(X, MANY, probabilities=True)
     kept = [i for i, answers in enumerate(every) if 2 <= len(answers) < MANY][:6]
@@ -142,7 +142,7 @@ def test_constraints_of_words(parser, some):
         ({"forbidden": [None, [("NO", 0, 2)]]}, "forbidden: sentence 1: the model has no label 'NO'"),
     ],
 )
-def test_constraints_that_make_no_sense(parser, constraints, message):
+def test_invalid_constraints(parser, constraints, message):
     words = [words_of(tree) for tree in TREES if len(words_of(tree)) == 3][:2]
     with pytest.raises(ValueError, match=message):
         parser.predict(words, **constraints)
@@ -156,13 +156,13 @@ def test_constraints_of_sentences_without_a_parse_are_checked(parser):
             parser.predict([words], required=[[(0, 9)]])
 
 
-def test_constraints_that_leave_nothing(parser, some):
+def test_constraints_that_forbid_every_parse(parser, some):
     X, _ = some
     for constraints in ({"required": [[(0, 2), (1, 3)]]}, {"required": [[(0, 2)]], "forbidden": [[(0, 2)]]}):
         with pytest.raises(ConstraintError, match="sentence 0: no tree is left") as error:
             parser.predict(X[:1], **constraints)
         assert error.value.sequence == 0
-        again = pickle.loads(pickle.dumps(error.value))  # as it comes back from another process
+        again = pickle.loads(pickle.dumps(error.value))  # errors are pickled between processes
         assert (str(again), again.sequence, again.position) == (str(error.value), 0, error.value.position)
 
 
@@ -182,7 +182,7 @@ def test_sentences_without_a_parse(parser):
     log_probability = parser.log_probability([bad, good, []], [flat, TREES[0], ()])
     assert log_probability[[0, 2]].tolist() == [-math.inf, 0.0]
     assert -1.0 < log_probability[1] < 0.0
-    # Scores count it as a failure.
+    # A sentence without a parse lowers the score.
     alone, both = parser.score([good], [TREES[0]]), parser.score([good, bad], [TREES[0], flat])
     assert both < alone
     assert pickle.loads(pickle.dumps(found[1])).parsed is False
@@ -289,7 +289,7 @@ def test_margins(loss, cost):
 
 
 def test_binarisations_and_weights():
-    """Trees come back in their own shape whatever the binarisation; sentences of weight 0 are left out."""
+    """Trees keep their shape under every binarisation, and sentences of weight 0 do not count in training."""
     for options in ({"horizontal": math.inf}, {"horizontal": 0, "binarise": "left"}, {"vertical": 2}):
         parser = ConstituencyParser(tol=0.05, C=10.0, **options).fit(TREES[:30])
         assert parser.score(TREES[:30]) > 0.95
@@ -343,7 +343,7 @@ def test_bad_parameters(options, message):
 
 
 def test_single_words_and_common_roots():
-    """Sentences of one word, and trees under a node that says nothing."""
+    """Check sentences of one word, and trees that all have the same root label."""
     trees = [("TOP", ("X", ("A", "a"))), ("TOP", ("S", ("X", ("A", "a")), ("B", "b"))), ("TOP", ("Y", ("B", "b")))]
     trees += [("TOP", ("S", ("X", ("B", "a")), ("A", "c"))), ("TOP", ("S", ("A", "a"), ("B", "c")))]
     parser = ConstituencyParser(C=2.0, tol=1e-2, rare=0).fit(trees)
@@ -352,7 +352,7 @@ def test_single_words_and_common_roots():
 
 
 def test_trees_of_one_word_alone():
-    """A grammar without rules."""
+    """A treebank whose trees have a single word each gives a grammar without rules; training still works."""
     trees = [("N", "dog"), ("N", "dog"), ("V", "dog"), ("V", "runs")] * 3
     parser = ConstituencyParser().fit([[word] for _, word in trees], trees)
     assert parser.predict([["dog"], ["runs"]]) == [("N", "dog"), ("V", "runs")]
@@ -366,7 +366,7 @@ def test_flat_trees_of_words_without_tags_can_be_written():
     assert [format_tree(tree) for tree in parser.predict([["the"]])] == ["(S (S the))"]
 
 
-def test_log_probability_of_what_is_no_answer(parser):
+def test_log_probability_of_invalid_trees(parser):
     words = words_of(TREES[0])
     with pytest.raises(ValueError, match="y: tree 0: 5 is not a tree"):
         parser.log_probability([words], [5])
@@ -377,7 +377,7 @@ def test_log_probability_of_what_is_no_answer(parser):
 
 @pytest.mark.slow
 def test_the_treebank_sample(data_dir):
-    """Part of the sample: far above relative frequencies of the same grammar."""
+    """On part of the treebank sample, training beats relative frequencies of the same grammar by far."""
     from partwise.datasets import treebank_sample
     from partwise.metrics import parseval
     from partwise.models.constituents.treebank import TreeTransform
@@ -392,7 +392,7 @@ def test_the_treebank_sample(data_dir):
 
 
 def three_way(n=4):
-    """Trees that branch by the parity of three words: no pair of words tells which way."""
+    """Make trees whose branching depends on the parity of three words: no two of the words determine it."""
     X, y = [], []
     for words in itertools.product("ab", "cd", "ef"):
         one, two, three = (("L", word) for word in words)

@@ -1,4 +1,4 @@
-"""Costs of one's own: the objective that is minimised is the one of docs/math.md, by enumeration, for every model."""
+"""User-defined costs: for every model, the minimised objective is that of docs/math.md, computed by enumeration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from partwise import (
 )
 
 LABELS = ["X", "Y", "Z"]
-TABLE = np.array([[0.0, 3.0, 0.5], [1.0, 0.0, 2.0], [0.0, 0.25, 0.0]])  # not symmetric, and one error is free
+# not symmetric; predicting label 0 for gold label 2 costs nothing
+TABLE = np.array([[0.0, 3.0, 0.5], [1.0, 0.0, 2.0], [0.0, 0.25, 0.0]])
 RNG = np.random.default_rng(4)
 WORDS = [[[f"w{RNG.integers(4)}", "one"] for _ in range(n)] for n in (3, 2, 3, 1, 2)]
 TAGS = [[LABELS[RNG.integers(3)] for _ in row] for row in WORDS]
@@ -56,7 +57,7 @@ CASES = {
 
 
 def objective_by_enumeration(estimator, X, y, cost_of):
-    """sum_i max over y of (score + cost) - score of gold: the hinge, over all labellings."""
+    """Return the hinge objective: sum over examples of max over y of (score + cost), minus the gold score."""
     prepared = estimator._prepare_fit(X, y, None)
     weights = np.random.default_rng(0).normal(size=prepared.problem.n_weights)
     model = prepared.model.with_weights(weights)

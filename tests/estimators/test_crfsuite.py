@@ -24,7 +24,7 @@ def test_weights_and_marginals_are_crfsuites(everything, sentences, fresh_senten
     theirs.open(path)
     info = theirs.info()
 
-    # c2 |w|^2 is 1 / (2 C) |w|^2
+    # CRFsuite's penalty c2 |w|^2 is our |w|^2 / (2 C)
     ours = SequenceTagger(C=0.5, features="all" if everything else "observed", solver="lbfgs", tol=1e-16)
     ours.fit(sentences.dicts, sentences.y)
     assert set(info.state_features) == set(ours.state_features_)

@@ -1,4 +1,4 @@
-"""What a fit that fails leaves behind: nothing new."""
+"""A failing fit raises a clear error and leaves the estimator unchanged."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_failed_refit_leaves_the_tagger():
 
 
 def interrupted_fit(model, x, y, after):
-    """Seconds from the signal to the end of fit."""
+    """Return the seconds between an interrupt signal and the end of fit."""
     sent, ended = [], []
 
     def send():
@@ -155,7 +155,7 @@ def interrupted_fit(model, x, y, after):
         with pytest.raises(KeyboardInterrupt):
             model.fit(x, y)
             ended.append(True)
-            time.sleep(after)  # the signal is to come before the test ends, even if the fit was quick
+            time.sleep(after)  # wait, so that the signal arrives inside this block even if the fit was quick
     finally:
         timer.join()
     assert not ended
@@ -185,9 +185,9 @@ def test_ctrl_c_stops_a_classifier(rng):
     assert vars(model) == vars(MaxentClassifier(tol=0.0, max_passes=1e6, solver="eg"))
 
 
-def test_more_labels_than_tables_of_pairs_can_have(monkeypatch):
-    """By their number, before they are put in order."""
-    monkeypatch.setattr(labels, "sorted_labels", None)  # which would be called
+def test_too_many_labels(monkeypatch):
+    """Too many labels are refused by their number, before the labels are sorted."""
+    monkeypatch.setattr(labels, "sorted_labels", None)  # sorting the labels would now fail
     with pytest.raises(ValueError, match="y has more than 50000 different labels"):
         SequenceTagger().fit([["a"]] * 50_001, [[k] for k in range(50_001)])
 
@@ -202,7 +202,7 @@ def test_labelled_examples_have_answers_and_weights_are_finite():
         model.with_weights(weights)
 
 
-def test_weights_that_are_no_numbers_are_not_taken():
+def test_weights_that_are_not_numbers_are_refused():
     classifier = MaxentClassifier().fit([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(ValueError, match="coef_: weight 0, 0 is nan: weights must be finite"):
         classifier.coef_ = np.array([[np.nan]])

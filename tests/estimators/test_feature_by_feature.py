@@ -1,4 +1,4 @@
-"""Solvers that go through features one by one, asked for by name of the estimators."""
+"""Estimators trained by solvers that update one feature after the other, chosen with `solver=`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_taggers(name):
     assert [list(y) for y in models[0].predict(X)] == tags
 
 
-def test_what_does_not_fit_is_named():
+def test_unsuitable_options_are_named():
     X, y = case(3)
     X[4, 2] = -1.0
     with pytest.raises(ValueError, match=r"'gis' needs non-negative features.*feature 8 .*cd"):

@@ -1,4 +1,4 @@
-"""Intercepts without a penalty: the same as scikit-learn's, certified, and refused where that cannot be done."""
+"""Unpenalised intercepts: equal to scikit-learn's, certified, and refused where that is impossible."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_same_as_scikit_learn(solver, y, C):
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-6)
     np.testing.assert_allclose(centred(model.intercept_), centred(other.intercept_), atol=1e-5)
     assert model.result_.status == "converged"
-    # the counts are those of the data, as no penalty pulls at the intercepts
+    # unpenalised intercepts make the expected label counts equal to those of the data
     expected = WEIGHT @ model.predict_proba(X)
     np.testing.assert_allclose(expected, [WEIGHT[y == label].sum() for label in model.classes_], rtol=1e-5)
 
@@ -58,7 +58,7 @@ def test_scikit_learns_lbfgs_on_iris():
 
 
 def objective(problem, w):
-    """P of the free problem, from scratch."""
+    """Compute the primal objective P of the problem with free intercepts, without the library's penalty class."""
     free = problem.penalty.free
     others = np.delete(w, np.arange(free.start, free.stop))
     penalty = problem.l1 * np.abs(others).sum() + 0.5 * problem.l2 * others @ others
@@ -74,7 +74,7 @@ def small_problem(y, loss="log", penalty="l2", **options):
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
 def test_the_dual_by_brute_force(y, loss, penalty):
-    """D of any plane is the least of the plane and the penalty over the box, and no more than P anywhere."""
+    """The dual value of a plane is the minimum of plane plus penalty over the box of intercepts, and is at most P."""
     problem = small_problem(y, loss, penalty)
     free = problem.penalty.free
     bound = free.bound(problem.l1, problem.l2)
@@ -85,7 +85,7 @@ def test_the_dual_by_brute_force(y, loss, penalty):
         w = rng.normal(scale=scale, size=problem.n_weights)
         _, u, b = problem.plane(w)
         dual = problem.dual_of_plane(u, b)
-        # each weight on its own: a plane and a penalty are sums over weights
+        # plane and penalty are sums over weights, so each weight is minimised by itself
         least = b
         for j, entry in enumerate(u):
             if free.start <= j < free.stop:
@@ -94,7 +94,7 @@ def test_the_dual_by_brute_force(y, loss, penalty):
                 grid = np.linspace(-60, 60, 24_001)
                 least += (problem.l1 * np.abs(grid) + 0.5 * problem.l2 * grid**2 - entry * grid).min()
         if problem.l2 > 0:
-            assert dual >= least - 1e-4  # `dual_of_plane` may take a better multiple of the plane
+            assert dual >= least - 1e-4  # `dual_of_plane` may scale the plane to get a better value
             assert problem.dual_as_it_is(u, b) == pytest.approx(least, abs=1e-4)
         assert dual <= low
         even = balanced(problem, u, b, lambda moved, w=w: problem.sums.dual_terms_linear(w / tau, kappa / tau, moved))
@@ -119,7 +119,7 @@ def test_minimum_and_certificate(y, loss):
             assert result.status == "converged"
             assert result.dual - 1e-9 <= found.fun <= result.primal + 1e-9
             assert result.gap <= tol * result.primal
-            # the box that makes a certificate possible changes nothing
+            # the optimum lies inside the box that bounds the intercepts for the certificate
             free = problem.penalty.free
             b = result.weights[free.start : free.stop]
             differ = b.max() - b.min()
@@ -131,11 +131,14 @@ def test_minimum_and_certificate(y, loss):
     [
         (1.0, 10.0, 0.01, np.arange(40) % 2, [99.0, 101.0]),
         (1.0, 100.0, 0.01, np.arange(40) % 2, [9.0, 11.0]),
-        (0.001, 0.01, 1.0, np.arange(40) // 39, [0.0, 0.0]),  # a loss whose root is larger than itself
+        (0.001, 0.01, 1.0, np.arange(40) // 39, [0.0, 0.0]),  # losses below 1, whose square roots are larger
     ],
 )
 def test_the_optimum_of_the_squared_link_lies_in_the_box(temperature, cost, C, y, row):
-    """Rows far from 0 and rare labels have intercepts near the bound, which counts the losses after the link."""
+    """Under the squared link the optimal intercepts lie in their box.
+
+    Rows far from 0 and rare labels have intercepts near the bound, which is computed from losses after squaring.
+    """
     loss = Loss("squared-margin", temperature, cost, "squared")
     rows = np.array(row)[y][:, None]
     problem = MaxentClassifier(loss=loss, penalize_intercept=False, C=C).prepare(rows, y).problem
@@ -151,7 +154,7 @@ def test_the_optimum_of_the_squared_link_lies_in_the_box(temperature, cost, C, y
 
 
 def test_a_box_of_another_link_is_refused():
-    """A box too small for the loss would certify values above the optimum."""
+    """A box computed for another link is refused: one too small would give dual values above the optimum."""
     problem = small_problem(Y3)
     squared = replace(problem.penalty.free, link="squared")
     with pytest.raises(ValueError, match=r"link 'squared'.*loss 'log' has link 'identity'"):
@@ -159,7 +162,7 @@ def test_a_box_of_another_link_is_refused():
 
 
 def test_a_box_without_the_optimum_has_no_certificate():
-    """The dual of the oracle's own answer is compared with P, as that of any other dual point is."""
+    """A box that excludes the optimum raises CertificateError: its dual value would exceed the primal value."""
     problem = small_problem(Y3)
     small = problem.with_penalty(L2(problem.l2, replace(problem.penalty.free, at_zero=0.0)))
     weights = solve(problem, "lbfgs", tol=1e-9).weights
@@ -179,7 +182,7 @@ def test_sparse_weights_and_a_free_intercept(penalty, y):
     np.testing.assert_allclose(model.coef_, other.coef_, atol=2e-3)
     np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=2e-3)
     assert (model.coef_ == 0).any()
-    # no weight: shares of the labels
+    # C is so small that all other weights are 0: the intercepts alone give the label frequencies
     alone = MaxentClassifier(penalty=penalty, C=1e-6, penalize_intercept=False, tol=1e-13).fit(X, y)
     assert not alone.coef_.any()
     shares = [(y == label).mean() for label in alone.classes_]
@@ -201,7 +204,7 @@ def test_paths_keep_the_intercept_free():
     assert ends[-1].primal == pytest.approx(model.result_.primal, rel=1e-2)
 
 
-def test_what_is_refused():
+def test_unsupported_options_are_refused():
     for options, message in (
         ({"loss": "hinge"}, "penalize_intercept=False is not available with loss='hinge'"),
         ({"loss": "squared-hinge"}, "not available with loss='squared-hinge'"),
@@ -213,7 +216,7 @@ def test_what_is_refused():
             MaxentClassifier(penalize_intercept=False, **options).fit(X, Y3)
     with pytest.raises(NotAvailable, match="not available with partial_fit"):
         MaxentClassifier(penalize_intercept=False).partial_fit(X, Y3)
-    # without an intercept there is nothing to leave out
+    # without intercepts, penalize_intercept=False has no effect
     plain = MaxentClassifier(penalize_intercept=False, fit_intercept=False, loss="hinge").fit(X, Y3)
     assert not plain.intercept_.any()
     for wrong in ((3, 3), (-1, 2)):
@@ -239,7 +242,7 @@ def test_files_and_warm_starts(tmp_path):
 
 
 def test_weak_penalties_and_rare_labels():
-    """Scales and shares at which the bound is large."""
+    """The certificate holds for very weak penalties and very rare labels, where the bound on intercepts is large."""
     y = np.where(np.arange(60) == 7, "rare", Y2)
     for C, scale in itertools.product((1e-3, 1e3), (1e-3, 1e3)):
         model = MaxentClassifier(C=C / scale**2, penalize_intercept=False, tol=1e-4).fit(scale * X, y)
@@ -254,7 +257,7 @@ def test_several_threads_have_the_same_bits():
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_checkpoints(tmp_path, solver):
-    """A run that is continued has the same bits; one with another penalty is refused."""
+    """A resumed run ends with the same bits as an uninterrupted one; a checkpoint of another penalty is refused."""
     options = {"solver": solver, "penalize_intercept": False, "tol": 1e-10}
     whole = MaxentClassifier(**options).fit(X, Y3)
     with pytest.warns(ConvergenceWarning):
@@ -266,8 +269,8 @@ def test_checkpoints(tmp_path, solver):
     assert again.result_.dual == whole.result_.dual
 
 
-def test_entries_that_are_rounding_need_no_mixture():
-    """Where what is left of the counts' difference has no negative entry there is nothing to mix with."""
+def test_certificates_under_rounding():
+    """The certificate holds where rounding leaves no negative entry in the difference of counts."""
     for seed in (34, 126, 135):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(30, 3)), np.arange(30) % 3
@@ -312,7 +315,7 @@ def test_the_default_is_free_where_it_can_be():
 
 
 def test_a_column_far_from_zero():
-    """One feature near 100: a penalised intercept cannot make up for its mean."""
+    """A feature near 100: the free intercept offsets its mean, which a penalised intercept cannot."""
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=400)
     X = (100.0 + 2.0 * y + rng.normal(scale=0.4, size=400))[:, np.newaxis]
@@ -323,7 +326,7 @@ def test_a_column_far_from_zero():
 
 
 def test_a_rare_label():
-    """Mean probabilities are base rates, however strong the penalty."""
+    """Mean predicted probabilities equal the label frequencies, however strong the penalty."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(20_000, 3)), np.zeros(20_000, dtype=int)
     y[:46] = 1

@@ -1,4 +1,4 @@
-"""Going on from another fit: weights and dual points are kept where they apply, and results are certified."""
+"""Warm starts: weights and dual points of an earlier fit are reused where they apply, and results are certified."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLD_Y, NEW_Y = TAGS, TAGS + MORE_TAGS
 
 
 def certified(loss):
-    """Solvers of chains that end with a certificate."""
+    """Return the solvers of chains that end with a certificate."""
     return [name for name in fitting_solvers(get_loss(loss)) if SOLVERS[name].certified]
 
 
@@ -39,7 +39,7 @@ def certified(loss):
     ("loss", "solver"), [(loss, name) for loss in ("log", "hinge", "squared-hinge") for name in certified(loss)]
 )
 def test_more_data_with_every_solver(loss, solver):
-    """Every solver goes on from its own end, on the same data and on more, to the certified optimum."""
+    """Every solver reaches the certified optimum from its own earlier result, on the same data and on more data."""
     options = {"loss": loss, "solver": solver, "C": 0.5, "tol": 1e-2, "max_passes": 20000, "random_state": 0}
     model = SequenceTagger(warm_start=True, **options).fit(OLD, OLD_Y)
     assert model.fit(OLD, OLD_Y).result_.relative_gap <= 1e-2
@@ -53,7 +53,7 @@ def test_more_data_with_every_solver(loss, solver):
 
 @pytest.mark.parametrize(("loss", "solver"), [("hinge", "bcfw"), ("squared-hinge", "dcd"), ("hinge", "excessive-gap")])
 def test_new_examples_leave_the_dual_value_as_it_is(loss, solver):
-    """At their gold labellings they add nothing to u and b."""
+    """New examples start at their gold labellings, so they add nothing to the plane (u, b) and the dual value stays."""
     make = {"loss": loss, "solver": solver, "C": 0.5, "tol": 1e-3, "features": "all"}
     old = SequenceTagger(**make).fit(OLD, OLD_Y).result_
     problem = SequenceTagger(**make).prepare(NEW, NEW_Y).problem
@@ -66,7 +66,7 @@ def test_new_examples_leave_the_dual_value_as_it_is(loss, solver):
 
 @pytest.mark.parametrize("solver", ["eg", "sdca"])
 def test_distributions_of_new_examples_are_near_their_answers(solver):
-    make = {"solver": solver, "tol": 1e-6, "features": "all"}  # those of old examples stay as they are
+    make = {"solver": solver, "tol": 1e-6, "features": "all"}  # features="all": the slots of old examples do not change
     old = SequenceTagger(**make).fit(OLD, OLD_Y).result_
     problem = SequenceTagger(**make).prepare(NEW, NEW_Y).problem
     point = extended(problem, old.dual_point, len(OLD))
@@ -86,20 +86,20 @@ def test_duals_are_kept_for_the_same_answers_alone():
     longer = starts(NEW, NEW_Y)
     assert len(longer.scores) > len(model.result_.dual_point.scores)
     assert np.array_equal(longer.scores[: len(model.result_.dual_point.scores)], model.result_.dual_point.scores)
-    assert starts(NEW[1:], NEW_Y[1:]) is None  # other examples first
-    assert starts(OLD, [["V", "N", "D"], *OLD_Y[1:]]) is None  # another answer
-    assert starts(OLD[:3], OLD_Y[:3]) is None  # fewer
-    assert starts(NEW, [*OLD_Y, ["X"] * 4, *MORE_TAGS[1:]]) is None  # another label: other slots
+    assert starts(NEW[1:], NEW_Y[1:]) is None  # the old examples are not the first ones
+    assert starts(OLD, [["V", "N", "D"], *OLD_Y[1:]]) is None  # an answer changed
+    assert starts(OLD[:3], OLD_Y[:3]) is None  # fewer examples
+    assert starts(NEW, [*OLD_Y, ["X"] * 4, *MORE_TAGS[1:]]) is None  # a new label changes the slots
     model.set_params(C=2.0)
-    assert starts(OLD, OLD_Y) is None  # another penalty: weights are the better start
-    loaded = pickle.loads(pickle.dumps(model.set_params(C=1.0)))  # which has no dual point
+    assert starts(OLD, OLD_Y) is None  # another C: no dual point is reused, the weights are the better start
+    loaded = pickle.loads(pickle.dumps(model.set_params(C=1.0)))  # pickles have no dual point
     weights = loaded._prepare_fit(NEW, NEW_Y, None).options["warm_start"]
     assert isinstance(weights, np.ndarray)
     assert np.count_nonzero(weights) == np.count_nonzero(model.coef_)
 
 
-def test_eg_goes_on_where_it_ended():
-    """From weights alone it would begin at other distributions, and had to find its way back."""
+def test_eg_resumes_from_its_distributions():
+    """A warm start of eg resumes from its distributions; from the weights alone it would need more passes."""
     model = SequenceTagger(solver="eg", tol=1e-8, warm_start=True).fit(OLD, OLD_Y)
     assert model.fit(OLD, OLD_Y).result_.passes == 0
 
@@ -132,7 +132,7 @@ def test_classifiers_grow_labels_and_columns(labels, intercept, rng):
 @pytest.mark.parametrize("solver", ["sgd", "perceptron", "mira"])
 @pytest.mark.parametrize("template", [None, "pos"])
 def test_partial_fit_grows_a_tagger(solver, template):
-    """Old weights stay by name, and what is new has weights; labels that are not there any more stay."""
+    """Growing keeps old weights by name, adds weights for new names, and keeps labels that no longer occur."""
     first, more = (OLD, attributes(MORE)) if template is None else (WORDS, MORE)
     options = {"template": template, "solver": solver, "loss": "log" if solver == "sgd" else "hinge"}
     model = SequenceTagger(**options).partial_fit(first, OLD_Y).partial_fit(first, OLD_Y)
@@ -148,14 +148,14 @@ def test_partial_fit_grows_a_tagger(solver, template):
         assert new == {key: old.get(key, 0.0) for key in new}
     model.partial_fit(more, labels, classes=["Z"], grow=True)
     assert model.classes_.tolist() == ["D", "N", "V", "X", "Y", "Z"]
-    assert model.result_.passes == 3  # the solver's state went on
+    assert model.result_.passes == 3  # the solver's state was kept
     for _ in range(30):
         model.partial_fit(first + more, OLD_Y + labels, grow=True)
     assert len(model.coef_) >= len(joined.weights)
     assert model.score(first + more, OLD_Y + labels) > 0.8
 
 
-def test_growing_with_nothing_new_is_the_same_as_going_on():
+def test_growing_without_new_names_equals_partial_fit():
     one = SequenceTagger(solver="sgd").partial_fit(NEW, NEW_Y)
     two = pickle.loads(pickle.dumps(one)).partial_fit(NEW, NEW_Y, grow=True)
     one.partial_fit(NEW, NEW_Y)
@@ -185,7 +185,7 @@ def test_partial_fit_grows_a_classifier(rng):
         ({"transition_features": ["w="]}, "not available with transitions conditioned on attributes"),
     ],
 )
-def test_what_cannot_grow(options, message):
+def test_growth_that_is_refused(options, message):
     model = SequenceTagger(solver="perceptron", loss="hinge", **options).partial_fit(OLD, OLD_Y)
     with pytest.raises(NotAvailable, match=message):
         model.partial_fit(NEW, NEW_Y, grow=True)
@@ -197,7 +197,10 @@ def test_what_cannot_grow(options, message):
 
 @pytest.mark.parametrize("solver", ["perceptron", "sgd", "mira"])
 def test_growing_with_as_many_weights_as_before(solver):
-    """Widths are padded, labels sorted, names renumbered: as many weights are not the same weights."""
+    """Growing to the same number of weights still moves weights to their new places.
+
+    Widths are padded, labels are sorted and names renumbered, so equal sizes do not mean equal weights.
+    """
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=300)
     items = [{"word": f"w{label}{rng.integers(4)}", "bias": True} for label in labels]

@@ -1,6 +1,6 @@
 """GraphLabeler: forms of input, constraints, edges, kinds of nodes, files, bad input.
 
-`tests/models/test_every_model.py` compares answers and probabilities with all answers.
+`tests/models/test_every_model.py` compares its answers and probabilities with an enumeration.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def test_real_networkx_graphs(fitted):
     X, y = make(40, 0)
     model = GraphLabeler(tol=1e-6, node_key="row", type_key="t").fit(as_networkx(X, graph), y)
     assert model.result_.primal == pytest.approx(fitted.result_.primal, rel=1e-5)
-    kept = [i for i, x in enumerate(X) if len(x[0]) > 3]  # the others have an edge in both directions: one, for it
+    # smaller graphs have edges in both directions, which networkx merges into one
+    kept = [i for i, x in enumerate(X) if len(x[0]) > 3]
     X, y = [X[i] for i in kept], [y[i] for i in kept]
     undirected = as_networkx(X, graph, directed=False)
     with pytest.raises(ValueError, match=r"graph 0 is undirected.*directed=False"):
@@ -106,7 +107,7 @@ def test_undirected_edges_have_no_order():
 @pytest.mark.parametrize("features", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_marginals_of_edges(features, directed):
-    """Against the probabilities of all answers."""
+    """Edge marginals equal sums over the probabilities of all labellings."""
     X, y = make(20, 0)
     if features:
         X = [(x[0], x[1], np.ones((len(x[1]), 2)) * np.arange(2), x[3]) for x in X]
@@ -152,7 +153,7 @@ def test_top_features(fitted):
 
 
 def test_kinds_of_nodes_restrict_labels():
-    """Rows say by column 3 whether a node is labelled c; then it is never anything else."""
+    """Column 3 of a row forbids or demands label c, and no prediction violates that."""
     rng = np.random.default_rng(0)
     X, y = make(40, 0)
     X = [(np.column_stack([x[0], np.array(own) == "c"]), *x[1:]) for x, own in zip(X, y, strict=True)]
@@ -175,7 +176,7 @@ def test_kinds_of_nodes_restrict_labels():
 
 
 def test_kinds_make_wide_graphs_narrow():
-    """A grid of 12 x 12 cells whose labels are known but for one row."""
+    """Kinds of nodes fix all labels of a 12 x 12 grid but one row, so inference stays cheap."""
     edges, types = grid_edges(12, 12)
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 144)
@@ -270,7 +271,7 @@ def test_warm_start_carries_weights_over():
     model.fit(as_dicts(X), y)
     assert model.result_.passes < passes / 2
     weights = model._model.tables()
-    # other labels, attributes and types: what is the same is taken over
+    # with other labels, attributes and edge types, the weights that both models have are carried over
     more = [([*rows, {"new": 1.0}], edges, _, types) for rows, edges, _, types in as_dicts(X)[:5]]
     again = GraphLabeler(tol=0.5, warm_start=True, solver="lbfgs", max_passes=1)
     again._model, again.result_ = model._model, model.result_
@@ -322,7 +323,7 @@ def test_weights_of_graphs():
 
 
 def test_snakes(data_dir):
-    """All grids, by the colours of cells: background is background, which leaves trees of small width."""
+    """Snakes: kinds by cell colour fix the background's labels, which leaves graphs of small tree width."""
     X, y, X_test, y_test = snakes(data_dir)
     assert (len(X), len(X_test)) == (200, 100)
     assert X[0][0].shape == (42, 45)
@@ -338,7 +339,7 @@ def test_snakes(data_dir):
 @pytest.mark.parametrize("features", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_bound_that_steps_rely_on(features, directed):
-    """|A'(count(y) - count(z))|^2 of any two labellings, also where edges share a table."""
+    """|A'(count(y) - count(z))|^2 obeys its bound for all pairs of labellings, also where edges share a table."""
     X, y = make(6, 0)
     X = [(x[0], x[1], x[0][x[1][:, 0]] if features else None, x[3]) for x in X if len(x[0]) <= 4]
     model = GraphLabeler(directed=directed).fit(X, [own for own in y if len(own) <= 4])

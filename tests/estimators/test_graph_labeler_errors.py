@@ -44,14 +44,14 @@ ROWS = np.ones((3, 2))
         (Plain({"m": {"x": np.ones(2)}, "n": {"x": np.ones(3)}}, []), "graph 1 has nodes with different numbers"),
     ],
 )
-def test_graphs_that_make_no_sense(graph, message):
+def test_invalid_graphs(graph, message):
     rows = graph.nodes if isinstance(graph, Plain) else graph[0]
     size = len(rows) if isinstance(graph, Plain) or len(rows) == 0 else 3
     with pytest.raises(ValueError, match=message):
         GraphLabeler().fit([(ROWS, []), graph], [["a", "b", "a"], ["a"] * size])
 
 
-def test_labels_and_data_that_make_no_sense(fitted):
+def test_invalid_labels_and_data(fitted):
     X, y = make(3, 1)
     for wrong, message in (
         (y[:2], "X has 3 graphs but y has 2"),
@@ -108,13 +108,13 @@ def test_labels_and_data_that_make_no_sense(fitted):
         ({"fixed": [{0: ["a"]}]}, r"fixed: graph 0, node 0: label \['a'\] was not"),
     ],
 )
-def test_constraints_that_make_no_sense(constraints, message, fitted):
+def test_invalid_constraints(constraints, message, fitted):
     with pytest.raises(ValueError, match=message):
         fitted.predict(make(1, 2)[0], **constraints)
 
 
 def test_graphs_that_are_too_wide_by_their_numbers(fitted):
-    """Graphs without nodes, which the batch leaves out, count; the width is found out in a moment."""
+    """A too wide graph is refused quickly, by its number in the input: empty graphs before it count."""
     side = 60
     cells = np.arange(side * side).reshape(side, side)
     pairs = [(cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])]

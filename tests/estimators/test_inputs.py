@@ -189,7 +189,7 @@ def test_bad_input_is_named(X, message):
         (NameReader() if input_form(sequences) == "names" else ColumnReader()).read(sequences)
 
 
-def test_no_input_is_named_by_predictions():
+def test_predictions_name_missing_input():
     fitted = SequenceTagger().fit([[["a"], ["b"]]], [["A", "B"]])
     for method in (fitted.predict, fitted.predict_marginals):
         with pytest.raises(ValueError, match="X must be a list of sequences, got NoneType"):
@@ -248,7 +248,7 @@ def test_bad_labels_are_named(y, message):
         labels_of(y, [2, 1])
 
 
-def test_weights_whose_squares_are_no_numbers():
+def test_weights_whose_squares_overflow():
     with pytest.raises(ValueError, match=r"sample_weight of sample 1 is 1e\+300: at most 1e\+100"):
         check_sample_weight([1.0, 1e300], 2, "sample")
     assert check_sample_weight([1.0, 1e100], 2).tolist() == [1.0, 1e100]

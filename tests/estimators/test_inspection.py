@@ -53,7 +53,7 @@ def test_explanations_of_taggers_add_up(name):
         assert total == pytest.approx(told.difference, rel=1e-12, abs=1e-12)
         sizes = [abs(each.amount) for each in told.contributions]
         assert sizes == sorted(sizes, reverse=True)
-        for each in told.contributions:  # only where the two answers differ
+        for each in told.contributions:  # contributions are listed only where the two answers differ
             if each.kind == "attribute":
                 assert (best[each.position], second[each.position]) == (each.best, each.second)
             assert each.best != each.second
@@ -80,7 +80,10 @@ def test_an_explanation_by_hand():
 
 
 def random_maxent_tagger(rng, history, beam_width, observed):
-    """A maxent tagger with weights from nowhere, and sequences with values, unknown attributes and repetitions."""
+    """Train a maxent tagger, replace its weights by random ones, and return it with odd sequences.
+
+    The sequences have values, unknown attributes and repetitions.
+    """
     labels = ["B", "I", "O", "X"][: int(rng.integers(2, 5))]
     arrays, y = sequences(int(rng.integers(1 << 30)), 12, labels)
     features = "observed" if observed else "all"
@@ -109,7 +112,7 @@ def test_explanations_of_random_maxent_taggers(history, beam_width, observed, rn
             assert told.difference >= 0
             total = math.fsum(each.amount for each in told.contributions)
             assert total == pytest.approx(logs[0] - logs[1], rel=0, abs=1e-9)
-            # Each by hand.
+            # recompute each contribution by hand
             before = [[None] * history + labels for labels in (told.best, told.second)]
             for each in told.contributions:
                 t = each.position
@@ -131,7 +134,7 @@ def test_explanations_of_random_maxent_taggers(history, beam_width, observed, rn
 
 
 def normaliser(tagger, values, before):
-    """log of the sum over labels of exp(score) after these tags, from the named weights."""
+    """Return log of the sum over labels of exp(score) given the tags before, from the named weights."""
     states, moves = tagger.state_features_, tagger.transition_features_
     scores = [
         sum(value * states.get((name, label), 0.0) for name, value in values.items())
@@ -256,7 +259,7 @@ def test_pruned_classifiers(tmp_path):
     assert not partwise.load(tmp_path / "none.pw").coef_.any()
 
 
-def test_which_weights_stay():
+def test_threshold_of_pruning():
     weights = np.array([0.5, -2.0, 0.0, 1.0, -1.0])
     assert choose_kept(weights, 1.0, None).tolist() == [False, True, False, False, False]
     assert choose_kept(weights, 0.0, None).tolist() == [True, True, False, True, True]

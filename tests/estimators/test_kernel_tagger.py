@@ -15,7 +15,7 @@ from partwise.solvers import ExcessiveGap
 
 @pytest.fixture(scope="module")
 def rings():
-    """Points on two circles, labelled by circle, with labels that tend to stay: no linear score tells them apart."""
+    """Make points on two circles, labelled by circle, with labels that tend to stay: no linear score separates them."""
     rng = np.random.default_rng(7)
     X, y = [], []
     for _ in range(60):
@@ -155,7 +155,7 @@ def test_results_of_a_path_can_be_used_in_any_order(rings):
         expected.append(model.use(result).predict(X_test))
         sizes.append(len(model.coef_))
     assert expected[0] != expected[1]
-    assert min(sizes) < len(results[0].weights)  # of some, rows without coefficients are dropped
+    assert min(sizes) < len(results[0].weights)  # at least one model dropped rows without coefficients
     for k in (2, 0, 1, 2):
         assert model.use(results[k]).predict(X_test) == expected[k]
 
@@ -189,7 +189,10 @@ def test_precomputed_edges_are_refused():
 @pytest.mark.parametrize("transition_features", [None, "all"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_kernels_by_position(sparse, transition_features, tmp_path):
-    """Words at different places have nothing in common: a place that training did not have is decided by the rest."""
+    """With a kernel on positions, words at different positions share nothing.
+
+    A position that training did not have is decided by the other features.
+    """
     X = [[["a"], ["a"]], [["b"], ["b"]]] * 3
     y = [["first", "second"], ["second", "first"]] * 3
     if not sparse:
@@ -208,7 +211,7 @@ def test_kernels_by_position(sparse, transition_features, tmp_path):
     for other in (load(tmp_path / "model.pw"), pickle.loads(pickle.dumps(placed))):
         same_scores(placed, other, [*X, longer])
         assert other.predict([longer]) == placed.predict([longer])
-    light = placed.fit(X, y, [1.0] * 5 + [1e-3])  # the last example's coefficients are small
+    light = placed.fit(X, y, [1.0] * 5 + [1e-3])  # makes the last example's coefficients small
     pruning = light.prune(threshold=0.01)
     assert pruning.weights_after < pruning.weights_before
     assert light.score(X, y) == 1.0

@@ -1,4 +1,4 @@
-"""Legal chunk labels: the answers with `legal` are those without it that keep to the scheme, and nothing else."""
+"""`legal`: the answers are exactly those of the unrestricted model that follow the chunk scheme."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_legal(labels, scheme="iob2"):
 
 
 def data(labels=LABELS, scheme="iob2", n=60, seed=0, smallest=1):
-    """Sequences of chunks with noise as attributes: the labels of neighbours are all there is to know."""
+    """Make sequences of chunks whose attributes are noise: only neighbouring labels are informative."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     while len(y) < n:
@@ -63,7 +63,7 @@ NEW = data(scheme=None, n=6, seed=1)[0]
 
 
 def enumerated(tagger, X, scheme="iob2"):
-    """All answers without `legal`, those that are illegal left out, with their probabilities given that."""
+    """Enumerate the unrestricted answers, drop illegal ones, and renormalise the probabilities."""
     free = copied(tagger, legal=False)
     found = []
     for answers in free.predict_k_best(X, 5**4, probabilities=True):
@@ -162,9 +162,9 @@ def test_training_is_the_same():
         (IOBES, "iobes"),
         (["B", "I", "O"], "iob2"),
         (["B-x", "I-x"], "iob2"),
-        (["B-x", "O"], None),  # nothing to forbid
-        (["I-x", "O"], None),  # IOB1 without chunks that touch
-        (["B-x", "I-x", "E-x"], None),  # no sentence of one token
+        (["B-x", "O"], None),  # the scheme forbids nothing here
+        (["I-x", "O"], None),  # IOB1 in which no chunks touch
+        (["B-x", "I-x", "E-x"], None),  # no sentence has a single token, so no S label occurs
         (["B-x", "I-x", "NN"], None),
         (["B-x", "I-x", "O-x"], None),
         (["B-", "I-", "O"], None),
@@ -188,7 +188,7 @@ def test_auto_is_off_where_the_data_break_the_rule():
     assert all(is_legal(a) for samples in tagger.sample(NEW, 50, random_state=0) for a in samples)
 
 
-def test_labels_of_no_scheme():
+def test_labels_outside_every_scheme():
     X, y = data()
     y = [[label.lower() for label in labels] for labels in y]
     assert SequenceTagger(tol=1e-2).fit(X, y).scheme_ is None
@@ -199,7 +199,7 @@ def test_labels_of_no_scheme():
             SequenceTagger(legal=wrong).fit(X, y)
 
 
-def test_files_hold_it_and_older_ones_have_it_off(tagger, tmp_path):
+def test_files_keep_legal_and_older_files_turn_it_off(tagger, tmp_path):
     path = tmp_path / "model.pw"
     tagger.save(path)
     loaded = partwise.load(path)
@@ -245,7 +245,7 @@ def test_empty_sequences():
 
 
 class Answers(TrainingCallback):
-    """What the model answers for its training data, which are not read again."""
+    """Callback that keeps the model's answers for its training data, computed without reading the data again."""
 
     def end(self, session, result):
         self.found = session.answers(result.weights, np.arange(60))
@@ -254,7 +254,7 @@ class Answers(TrainingCallback):
 
 def test_answers_for_training_data():
     X, y = data(seed=4)
-    X = [[[f"b{label == 'O'}"] for label in labels] for labels in y]  # nothing says whether a chunk begins
+    X = [[[f"b{label == 'O'}"] for label in labels] for labels in y]  # the attributes do not tell where a chunk begins
     answers = Answers()
     tagger = SequenceTagger(loss="hinge", C=0.01, tol=1e-3, callbacks=answers).fit(X, y)
     assert answers.found == tagger.predict(X)

@@ -1,4 +1,4 @@
-"""MaxentClassifier: scikit-learn's own checks, its optimum, and what the losses promise."""
+"""MaxentClassifier: scikit-learn's estimator checks, scikit-learn's optimum, and the objective of each loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def iris(n_classes=3):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_optimum_is_scikit_learns(n_classes, C, weighted, rng):
     X, y = iris(n_classes)
-    X = X + rng.normal(size=X.shape)  # classes that overlap
+    X = X + rng.normal(size=X.shape)  # overlapping classes
     weight = rng.uniform(0.2, 3.0, size=len(y)) if weighted else None
     ours = MaxentClassifier(C=C, fit_intercept=False, **EXACT).fit(X, y, weight)
     theirs = LogisticRegression(C=C, fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(X, y, weight)
@@ -157,7 +157,7 @@ def test_warm_start_goes_on():
     model.fit(X, y)
     assert model.result_.passes < cold / 2
     np.testing.assert_allclose(model.coef_, weights, atol=1e-8)
-    assert model.fit(X[y < 2], y[y < 2]).coef_.shape == (1, 4)  # other labels: a new start
+    assert model.fit(X[y < 2], y[y < 2]).coef_.shape == (1, 4)  # other labels: training starts from zero
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -1,4 +1,4 @@
-"""The maxent tagger's marginals, k best labellings, constraints and log-probabilities, against enumeration."""
+"""The maxent tagger's marginals, k best labellings, constraints and log-probabilities against enumeration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tagger(request, sentences):
 
 
 def labellings(tagger, tokens):
-    """{labels: log p} of all labellings, from positions' scores and the weights of tags by name."""
+    """Return {labels: log p} of all labellings, from the scores of positions and the named weights of tags."""
     links, classes = tagger.transition_features_, tagger.classes_.tolist()
     base = tagger.decision_function([tokens])[0]
     found = {}
@@ -114,7 +114,7 @@ def test_empty_and_unknown(tagger, fresh_sentences):
 
 @pytest.mark.parametrize("options", [{}, {"ends": True}, {"transition_features": "all"}, {"loss": "softmax-margin"}])
 def test_log_probability_of_a_crf(options, sentences, fresh_sentences):
-    """The same method there: the k best labellings' own probabilities."""
+    """log_probability of a CRF gives the probabilities that predict_k_best reports."""
     tagger = SequenceTagger(**options).fit(sentences.dicts, sentences.y)
     for tokens, answers in zip(
         fresh_sentences.dicts, tagger.predict_k_best(fresh_sentences.dicts, 4, probabilities=True), strict=True
@@ -127,7 +127,7 @@ def test_log_probability_of_a_crf(options, sentences, fresh_sentences):
 
 
 def same_error(call, *taggers):
-    """What the CRF tagger says is what the maxent tagger says."""
+    """Check that all taggers raise the same error message."""
     messages = []
     for tagger in taggers:
         with pytest.raises(ValueError) as caught:
@@ -163,7 +163,7 @@ def test_bad_input_is_refused_as_by_a_crf(tagger, sentences, fresh_sentences):
 
 
 def test_memory_of_many_labels():
-    # All histories times all labels are 8 million numbers; positions, labels and weights are some hundred.
+    # Tables of all histories times all labels would have 8 million numbers; the model itself has a few hundred.
     n = 200
     X, y = [[[f"w{i % 7}"]] for i in range(n)], [[f"L{i}"] for i in range(n)]
     with pytest.warns(UserWarning, match="200 of them occur once"):
@@ -173,4 +173,4 @@ def test_memory_of_many_labels():
     tagger.predict_k_best(X[:3], 2)
     tagger.log_probability(X[:3], y[:3])
     tagger.explain(X[0])
-    assert peak_memory() - before < 30e6  # the core's memory too
+    assert peak_memory() - before < 30e6  # peak_memory counts the core's memory too

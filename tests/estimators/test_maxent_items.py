@@ -31,7 +31,7 @@ LABELS = np.array(["a", "b", "a", "c", "a", "b"])
 
 
 def flat(item):
-    """What the reader makes of a dict, written once more."""
+    """Flatten a dict as the item reader does, implemented independently."""
     found = {}
     for name, value in item.items():
         if isinstance(value, str):
@@ -146,7 +146,7 @@ def test_warm_start_goes_by_names(penalty):
     labels = np.where(LABELS == "c", "b", LABELS) if penalty == "l1" else LABELS
     model = MaxentClassifier(warm_start=True, tol=1e-9, penalty=penalty).fit(ITEMS, labels)
     before = dict(zip(model.attributes_, model.coef_.T, strict=True))
-    other = [*reversed(ITEMS), {"new": 1.0, "word": "newt"}]  # the vocabulary has another order
+    other = [*reversed(ITEMS), {"new": 1.0, "word": "newt"}]  # another order of the vocabulary
     prepared = model._prepare_fit(other, [*reversed(labels), "a"], None)
     carried = prepared.model.with_weights(prepared.options["warm_start"])
     names = carried.column_names()
@@ -190,7 +190,7 @@ def test_names_of_a_vectorizer(tmp_path):
     assert {name for name, _ in model.top_features(5).labels[0]} >= {"cat", "dog"}
     assert "cat" in str(model.explain(pipeline[:-1].transform(["a cat"])))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # names that are said are no promise about the input's columns
+        warnings.simplefilter("error")  # set_feature_names names features, and does not demand named input columns
         pipeline.predict(TEXTS)
     model.save(tmp_path / "m.pw")
     loaded = partwise.load(tmp_path / "m.pw")

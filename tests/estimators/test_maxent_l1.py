@@ -12,7 +12,7 @@ from partwise import MaxentClassifier
 
 
 def objective(X, y, coef, l1, l2):
-    """Computed here, for models of two labels and of more."""
+    """Compute the objective independently, for two labels and for more."""
     scores = np.column_stack([np.zeros(len(y)), X @ coef[0]]) if len(coef) == 1 else X @ coef.T
     loss = (logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]).sum()
     return loss + l1 * np.abs(coef).sum() + 0.5 * l2 * (coef**2).sum()
@@ -54,7 +54,7 @@ def test_two_labels_are_liblinears(rng):
     np.testing.assert_allclose(model.intercept_, other.intercept_, atol=1e-5)
 
 
-def test_a_strong_penalty_leaves_nothing(rng):
+def test_a_strong_penalty_makes_all_weights_zero(rng):
     X, y = data(rng, 3)
     model = MaxentClassifier(C=1e-4, penalty="l1").fit(X, y)
     assert not model.coef_.any()
@@ -79,7 +79,7 @@ def test_bad_options(rng, options, message):
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_two_labels_have_one_weight_per_column(rng, fit_intercept):
-    """Trained on one label's side; a warm start carries weights over, from and to models under l2 too."""
+    """Under an l1 penalty two labels share one weight per column; warm starts carry weights to and from l2 models."""
     X, y = data(rng, 2)
     model = MaxentClassifier(C=0.3, penalty="l1", fit_intercept=fit_intercept, tol=1e-8, warm_start=True).fit(X, y)
     assert len(model.result_.weights) == X.shape[1] + fit_intercept

@@ -1,4 +1,4 @@
-"""The maxent tagger: its problem, its search, what it refuses."""
+"""The maxent tagger: the optimisation problem, the beam search, bad input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwise.structures import HistoryChain
 
 
 def sentences(rng, n=40, n_words=12, n_tags=3):
-    """Odd words have their own tag, even ones the tag after the last one."""
+    """Make sentences in which an odd word has its own tag, and an even word the tag after the previous one."""
     X, y = [], []
     for _ in range(n):
         length = int(rng.integers(1, 8))
@@ -42,7 +42,7 @@ def beam_search(scores, after, lengths, history, beam_width):
 
 
 def total(scores, after, tags, history):
-    """log p of one sequence's tags, position by position."""
+    """Return log p of one sequence's tags, summed over positions."""
     none = scores.shape[1]
     padded = [none, none, *tags]
     value = 0.0
@@ -87,7 +87,7 @@ def test_a_beam_of_one_is_greedy(rng):
 @pytest.mark.parametrize("history", [1, 2])
 @pytest.mark.parametrize("features", ["observed", "all"])
 def test_it_is_a_classifier_of_positions(rng, history, features):
-    """The same problem written out for MaxentClassifier: same weights, same greedy probabilities."""
+    """A MaxentClassifier on positions with the previous tags as attributes has the same weights."""
     X, y = sentences(rng)
     tagger = SequenceTagger(model="maxent", history=history, features="all", beam_width=None).fit(X, y)
     rows, labels = [], []

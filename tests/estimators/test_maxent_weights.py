@@ -1,4 +1,4 @@
-"""Class weights against sample weights and against scikit-learn's."""
+"""Class weights equal the corresponding sample weights and scikit-learn's class weights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_model_is_scikit_learns(table, weight, two):
     np.testing.assert_allclose(ours.coef_, theirs.fit(X, y, sample_weight=rows).coef_, atol=1e-5)
 
 
-def test_they_are_sample_weights(table):
+def test_class_weights_are_sample_weights(table):
     X, y = table
     named = MaxentClassifier(class_weight={"bee": 4.0}).fit(X, y)
     given = MaxentClassifier().fit(X, y, sample_weight=np.where(y == "bee", 4.0, 1.0))
@@ -57,7 +57,7 @@ def test_a_label_of_weight_zero_is_not_learnt(table):
         SequenceTagger(class_weight={"N": 0.0}).fit([[["a"]], [["b"]], [["c"]]], [["N"], ["V"], ["D"]])
 
 
-def test_a_label_that_a_fold_lacks_does_not_end_it(table):
+def test_a_fold_may_lack_a_label(table):
     X, y = table
     weights = {"cat": 2.0, "dog": 5.0}
     with pytest.warns(UserWarning, match="class_weight names labels that are not in y: 'dog'"):

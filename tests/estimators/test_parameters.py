@@ -1,4 +1,4 @@
-"""Parameters are declared once: signatures, `get_params`, `clone` and docstrings of all estimators have all of them."""
+"""Each parameter is declared once: the signatures, `get_params`, `clone` and docstrings of all estimators have it."""
 
 import inspect
 from dataclasses import fields

@@ -57,7 +57,8 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
     arcs = model._model.arcs
     tokens = arcs.tokens(model._model.read(DEV).source)
     known = len(arcs.index.attributes(arcs.table.compiled, tokens, heads)[1])
-    total = len(ArcIndex.hashed(20).attributes(arcs.table.compiled, tokens, heads)[1])  # where none is unknown
+    # hashed features: none is unknown
+    total = len(ArcIndex.hashed(20).attributes(arcs.table.compiled, tokens, heads)[1])
     assert model.unknown_counts_ == (total - known, total)
     assert 0 < model.unknown_rate_ == (total - known) / total < 1
     model.predict_k_best(DEV, 2)
@@ -66,14 +67,17 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
     model.predict([])
     assert (model.unknown_counts_, model.unknown_rate_, model.blank_columns_) == ((0, 0), 0.0, [])
     model.predict([["the", "sailor"]])
-    assert model.blank_columns_ == ["upos"]  # the other columns are blank in the training data, too
+    assert model.blank_columns_ == ["upos"]  # all other columns are blank in training too
     counts = model.unknown_counts_
-    model.predict_marginals(DEV)  # finds no arcs, but looks at the columns
+    model.predict_marginals(DEV)  # predict_marginals finds no arcs, but reports blank columns
     assert (model.unknown_counts_, model.blank_columns_) == (counts, [])
 
 
 def test_max_seconds_is_for_trees_and_names_together():
-    """Names have a quarter of it and one pass at least, trees what they leave."""
+    """max_seconds limits heads and relations together.
+
+    Relations get a quarter of the time and at least one pass; heads get the rest.
+    """
     model = DependencyParser(tol=0.0, max_seconds=1e-9, random_state=0).fit(TRAIN)
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
@@ -221,7 +225,7 @@ def test_features_hashed_all_or_recomputed():
     np.testing.assert_array_equal(gold.coef_, part.coef_)
     every = DependencyParser(features="all", **options).fit(TRAIN[:50])
     assert len(every.coef_) > 2 * len(gold.coef_)
-    assert every.result_.primal < gold.result_.primal  # more features fit better
+    assert every.result_.primal < gold.result_.primal  # more features fit the training data better
     hashed = DependencyParser(features="hashed", hash_bits=18, **options).fit(TRAIN[:50])
     assert len(hashed.coef_) == 2**18
     assert hashed.score(DEV) > 0.8
@@ -396,7 +400,7 @@ def test_save_load_pickle(tmp_path, options):
         assert loaded.label_result_.dual == model.label_result_.dual
     copy = pickle.loads(pickle.dumps(model))
     assert copy.predict(DEV) == expected
-    for name in ("result_", "label_result_"):  # dual points are as large as the training data
+    for name in ("result_", "label_result_"):  # dual points are as large as the training data, so files leave them out
         result = getattr(model, name)
         assert result is None or (result.dual_point is not None and getattr(copy, name).dual_point is None)
     model.save(path, dtype="float32")

@@ -1,4 +1,4 @@
-"""Parsers on treebanks: scores that first-order models with gold tags are known to reach. Minutes, hence `slow`."""
+"""Parsers on treebanks reach the scores known for first-order models with gold tags. Takes minutes, hence `slow`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_basque_wants_spanning_trees(data_dir):
 
 
 def test_spanish_as_in_the_paper(data_dir):
-    """Collins et al. 2008, section 7.2: 2306 sentences to train, 1000 to validate, log loss.
+    """Parsing accuracy on Spanish reaches that of Collins et al. 2008, section 7.2.
 
-    The best accuracy in Table 3 is 80.77, at this C.
+    There: 2306 training and 1000 validation sentences, log loss. The best accuracy in Table 3, at this C, is 80.77.
     """
     paths = [data_dir / "conll2007-spanish" / f"esp.{part}.gz" for part in ("train", "test")]
     if not all(path.is_file() for path in paths):

@@ -1,4 +1,4 @@
-"""partial_fit: one epoch per call on features and labels that the first call chose."""
+"""partial_fit: each call makes one pass over its examples; the first call fixes the features and labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sequences(seed: int, n: int = N):
 
 
 def legal(seed: int):
-    """Labels that keep to their scheme, which predictions then do too; training does not."""
+    """Make sequences whose labels follow IOB2; predictions are then restricted to IOB2, training is not."""
     X, y = sequences(seed)
     for labels in y:
         for t, label in enumerate(labels):
@@ -67,7 +67,7 @@ def chunks(X, y):
     return [(X[k : k + CHUNK], y[k : k + CHUNK]) for k in range(0, N, CHUNK)]
 
 
-#: Estimators whose features do not depend on the first chunk.
+#: Estimators whose features do not depend on the examples of the first call.
 CASES = {
     "tagger": (lambda **o: SequenceTagger(features="all", **o), sequences, ["O", "B-x", "I-x"]),
     "tagger, ends": (lambda **o: SequenceTagger(features="all", ends=True, **o), sequences, ["I-x", "O", "B-x"]),
@@ -89,7 +89,7 @@ def test_chunks_one_after_the_other_are_one_epoch(case, solver):
         streamed.partial_fit(some, answers, classes=classes if k == 0 else None)
     whole = make(max_passes=1, tol=1e-9, **ONLINE[solver])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("warnings.warn", lambda *args, **options: None)  # sgd has not converged
+        patch.setattr("warnings.warn", lambda *args, **options: None)  # one pass of sgd does not converge
         whole.fit(X, y)
     np.testing.assert_allclose(streamed._model.weights, whole._model.weights, atol=1e-10)
     assert np.abs(whole._model.weights).max() > 0
@@ -208,7 +208,7 @@ class TestState:
         weights = fitted.coef_.copy()
         fitted.set_params(solver="sgd", solver_options={"step_size": 1e-9}).partial_fit(X, y)
         np.testing.assert_allclose(fitted.coef_, weights, atol=1e-6)
-        assert fitted.fit(X, y)._stream is None  # a new beginning
+        assert fitted.fit(X, y)._stream is None  # fit starts anew
 
     def test_an_error_leaves_the_estimator_as_it_was(self):
         X, y = sequences(0)
@@ -247,9 +247,9 @@ def test_segments_and_phrases():
         parser.partial_fit(other)
 
 
-@pytest.mark.slow  # reading the data takes longer than the rest
+@pytest.mark.slow  # reading the data takes most of the time
 def test_chunking(data_dir):
-    """1000 sentences: after five passes of an online method F1 is near that of the optimum."""
+    """On 1000 sentences, five passes of an online method come near the F1 of the optimum."""
     X_train, y_train, X_test, y_test = conll2000(data_dir)
     X, y = X_train[:1000], y_train[:1000]
     scores = {}
@@ -269,4 +269,5 @@ def test_chunking(data_dir):
             streamed.partial_fit(
                 X[k : k + 250], y[k : k + 250], classes=sorted({label for each in y for label in each})
             )
-    assert chunk_f1(y_test[:500], streamed.predict(X_test[:500])) > scores["eg"] - 0.04  # features of 250 sentences
+    # partial_fit has the features of the first 250 sentences only
+    assert chunk_f1(y_test[:500], streamed.predict(X_test[:500])) > scores["eg"] - 0.04

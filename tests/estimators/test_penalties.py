@@ -1,4 +1,4 @@
-"""`penalty` and `l1_ratio` mean the same for every estimator: shares of 1 / C."""
+"""`penalty` and `l1_ratio` mean the same for every estimator: they split the penalty's strength 1 / C."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_penalties_are_shares_of_the_strength(name, options, expected):
 
 
 def test_two_labels_have_one_vector_and_its_penalty():
-    """Under an l1 term they are trained with one vector: its penalty is the one that was asked for."""
+    """Two labels under an l1 term share one weight vector, whose penalty is the requested one."""
     model = MaxentClassifier(C=0.5, penalty="elasticnet", l1_ratio=0.25)
     problem = model._prepare_fit(np.eye(4), list("abab"), None).problem
     assert problem.penalty == ElasticNet(0.5, 1.5)
@@ -93,7 +93,7 @@ def test_two_labels_have_one_vector_and_its_penalty():
 def test_refusals_before_any_work(name, options, message):
     estimator, _, _ = given(name)
     with pytest.raises(ValueError, match=message):
-        estimator.set_params(**options).fit(object(), object())  # the data are not looked at
+        estimator.set_params(**options).fit(object(), object())  # refused before X and y are looked at
 
 
 def test_a_kernel_has_no_weights_to_be_zero():
@@ -136,7 +136,7 @@ def test_a_path_over_l1(labels):
     np.testing.assert_allclose(np.diff(np.log([result.l1 for result in path])), np.log(path[1].l1 / path[0].l1))
     assert all(result.converged for result in path)
     assert model.get_params()["penalty"] == "elasticnet"
-    alone = clone(model).fit(X, y)  # the parameters are those of the last point
+    alone = clone(model).fit(X, y)  # the estimator's parameters are those of the last point
     assert (alone.result_.l1, alone.result_.l2) == (path[-1].l1, path[-1].l2)
     np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-3)
     assert not model.use(path[0]).coef_.any()
@@ -158,7 +158,7 @@ def test_the_best_strength_under_an_l1_penalty():
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
 def test_every_estimator_trains(name, penalty, tmp_path):
     estimator, X, y = given(name)
-    C = 20.0 if name == "phrases" else 2.0  # three trees say little
+    C = 20.0 if name == "phrases" else 2.0  # the default C is too strong for three trees
     estimator.set_params(penalty=penalty, C=C, tol=1e-2)
     estimator.fit(X, y)
     assert estimator.result_.converged

@@ -1,4 +1,4 @@
-"""Pipelines and searches of scikit-learn with every estimator."""
+"""All estimators in scikit-learn's pipelines and searches."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_path_of_a_tagger_with_a_template():
 
 
 def _default_fits():
-    """A fit of each estimator by a solver that draws examples, without a word about seeds."""
+    """Fit each estimator by a solver that draws examples at random, with no seed given."""
     rows, halves = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3
     tagged = with_suffixes(BANK.words), BANK.tags
     return {
@@ -127,7 +127,7 @@ def test_default_runs_of_solvers_are_the_same_to_the_bit():
     assert np.array_equal(*runs)
 
 
-def test_no_seed_still_means_another_one_each_time():
+def test_a_seed_of_none_differs_each_time():
     tagged = with_suffixes(BANK.words), BANK.tags
     fits = [SequenceTagger(solver="eg", tol=0.1, random_state=None).fit(*tagged).coef_ for _ in range(2)]
     assert not np.array_equal(*fits)

@@ -1,4 +1,4 @@
-"""SegmentTagger: labels and segments, features of whole segments, spans, constraints, errors."""
+"""SegmentTagger: labels and segments, features of whole segments, spans, constraints, bad input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = ["we", "saw", "the", "river", "near", "Ann", "Bob", "Cy"]
 
 
 def sentences(seed, n=60):
-    """Words with names of people and of cities; "new" alone is none."""
+    """Make sentences with names of people and of cities; "new" by itself is not a name."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(n):
@@ -54,7 +54,7 @@ def test_it_learns(fitted):
     assert fitted.types_ == ["O", "loc", "per"]
     assert fitted.max_length_ == 2
     assert fitted.classes_.tolist() == ["B-loc", "B-per", "I-loc", "I-per", "O"]
-    assert chunk_f1(y, fitted.predict(X)) > 0.9  # Bob Bob is one name or two
+    assert chunk_f1(y, fitted.predict(X)) > 0.9  # not 1: "Bob Bob" can be one name or two
     assert fitted.score(X, y) > 0.9
 
 
@@ -90,7 +90,7 @@ def test_hinge_losses_have_spans_without_probabilities():
 
 @pytest.mark.parametrize("scheme", ["iob1", "iob2", "iobes"])
 def test_schemes_go_in_and_out(fitted, scheme):
-    """Labels of another scheme are the same segments: the same model, and its answers in that scheme."""
+    """Labels in any scheme describe the same segments: training gives the same model, which answers in that scheme."""
     X, y = sentences(0)
     spans = [chunk_spans(labels) for labels in y]
     written = []
@@ -123,14 +123,14 @@ def test_coded_input_is_the_same(fitted):
 
 
 def test_features_of_whole_segments():
-    """A city is two words that are none apart: the text, the shape or the list tells it."""
+    """A city name consists of two words that are not names by themselves: whole-segment features must recognise it."""
     X, y = sentences(0)
     model = SegmentTagger(template="ner", tol=1e-3, lists={"cities": CITIES, "people": ["Ann"]}).fit(X, y)
     names = {name for table, name, _ in model.state_features_ if table == "whole"}
     assert {"text=new york", "text=Ann Bob", "shape=x x", "shape=Xx Xx", "list=cities", "list=people"} <= names
     assert model.state_features_["whole", "list=cities", "loc"] > 0.2
     assert model.state_features_["whole", "text=new york", "loc"] > 0
-    # Whatever the case, and although its shape was never seen.
+    # The list recognises the name in upper case too, although its shape is new.
     likely = model.span_probabilities([["we", "saw", "PORT", "ROYAL"]], [[("loc", 2, 4)]])[0][0]
     plain = SegmentTagger(template="ner", tol=1e-3).fit(X, y)
     assert likely > plain.span_probabilities([["we", "saw", "PORT", "ROYAL"]], [[("loc", 2, 4)]])[0][0]
@@ -167,7 +167,7 @@ def test_files_and_pickles(tmp_path):
 
 
 def test_lists_in_files_are_not_read_when_a_model_is(tmp_path):
-    """A file's lists= was a path that `load` read: gone on another machine, and any path in a forged file."""
+    """Loading a model does not read the files named by lists=: they can be missing, or forged, on another machine."""
     listed, path = tmp_path / "cities.txt", tmp_path / "model.pw"
     listed.write_text("\n".join(CITIES))
     model = SegmentTagger(template="ner", tol=1e-2, lists=str(listed)).fit(*sentences(0))
@@ -320,7 +320,7 @@ def test_bad_input():
         model.log_probability([["new", "york", "a"]], [["O", "O"]])
 
 
-def test_sizes_types_and_features_that_make_no_sense():
+def test_invalid_sizes_types_and_features():
     X, y = [[["a"], ["b"]], [["c"]]], [["B-X", "I-X"], ["O"]]
     for options, message in (
         ({"max_length": 10**9}, "max_length must be at most 1048576, got 1000000000"),

@@ -1,4 +1,4 @@
-"""Damaged sparse matrices are refused: SciPy follows them out of its memory."""
+"""Malformed sparse matrices are refused: SciPy would read outside of its memory."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def matrix(kind, rng):
 
 
 def damaged(kind, where, rng):
-    """A matrix with one number too large, or below 0, or out of order."""
+    """Make a sparse matrix with one index too large, negative or out of order."""
     X = matrix(kind, rng)
     if where == "indices":
         X.indices[2] = 10**7
@@ -37,7 +37,7 @@ def damaged(kind, where, rng):
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
 @pytest.mark.parametrize("where", ["indices", "negative", "pointers", "order", "end"])
-def test_damaged_matrices_are_refused_before_anyone_follows_them(kind, where, rng):
+def test_damaged_matrices_are_refused(kind, where, rng):
     X = damaged(kind, where, rng)
     fitted = MaxentClassifier().fit(matrix(kind, rng), Y)
     for call in (
@@ -78,7 +78,7 @@ def test_whole_matrices_pass_and_stay_as_they_are(kind, rng):
 
 @pytest.fixture
 def changed_meanwhile(monkeypatch):
-    """Damages a matrix when an estimator has checked it and goes on to validate it: another thread may do that."""
+    """Return a function that lets X be damaged between the estimator's check and its use, as another thread could."""
 
     def install(X, where):
         def damage(data, *args, **kwargs):
@@ -96,7 +96,7 @@ def changed_meanwhile(monkeypatch):
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
 @pytest.mark.parametrize("where", ["indices", "pointers"])
 @pytest.mark.parametrize("method", ["predict", "fit"])
-def test_a_matrix_that_another_thread_damages_ends_no_process(kind, where, method, rng, changed_meanwhile):
+def test_damage_by_another_thread_does_not_crash(kind, where, method, rng, changed_meanwhile):
     X = sparse.csr_matrix(rng.normal(size=(400, 6))).asformat(kind)
     y = rng.integers(0, 3, 400)
     fitted = MaxentClassifier(tol=1e-2).fit(X, y)

@@ -1,4 +1,4 @@
-"""SequenceTagger: what it computes, by brute force and by invariances."""
+"""SequenceTagger: results against brute force, and results that must not change."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestBruteForce:
         assert fitted.predict_k_best([[]], 2, probabilities=True) == [[([], 1.0)]]
 
     def test_k_best_under_constraints(self, fitted, fresh_sentences, all_scores):
-        """The best of those that are left, with probabilities given that the constraints hold."""
+        """Under constraints, the k best labellings are the best allowed ones; their probabilities are conditional."""
         classes = fitted.classes_.tolist()
         pairs = np.ones((len(classes), len(classes)), dtype=bool)
         pairs[0, 1] = False
@@ -95,7 +95,7 @@ def test_primal_is_the_formula(variant, sentence_maker, all_scores):
     named_weights = [model.state_features_, model.transition_features_, model.boundary_features_]
     weights = np.array([value for table in named_weights for value in table.values()])
     assert np.sum(np.square(model.coef_)) == pytest.approx(np.sum(np.square(weights)), rel=1e-12)
-    total = float(weights @ weights)  # 1 / (2 C) = 1
+    total = float(weights @ weights)  # the factor 1 / (2 C) is 1
     for tokens, gold in zip(data.dicts, data.y, strict=True):
         scores = all_scores(model, tokens)
         cost = [sum(a != b for a, b in zip(labels, gold, strict=True)) for labels in scores]
@@ -221,7 +221,7 @@ class TestInvariance:
 
     @pytest.mark.parametrize("features", ["observed", "all"])
     def test_sequences_of_one_position(self, features, rng):
-        """Alone or beside others, bit for bit: sums of many attributes show any other order."""
+        """A one-position sequence has the same bits alone and among others, even if it sums many attributes."""
         x = [
             [[f"a{k}" for k in rng.choice(400, 30, replace=False).tolist()] for _ in range(length)]
             for length in [1, 2] * 20
@@ -307,7 +307,7 @@ class TestConstraints:
     def test_transitions(self, variant, sentences, fresh_sentences, all_scores):
         model = SequenceTagger(**variant).fit(sentences.dicts, sentences.y)
         x = fresh_sentences.dicts
-        allowed = np.array([[1, 1, 1], [1, 0, 1], [1, 0, 0]])  # B, I, O
+        allowed = np.array([[1, 1, 1], [1, 0, 1], [1, 0, 0]])  # rows and columns: B, I, O
         for tokens, labels in zip(x, model.predict(x, allowed_transitions=allowed), strict=True):
             scores = all_scores(model, tokens)
             bad = {("I", "I"), ("O", "I"), ("O", "O")}

@@ -1,4 +1,4 @@
-"""class_weight of taggers, and rules about neighbouring labels by the name of their scheme."""
+"""class_weight of taggers, and rules about neighbouring labels given by the name of a scheme."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_labels_of_weight_0_are_left_out(tmp_path):
     assert partwise.load(tmp_path / "m.pw").class_weight == {"b": 0.0}
 
 
-def test_the_flag(tmp_path):
+def test_class_weight_on_the_command_line(tmp_path):
     from click.testing import CliRunner
 
     from partwise.cli import main
@@ -130,7 +130,7 @@ SCHEMES = {
 
 
 def keeps(name, labels):
-    """Whether a labelling keeps to a scheme, written once more."""
+    """Return whether a labelling follows a scheme, implemented independently."""
     if name == "bilou":
         labels = [{"L": "E", "U": "S"}.get(label[0], label[0]) + label[1:] for label in labels]
     if name in ("iob2", "bio", "iob1"):

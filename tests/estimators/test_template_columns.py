@@ -1,4 +1,4 @@
-"""Templates by name look at the columns that the data have, or say which ones they do not look at."""
+"""Named templates use the columns that the data have, and warn about columns that they do not use."""
 
 from __future__ import annotations
 

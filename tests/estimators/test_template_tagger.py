@@ -1,4 +1,4 @@
-"""Taggers with templates: the same as with the attributes written out, and CRF++'s features."""
+"""Taggers with templates: equal to taggers of the expanded attributes, with the features of CRF++."""
 
 import pickle
 
@@ -76,7 +76,7 @@ def test_b_lines_are_weights_of_label_pairs(features, tmp_path):
     written = SequenceTagger(
         template=Template(U_LINES + "B\nB1:%x[0,1]\n"), features=features, solver="lbfgs", tol=1e-12
     ).fit(X, Y)
-    # By hand: attributes that have no weights for labels alone cannot be said otherwise, so compare names.
+    # Compare names only: attributes with weights for label pairs but not for labels have no other notation.
     states = {name for name, _ in written.state_features_}
     assert states
     assert all(name.startswith("U") for name in states)
@@ -97,7 +97,7 @@ def test_b_lines_are_weights_of_label_pairs(features, tmp_path):
 
 @pytest.mark.parametrize("features", ["observed", "all"])
 def test_only_conditioned_pairs(features, tmp_path):
-    # The tag of the right-hand token is one of three and always there: pairs alone would be their sum.
+    # No unconditioned pairs: the tag of the pair's second token has one of three values, so they would be redundant.
     tagger = SequenceTagger(template=Template(U_LINES + "B1:%x[0,1]\n"), features=features).fit(X, Y)
     pairs = tagger.transition_features_
     assert pairs
@@ -110,7 +110,7 @@ def test_only_conditioned_pairs(features, tmp_path):
 def test_no_b_line_is_no_weights_of_label_pairs(features, tmp_path):
     tagger = SequenceTagger(template=Template(U_LINES), features=features, solver="lbfgs", tol=1e-12).fit(X, Y)
     assert tagger.transition_features_ == {}
-    # Tokens are then classified one by one.
+    # Without label pairs each token is classified by itself.
     written = Template(U_LINES).attributes(X)
     alone = [[token] for sentence in written for token in sentence]
     one = SequenceTagger(features=features, solver="lbfgs", tol=1e-12).fit(alone, [[label] for y in Y for label in y])
@@ -120,7 +120,8 @@ def test_no_b_line_is_no_weights_of_label_pairs(features, tmp_path):
 
 
 def test_conditioned_pairs_are_transition_features():
-    # All the same but for the prefix: what B lines give is what `transition_features` gives, less the label weights.
+    # B lines give the features of `transition_features`, without a weight for single labels; names differ in the
+    # prefix.
     template = Template("U0:%x[0,0]\nU1:%x[0,1]\nB\nB1:%x[0,1]\n")
     ours = SequenceTagger(template=template, solver="lbfgs", tol=1e-13, features="all").fit(X, Y)
     plain = SequenceTagger(solver="lbfgs", tol=1e-13, features="all", transition_features=["U1"]).fit(

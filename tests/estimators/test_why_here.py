@@ -1,4 +1,4 @@
-"""Why this label here, why this head: against enumeration."""
+"""`explain_label` and `explain_head`: why this label or head was predicted, against enumeration."""
 
 from __future__ import annotations
 
