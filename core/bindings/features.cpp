@@ -147,19 +147,17 @@ void bind_segments(nb::module_& m) {
         .def_prop_ro("num_examples", &Segment::num_examples);
 
     nb::class_<AttributeSegment, Segment>(m, "AttributeSegment")
-        .def(
-            nb::new_([](RowLayout& layout, const Ints& example_ptr, const Ints& row_ptr, const Ints& attributes,
-                        const std::optional<Floats>& values, bool once, Index uses, const std::optional<Ints>& parts) {
-                check_size(values, len(attributes.size()), "values");
-                const AttributeTable table{span_of(example_ptr), span_of(row_ptr), span_of(attributes),
-                                           span_of(values)};
-                std::shared_ptr<RowLayout> shared = share(layout);
-                return run_kernel([&] {
-                    return AttributeSegment::make(std::move(shared), table, once, {uses, vector_of(parts)});
-                });
-            }),
-            "layout"_a, "example_ptr"_same, "row_ptr"_same, "attributes"_same, "values"_or_none, "once"_a = false,
-            "uses"_a = 1, "parts"_or_none);
+        .def(nb::new_([](RowLayout& layout, const Ints& example_ptr, const Ints& row_ptr, const Ints& attributes,
+                         const std::optional<Floats>& values, bool once, Index uses, const std::optional<Ints>& parts) {
+                 check_size(values, len(attributes.size()), "values");
+                 const AttributeTable table{span_of(example_ptr), span_of(row_ptr), span_of(attributes),
+                                            span_of(values)};
+                 std::shared_ptr<RowLayout> shared = share(layout);
+                 return run_kernel(
+                     [&] { return AttributeSegment::make(std::move(shared), table, once, {uses, vector_of(parts)}); });
+             }),
+             "layout"_a, "example_ptr"_same, "row_ptr"_same, "attributes"_same, "values"_or_none, "once"_a = false,
+             "uses"_a = 1, "parts"_or_none);
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
         .def("__init__", &dense_segment<ShortFloatRows>, "rows"_same, "example_ptr"_same, "n_columns"_a, "width"_a)

@@ -14,6 +14,7 @@ nb::object wrapper(const Structure* structure) { return nb::find(structure); }
 
 // How far a value may be from the sum of its slots' scores, relative to the sizes of the terms.
 constexpr double kValueTolerance = 1e-6;
+constexpr const char* kLabellingForm = "(value, slots, counts)";
 constexpr std::size_t kShown = 200;  // letters of a wrong answer that a message shows
 
 std::string where(const char* name, Index i) { return concat(name, ": example ", i, ": "); }
@@ -38,12 +39,12 @@ template <class... Parts>
 std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::handle answer) {
     std::tuple<double, Ints, Floats> found;
     if (nb::try_cast(answer, found, false)) return found;
-    const char* const form = "(value, slots, counts) is needed, a number and two arrays of one length; ";
+    const char* const form = " is needed, a number and two arrays of one length; ";
     if (!nb::isinstance<nb::tuple>(answer) && !nb::isinstance<nb::list>(answer)) {
-        type_error(where(name, i), form, "got ", kind_of(answer));
+        type_error(where(name, i), kLabellingForm, form, "got ", kind_of(answer));
     }
     const auto parts = nb::borrow<nb::sequence>(answer);
-    if (nb::len(parts) != 3) type_error(where(name, i), form, "got ", nb::len(parts), " values");
+    if (nb::len(parts) != 3) type_error(where(name, i), kLabellingForm, form, "got ", nb::len(parts), " values");
     const nb::object numpy = nb::module_::import_("numpy");
     nb::object slots = numpy.attr("asarray")(parts[1]);
     const nb::object counts = numpy.attr("asarray")(parts[2]);
@@ -55,22 +56,11 @@ std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::han
     slots = numpy.attr("ascontiguousarray")(slots, numpy.attr("int64"));
     if (!nb::try_cast(parts[0], std::get<0>(found)) || !nb::try_cast(slots, std::get<1>(found)) ||
         !nb::try_cast(counts, std::get<2>(found))) {
-        type_error(where(name, i), form, "got ", text_of(nb::repr(answer)).substr(0, kShown));
+        type_error(where(name, i), kLabellingForm, form, "got ", text_of(nb::repr(answer)).substr(0, kShown));
     }
     return found;
 }
 
-// What a method that is asked for several examples gave: a list with one answer for each.
-std::vector<nb::object> answers_in(const char* name, const char* form, nb::handle found, std::size_t n) {
-    if (!nb::isinstance<nb::sequence>(found)) {
-        type_error(name, " must return a list of ", form, ", got ", kind_of(found));
-    }
-    const auto answers = nb::borrow<nb::sequence>(found);
-    if (nb::len(answers) != n) throw InputError(name, " gave ", nb::len(answers), " answers for ", n, " examples");
-    std::vector<nb::object> own;
-    for (std::size_t k = 0; k < n; ++k) own.emplace_back(answers[k]);
-    return own;
-}
 }  // namespace
 
 bool PythonStructure::implements(const char* name) const {
@@ -87,6 +77,10 @@ nb::object PythonStructure::method(const char* name) const {
 
 NumPy<double> PythonStructure::array(Index i, const double* scores) const {
     return numpy(std::vector<double>(scores, scores + size(i)));
+}
+
+NumPy<double> PythonStructure::clique_array(Index i, const double* cliques) const {
+    return numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
 }
 
 unsigned PythonStructure::capabilities() const {
@@ -167,31 +161,41 @@ void PythonStructure::maximize_of(std::span<const Index> examples, const double*
                                   SlotCounts* best, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
     if (!implements("maximize_many")) return Structure::maximize_of(examples, scores, values, best, ws);
+    const std::vector<nb::object> answers = ask_many("maximize_many", kLabellingForm, examples, scores);
+    for (std::size_t k = 0; k < answers.size(); ++k) {
+        values[k] = take_answer("maximize_many", examples[k], scores[k], answers[k], best[k]);
+    }
+}
+
+template <class... Rest>
+std::vector<nb::object> PythonStructure::ask_many(const char* name, const char* form, std::span<const Index> examples,
+                                                  const double* const* scores, Rest... rest) const {
     nb::list numbers;
     nb::list arrays;
     for (std::size_t k = 0; k < examples.size(); ++k) {
         numbers.append(examples[k]);
         arrays.append(nb::cast(array(examples[k], scores[k])));
     }
-    const nb::object found = method("maximize_many")(numbers, arrays);
-    const std::vector<nb::object> answers =
-        answers_in("maximize_many", "(value, slots, counts)", found, examples.size());
-    for (std::size_t k = 0; k < answers.size(); ++k) {
-        values[k] = take_answer("maximize_many", examples[k], scores[k], answers[k], best[k]);
+    const nb::object found = method(name)(numbers, arrays, rest...);
+    if (!nb::isinstance<nb::sequence>(found)) {
+        type_error(name, " must return a list of ", form, ", got ", kind_of(found));
     }
+    const auto answers = nb::borrow<nb::sequence>(found);
+    if (nb::len(answers) != examples.size()) {
+        throw InputError(name, " gave ", nb::len(answers), " answers for ", examples.size(), " examples");
+    }
+    std::vector<nb::object> own;
+    for (std::size_t k = 0; k < examples.size(); ++k) own.emplace_back(answers[k]);
+    return own;
 }
 
-void PythonStructure::maxima_of(Index begin, Index end, const double* scores, double* values,
-                                std::vector<SlotCounts>& best, Workspace& ws) const {
-    std::vector<Index> examples(end - begin);
-    std::vector<const double*> own(examples.size());
-    for (std::size_t k = 0; k < examples.size(); ++k) {
-        examples[k] = begin + len(k);
-        own[k] = scores;
-        scores += size(examples[k]);
+PythonStructure::Rows PythonStructure::rows_of(Index begin, Index end, const double* scores) const {
+    Rows rows;
+    for (Index i = begin; i < end; scores += size(i), ++i) {
+        rows.examples.push_back(i);
+        rows.scores.push_back(scores);
     }
-    best.resize(examples.size());
-    maximize_of(examples, own.data(), values, best.data(), ws);
+    return rows;
 }
 
 double PythonStructure::take_sums(const char* name, Index i, nb::handle answer, double* marginals,
@@ -229,15 +233,9 @@ double PythonStructure::log_partition(Index i, const double* scores, double temp
 
 void PythonStructure::sums_of(Index begin, Index end, const double* scores, double temperature, double* values,
                               double* marginals, double* entropies) const {
-    nb::list numbers;
-    nb::list arrays;
-    for (Index i = begin; i < end; scores += size(i), ++i) {
-        numbers.append(i);
-        arrays.append(nb::cast(array(i, scores)));
-    }
-    const nb::object found = method("log_partition_many")(numbers, arrays, temperature);
-    const std::vector<nb::object> answers =
-        answers_in("log_partition_many", "(value, expected counts, entropy)", found, end - begin);
+    const Rows rows = rows_of(begin, end, scores);
+    const std::vector<nb::object> answers = ask_many("log_partition_many", "(value, expected counts, entropy)",
+                                                     rows.examples, rows.scores.data(), temperature);
     for (Index i = begin; i < end; ++i) {
         const Index k = i - begin;
         values[k] = take_sums("log_partition_many", i, answers[k], marginals, entropies ? entropies + k : nullptr);
@@ -254,8 +252,9 @@ void PythonStructure::log_partition_of(Index begin, Index end, const double* sco
     if (temperature != 0.0 || !implements("maximize_many")) {
         return Structure::log_partition_of(begin, end, scores, temperature, values, marginals, entropies, ws);
     }
-    std::vector<SlotCounts> best;
-    maxima_of(begin, end, scores, values, best, ws);
+    const Rows rows = rows_of(begin, end, scores);
+    std::vector<SlotCounts> best(rows.examples.size());
+    maximize_of(rows.examples, rows.scores.data(), values, best.data(), ws);
     for (Index i = begin; i < end; ++i) {
         const auto& [slots, counts] = best[i - begin];
         fill(marginals, size(i), 0.0);
@@ -268,21 +267,18 @@ void PythonStructure::log_partition_of(Index begin, Index end, const double* sco
 void PythonStructure::log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                     Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
-    if (temperature != 0.0 && implements("log_partition_many")) {
-        return sums_of(begin, end, scores, temperature, values, nullptr, nullptr);
-    }
-    if (temperature != 0.0 || !implements("maximize_many")) {
-        return Structure::log_values_of(begin, end, scores, temperature, values, ws);
-    }
-    std::vector<SlotCounts> best;
-    maxima_of(begin, end, scores, values, best, ws);
+    Index n = 0;
+    for (Index i = begin; i < end; ++i) n += size(i);
+    Workspace::Frame frame(ws);
+    double* marginals = frame.take(n);  // Python gives all of it
+    log_partition_of(begin, end, scores, temperature, values, marginals, frame.take(end - begin), ws);
 }
 
 std::vector<Scored> PythonStructure::k_best(Index i, const double* scores, Index k, Workspace&) const {
     const nb::gil_scoped_acquire gil;
     const nb::object found = method("k_best")(i, array(i, scores), k);
     if (!nb::isinstance<nb::sequence>(found)) {
-        type_error(where("k_best", i), "a list of (value, slots, counts) is needed, got ", kind_of(found));
+        type_error(where("k_best", i), "a list of ", kLabellingForm, " is needed, got ", kind_of(found));
     }
     const auto answers = nb::borrow<nb::sequence>(found);
     std::vector<Scored> best(std::min(nb::len(answers), idx(k)));
@@ -338,24 +334,21 @@ double PythonStructure::clique_marginals(Index i, const double* scores, double t
                                          Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
     const auto found = nb::cast<Floats>(method("clique_marginals")(i, array(i, scores), temperature));
-    check_size(found, clique_offsets(i).back(), "clique_marginals");
-    check_finite(found, "clique_marginals");
+    check_floats(found, clique_offsets(i).back(), "clique_marginals");
     copy(found.data(), out, len(found.size()));
     return log_partition(i, scores, temperature, nullptr, nullptr, ws);
 }
 
 void PythonStructure::slots_from_cliques(Index i, const double* cliques, double* slots) const {
     const nb::gil_scoped_acquire gil;
-    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
-    const auto found = nb::cast<Floats>(method("slots_from_cliques")(i, own));
-    check_size(found, size(i), "slots_from_cliques");
-    check_finite(found, "slots_from_cliques");
+    const auto found = nb::cast<Floats>(method("slots_from_cliques")(i, clique_array(i, cliques)));
+    check_floats(found, size(i), "slots_from_cliques");
     copy(found.data(), slots, len(found.size()));
 }
 
 double PythonStructure::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace&) const {
     const nb::gil_scoped_acquire gil;
-    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
+    const auto own = clique_array(i, cliques);
     const auto [entropy, slope] = nb::cast<std::pair<double, Floats>>(method("entropy_of_cliques")(i, own));
     check_size(slope, len(own.size()), "entropy_of_cliques");
     if (!std::isfinite(entropy)) throw InputError(where("entropy_of_cliques", i), "the entropy is ", number(entropy));
@@ -363,11 +356,15 @@ double PythonStructure::entropy_of_cliques(Index i, const double* cliques, doubl
     return entropy;
 }
 
+void PythonStructure::scores_from_cliques(Index, const double*, double*) const {
+    const nb::gil_scoped_acquire gil;
+    method("scores_from_cliques");  // throws: what Python implements is not asked through the core
+}
+
 void PythonStructure::clique_entries(Index i, SlotView labelling, Index* entries, Workspace&) const {
     const nb::gil_scoped_acquire gil;
     const auto found = nb::cast<Ints>(
-        method("clique_entries")(i, numpy(std::vector<Index>(labelling.slots.begin(), labelling.slots.end())),
-                                 numpy(std::vector<double>(labelling.counts.begin(), labelling.counts.end()))));
+        method("clique_entries")(i, numpy(vector_of(labelling.slots)), numpy(vector_of(labelling.counts))));
     const std::vector<Index> offsets = clique_offsets(i);
     if (found.size() + 1 != offsets.size())
         throw InputError(where("clique_entries", i), found.size(), " entries for ", offsets.size() - 1, " cliques");
@@ -381,8 +378,7 @@ void PythonStructure::clique_entries(Index i, SlotView labelling, Index* entries
 double PythonStructure::maximize_in_support(Index i, const double* scores, const double* cliques, double least,
                                             SlotCounts& best, Workspace&) const {
     const nb::gil_scoped_acquire gil;
-    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
-    const nb::object answer = method("maximize_in_support")(i, array(i, scores), own, least);
+    const nb::object answer = method("maximize_in_support")(i, array(i, scores), clique_array(i, cliques), least);
     return take_answer("maximize_in_support", i, scores, answer, best);
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "bindings/common.h"
+#include "structures/clique_view.h"
 #include "structures/structure.h"
 
 namespace partwise::bindings {
 
-class PythonStructure final : public Structure {
+class PythonStructure final : public Structure, public CliqueView {
    public:
     explicit PythonStructure(Index num_examples) : Structure(num_examples), sizes_(num_examples, -1) {}
 
@@ -29,11 +30,13 @@ class PythonStructure final : public Structure {
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
+    const CliqueView& cliques() const override { return *this; }
     std::vector<Index> clique_offsets(Index i) const override;
     double clique_marginals(Index i, const double* scores, double temperature, double* out,
                             Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    void scores_from_cliques(Index i, const double* cliques, double* out) const override;
     void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
     double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                Workspace& ws) const override;
@@ -56,11 +59,19 @@ class PythonStructure final : public Structure {
                  double* entropies) const;
     // The labelling that `name` gave for example i, as (value, slots, counts), and its value: checked.
     double take_answer(const char* name, Index i, const double* scores, nb::handle answer, SlotCounts& best) const;
-    // The maxima of the examples [begin, end), slots end to end, as one question.
-    void maxima_of(Index begin, Index end, const double* scores, double* values, std::vector<SlotCounts>& best,
-                   Workspace& ws) const;
+    // The examples [begin, end), slots end to end, as `maximize_of` takes them.
+    struct Rows {
+        std::vector<Index> examples;
+        std::vector<const double*> scores;
+    };
+    Rows rows_of(Index begin, Index end, const double* scores) const;
+    // What the method gives for several examples: a list with one answer, of this form, for each.
+    template <class... Rest>
+    std::vector<nb::object> ask_many(const char* name, const char* form, std::span<const Index> examples,
+                                     const double* const* scores, Rest... rest) const;
     // Scores as an array of their own: Python may keep it.
     NumPy<double> array(Index i, const double* scores) const;
+    NumPy<double> clique_array(Index i, const double* cliques) const;
     // The first answer of num_slots: what the core's arrays have.
     Index size(Index i) const { return sizes_[i] < 0 ? num_slots(i) : sizes_[i]; }
 

@@ -346,13 +346,13 @@ void bind_clique_solvers(nb::module_& m) {
     m.def(
         "entropy_along",
         [](const Structure& s, Index i, const Floats& cliques, const Floats& direction, double step) {
-            with_cliques(s);
+            const CliqueView& view = with_cliques(s).cliques();
             check_index(i, s.num_examples());
-            check_size(cliques, s.clique_offsets(i).back(), "cliques");
+            check_size(cliques, view.clique_offsets(i).back(), "cliques");
             check_size(direction, len(cliques.size()), "direction");
             if (!(step >= 0.0 && step <= 1.0)) throw InputError("step must be between 0 and 1");
             Workspace ws;
-            const Along found = s.entropy_along(i, cliques.data(), direction.data(), step, ws);
+            const Along found = view.entropy_along(i, cliques.data(), direction.data(), step, ws);
             return std::tuple(found.value, found.slope, found.curvature);
         },
         "structure"_a, "i"_a, "cliques"_same, "direction"_same, "step"_a);

@@ -15,33 +15,36 @@ constexpr double kTolerance = 1e-6;
 std::vector<Index> clique_starts(const Structure& structure) {
     std::vector<Index> starts{0};
     for (Index i = 0; i < structure.num_examples(); ++i)
-        starts.push_back(starts.back() + structure.clique_offsets(i).back());
+        starts.push_back(starts.back() + structure.cliques().clique_offsets(i).back());
     return starts;
 }
 
 void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
                        Interrupt& interrupt) {
+    const CliqueView& view = structure.cliques();
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
     parallel_with_scratch(structure.num_examples(), structure.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
-        structure.clique_marginals(i, scores + slots[i], 1.0, cliques + starts[i], ws);
+        view.clique_marginals(i, scores + slots[i], 1.0, cliques + starts[i], ws);
     });
 }
 
 void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
                   Interrupt& interrupt) {
+    const CliqueView& view = structure.cliques();
     const std::vector<Index> slots = structure.slot_offsets();
     const std::vector<Index> starts = clique_starts(structure);
     parallel_with_scratch(structure.num_examples(), structure.jobs(n_jobs), interrupt, [&](Index i, Workspace& ws) {
         const double* own = cliques + starts[i];
-        structure.slots_from_cliques(i, own, counts + slots[i]);
-        entropies[i] = structure.entropy_of_cliques(i, own, nullptr, ws);
+        view.slots_from_cliques(i, own, counts + slots[i]);
+        entropies[i] = view.entropy_of_cliques(i, own, nullptr, ws);
     });
 }
 
 CliqueReport check_clique_marginals(const Objective& objective, const double* cliques, int n_jobs,
                                     Interrupt& interrupt) {
     const Structure& structure = objective.structure();
+    const CliqueView& view = structure.cliques();
     const std::vector<Index> starts = clique_starts(structure);
     const Index n = structure.num_examples();
     const auto complaint_of = [](Index i, const char* what) {
@@ -52,7 +55,7 @@ CliqueReport check_clique_marginals(const Objective& objective, const double* cl
         if (objective.weight(i) == 0.0) return;
         const double* q = cliques + starts[i];
         CliqueReport& report = reports[i];
-        const std::vector<Index> own = structure.clique_offsets(i);
+        const std::vector<Index> own = view.clique_offsets(i);
         for (std::size_t c = 0; c + 1 < own.size(); ++c) {
             double sum = 0;
             double least = 0;
@@ -70,12 +73,12 @@ CliqueReport check_clique_marginals(const Objective& objective, const double* cl
             report.off = std::max(report.off, wrong);
             if (wrong > kTolerance && wrong < kInfinity) report.complaint = complaint_of(i, what);
         };
-        look_at(structure.clique_disagreement(i, q, ws), "neighbouring cliques disagree");
+        look_at(view.clique_disagreement(i, q, ws), "neighbouring cliques disagree");
         if (!structure.mask(i)) return;
         const Index n_slots = structure.num_slots(i);
         Workspace::Frame frame(ws);
         double* counts = frame.take(n_slots);
-        structure.slots_from_cliques(i, q, counts);
+        view.slots_from_cliques(i, q, counts);
         for (Index r = 0; r < n_slots; ++r) {
             if (!structure.mask(i)[r]) look_at(counts[r], "a mask forbids a slot that they use");
         }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "solvers/objective.h"
-#include "structures/structure.h"
+#include "structures/clique_view.h"
 #include "support/parallel.h"
 
 namespace partwise {

@@ -31,7 +31,7 @@ class Lines {
     void visit(Index i) {
         const double omega = objective_.weight(i);
         ++report.visits;
-        const Structure& structure = objective_.structure();
+        const CliqueView& view = objective_.structure().cliques();
         const FeatureMap& features = objective_.features();
         const double tau = objective_.loss().temperature;
         const Index n = objective_.num_slots(i);
@@ -44,8 +44,8 @@ class Lines {
         double* __restrict d = frame.take(size);
         features.scores(i, state_.weights, target);
         objective_.add_cost(i, objective_.loss().cost_scale, target);
-        const double value = structure.clique_marginals(i, target, tau, d, ws_);
-        structure.slots_from_cliques(i, d, slots);
+        const double value = view.clique_marginals(i, target, tau, d, ws_);
+        view.slots_from_cliques(i, d, slots);
         const double entropy_of_q = value - dot(target, slots, n);  // times tau
         for (Index k = 0; k < size; ++k) d[k] -= m[k];
         for (Index r = 0; r < n; ++r) slots[r] -= counts[r];
@@ -89,7 +89,7 @@ class Lines {
         step = std::clamp(step, kShortest, kLongest);
         for (int trial = 1;; ++trial) {
             ++report.trials;
-            const Along entropy = objective_.structure().entropy_along(i, m, d, step, ws_);
+            const Along entropy = objective_.structure().cliques().entropy_along(i, m, d, step, ws_);
             const double slope = line.tau * entropy.slope + line.linear - step * line.bend;
             const double curvature = line.tau * entropy.curvature - line.bend;
             (slope > 0.0 ? low : high) = step;

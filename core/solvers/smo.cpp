@@ -15,10 +15,10 @@ class Pass {
    public:
     Pass(const SmoState& state, const SmoOptions& options)
         : objective_(state.objective),
-          structure_(objective_.structure()),
+          view_(objective_.structure().cliques()),
           l2_(options.l2),
           state_(state),
-          starts_(clique_starts(structure_)) {}
+          starts_(clique_starts(objective_.structure())) {}
 
     SmoReport report;
 
@@ -33,11 +33,11 @@ class Pass {
         objective_.add_cost(i, objective_.loss().cost_scale, augmented);
         double* q = state_.cliques + starts_[i];
 
-        const double best = structure_.maximize(i, augmented, up_, ws_);
-        structure_.slots_from_cliques(i, q, change);
+        const double best = objective_.structure().maximize(i, augmented, up_, ws_);
+        view_.slots_from_cliques(i, q, change);
         state_.gaps[i] = std::max(0.0, omega * (best - dot(augmented, change, n)));
         for (Index r = 0; r < n; ++r) augmented[r] = -augmented[r];
-        const double worst = -structure_.maximize_in_support(i, augmented, q, kNoMass, down_, ws_);
+        const double worst = -view_.maximize_in_support(i, augmented, q, kNoMass, down_, ws_);
         const double rise = best - worst;
         if (!(rise > 0.0)) return;
 
@@ -57,11 +57,11 @@ class Pass {
    private:
     // Entries of both labellings; the most mass that can leave those of the one that are not the other's.
     double room(Index i, const double* q) {
-        const std::size_t n_cliques = structure_.clique_offsets(i).size() - 1;
+        const std::size_t n_cliques = view_.clique_offsets(i).size() - 1;
         up_entries_.resize(n_cliques);
         down_entries_.resize(n_cliques);
-        structure_.clique_entries(i, up_.view(), up_entries_.data(), ws_);
-        structure_.clique_entries(i, down_.view(), down_entries_.data(), ws_);
+        view_.clique_entries(i, up_.view(), up_entries_.data(), ws_);
+        view_.clique_entries(i, down_.view(), down_entries_.data(), ws_);
         double most = 1.0;
         for (std::size_t c = 0; c < n_cliques; ++c) {
             if (up_entries_[c] != down_entries_[c]) most = std::min(most, q[down_entries_[c]]);
@@ -78,7 +78,7 @@ class Pass {
     }
 
     const Objective& objective_;
-    const Structure& structure_;
+    const CliqueView& view_;
     double l2_;
     const SmoState& state_;
     std::vector<Index> starts_;  // of examples in `cliques`

@@ -4,7 +4,6 @@
 
 #include "structures/chain_covariance.h"
 #include "structures/chain_program.h"
-#include "structures/width_dispatch.h"
 #include "support/sizes.h"
 
 namespace partwise {
@@ -13,7 +12,7 @@ using chain::Sums;
 using chain::View;
 
 Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
-    : Sequences(std::move(lengths), n_labels), tied_(tied), ends_(ends) {
+    : ChartStructure(std::move(lengths), n_labels), tied_(tied), ends_(ends) {
     Index total = 0;
     for (Index i = 0; i < num_examples(); ++i) {
         // Edges count even if they share their slots: cliques are edges.
@@ -26,16 +25,15 @@ Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
 Index Chain::edge_slots(Index i) const { return (tied_ ? 1 : length(i) - 1) * n_labels() * width(); }
 Index Chain::num_slots(Index i) const { return ends_begin(i) + (ends_ ? 2 * width() : 0); }
 
-View Chain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, Cut& cut) const {
+View Chain::prepare(Index i, const double* scores, double scale, Workspace::Frame& frame, Cut& cut) const {
     const Index T = length(i);
     const std::uint8_t* allowed = mask(i);
     View view{T, n_labels(), width(), scores, scores + edge_begin(i), tied_ ? 0 : n_labels() * width()};
     cut = Cut::kNone;
     const bool rule = !follow().empty();
-    if (!allowed && !rule && !ends_ && temperature == 1.0) return view;
+    if (!allowed && !rule && !ends_ && scale == 1.0) return view;
 
     const Index n_edge = edge_slots(i);
-    const double scale = 1.0 / temperature;
     double* node = frame.take(T * width());
     double* edge = frame.take(n_edge);
     for (Index r = 0; r < T * width(); ++r) node[r] = scores[r] * scale;
@@ -150,7 +148,7 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
     if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, temperature, frame, cut);
+    const View view = prepare(i, scores, 1.0 / temperature, frame, cut);
     if (entropy && !marginals) marginals = frame.take(num_slots(i));
     Sums sums;
     sums.node = marginals;
@@ -173,10 +171,6 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
     return temperature * sums.log_partition;
 }
 
-void Chain::note_label(Index i, Index slot, Index* labels) const {
-    if (slot < edge_begin(i)) labels[slot / width()] = slot % width();
-}
-
 void Chain::add_ends(Index i, const double* node_marginals, double* slots) const {
     if (!ends_) return;
     copy(node_marginals, slots + ends_begin(i), width());
@@ -187,80 +181,38 @@ void Chain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     const Index T = length(i);
     out.clear();
     for (Index t = 0; t < T; ++t) out.add(t * width() + labels[t], 1.0);
-    if (tied_) {
-        std::vector<Index> pairs(T - 1);
-        for (Index t = 1; t < T; ++t) pairs[t - 1] = edge_begin(i) + labels[t - 1] * width() + labels[t];
-        std::sort(pairs.begin(), pairs.end());
-        for (std::size_t k = 0; k < pairs.size(); ++k) {
-            if (k > 0 && pairs[k] == pairs[k - 1]) {
-                out.counts.back() += 1.0;
-            } else {
-                out.add(pairs[k], 1.0);
-            }
-        }
-    } else {
-        for (Index t = 1; t < T; ++t) {
-            out.add(edge_begin(i) + ((t - 1) * n_labels() + labels[t - 1]) * width() + labels[t], 1.0);
-        }
+    std::vector<Index> pairs(T - 1);
+    for (Index t = 1; t < T; ++t) {
+        const Index block = tied_ ? 0 : (t - 1) * n_labels() * width();
+        pairs[t - 1] = edge_begin(i) + block + labels[t - 1] * width() + labels[t];
     }
+    add_counted(pairs, out);
     if (ends_) {
         out.add(ends_begin(i) + labels[0], 1.0);
         out.add(ends_begin(i) + width() + labels[T - 1], 1.0);
     }
 }
 
-void Chain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(length(i));
-    labels_of(i, labelling, labels.data());
-    check_follow(i, labels.data());
-    SlotCounts right;
-    labelling_of(i, labels.data(), right);
-    check_counts(i, right, labelling, mask(i));
+template <class F>
+auto Chain::with_program(Index i, F&& f) const {
+    return with_width(width(), [&](auto w) { return f(chain::Program<w()>{length(i), n_labels(), width(), tied_}); });
 }
 
-void Chain::check_mask(Index i) const {
-    Workspace ws;
-    Workspace::Frame frame(ws);
-    double* zeros = frame.take(num_slots(i));
-    fill(zeros, num_slots(i), 0.0);
-    log_partition(i, zeros, 1.0, nullptr, nullptr, ws);
-}
-
-std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
-    Workspace::Frame frame(ws);
+template <class Program>
+const double* Chain::to_program(Index i, const Program& program, const double* values, double scale, bool,
+                                Workspace::Frame& frame) const {
     Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, 1.0, frame, cut);
-    std::vector<Scored> out;
-    std::vector<Index> labels(length(i));
-    with_width(width(), [&](auto w) {
-        const auto program = chain::program_of<w()>(view);
-        const double* own = chain::to_program(program, view.node, view.edge, -kInfinity, frame);
-        const auto use = [&](Index slot) { note_label(i, slot, labels.data()); };
-        chart::k_best(program, own, k, ws, use, [&] {
-            out.push_back({weight_of(i, scores, labels.data()), {}});
-            labelling_of(i, labels.data(), out.back().labelling);
-        });
-    });
-    if (out.empty() && k > 0) nothing_left(i);
-    return out;
+    const View view = prepare(i, values, scale, frame, cut);
+    return chain::to_program(program, view.node, view.edge, -kInfinity, frame);
 }
 
-std::vector<SlotCounts> Chain::sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
-                                      Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, temperature, frame, cut);
-    if (!follow().empty()) check_mask(i);
-    std::vector<Index> labels(n * length(i));
-    with_width(width(), [&](auto w) {
-        const auto program = chain::program_of<w()>(view);
-        const double* own = chain::to_program(program, view.node, view.edge, -kInfinity, frame);
-        chart::sample(program, own, n, rng, ws,
-                      [&](Index j, Index slot) { note_label(i, slot, labels.data() + j * length(i)); });
-    });
-    std::vector<SlotCounts> out(n);
-    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[j]);
-    return out;
+double Chain::gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const {
+    std::vector<Index> labels(length(i));
+    for (const Index slot : used) {
+        if (slot < edge_begin(i)) labels[slot / width()] = slot % width();
+    }
+    labelling_of(i, labels.data(), out);
+    return weight_of(i, scores, labels.data());
 }
 
 void Chain::covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
@@ -268,7 +220,7 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
     const Index T = length(i);
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, temperature, frame, cut);
+    const View view = prepare(i, scores, 1.0 / temperature, frame, cut);
     double* node_d = frame.take(T * width());
     copy(direction, node_d, T * width());
     if (ends_) {
@@ -286,5 +238,7 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
     });
     add_ends(i, out, out);
 }
+
+template class ChartStructure<Chain, LabelSequences>;
 
 }  // namespace partwise

@@ -7,30 +7,29 @@
 #pragma once
 
 #include "structures/chain_kernels.h"
+#include "structures/chart_structure.h"
+#include "structures/clique_view.h"
 #include "structures/sequences.h"
 
 namespace partwise {
 
-class Chain final : public Sequences {
+class Chain final : public ChartStructure<Chain, LabelSequences>, public CliqueView {
    public:
     Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends);
 
     bool tied() const { return tied_; }
     bool ends() const { return ends_; }
 
-    unsigned capabilities() const override { return kCliques | kSupport | kCovariance | kKBest | kSample; }
+    unsigned capabilities() const override { return ChartStructure::capabilities() | kCliques | kSupport; }
     Index num_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
-    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
-    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
-    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
-                                   Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
 
     // Cliques: the T - 1 edges (L x width each), or the single node of a sequence of length 1.
+    const CliqueView& cliques() const override { return *this; }
     std::vector<Index> clique_offsets(Index i) const override;
     double clique_marginals(Index i, const double* scores, double temperature, double* out,
                             Workspace& ws) const override;
@@ -45,27 +44,29 @@ class Chain final : public Sequences {
     double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                Workspace& ws) const override;
 
-    // The slots of a sequence of T labels, merged.
-    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-
-   protected:
-    void check_mask(Index i) const override;
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const override;
 
    private:
+    friend ChartStructure;
+    template <class F>
+    auto with_program(Index i, F&& f) const;
+    template <class Program>
+    const double* to_program(Index i, const Program& program, const double* values, double scale, bool masked,
+                             Workspace::Frame& frame) const;
+    double gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const;
+
     Index edge_slots(Index i) const;
     Index edge_begin(Index i) const { return length(i) * width(); }
     Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
-    // The kernels' view of scores / temperature with masks as -infinity. Copies unless the scores serve as they are.
+    // The kernels' view of scores * scale with masks as -infinity. Copies unless the scores serve as they are.
     // cut: which allowed pairs of labels it leaves out.
     enum class Cut { kNone, kByRule, kByMask };
-    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, Cut& cut) const;
+    chain::View prepare(Index i, const double* scores, double scale, Workspace::Frame& frame, Cut& cut) const;
     // Whether sums in scaled probabilities keep their digits.
     bool is_safe(const chain::View& view, Cut cut) const;
     void follow_changed() override;
-    // labels[t] = a for a slot that is label a at t; other slots say nothing.
-    void note_label(Index i, Index slot, Index* labels) const;
     // Writes the begin and end rows from the first and last node rows.
     void add_ends(Index i, const double* node_marginals, double* slots) const;
 
@@ -74,5 +75,7 @@ class Chain final : public Sequences {
     std::vector<double> follow_scores_;  // L rows of width: 0, or -infinity where the rule forbids a pair; empty: none
     bool within_two_ = true;             // see follow_changed
 };
+
+extern template class ChartStructure<Chain, LabelSequences>;
 
 }  // namespace partwise

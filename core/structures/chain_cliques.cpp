@@ -1,8 +1,6 @@
 // The chain's clique view: T - 1 edges of L x width entries (padding is 0), or one row for a sequence of length 1.
 #include "structures/chain.h"
 #include "structures/chain_program.h"
-#include "structures/entropy_along.h"
-#include "structures/width_dispatch.h"
 
 namespace partwise {
 
@@ -23,7 +21,7 @@ double Chain::clique_marginals(Index i, const double* scores, double temperature
     const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
-    View view = prepare(i, scores, temperature, frame, cut);
+    View view = prepare(i, scores, 1.0 / temperature, frame, cut);
     const bool safe = is_safe(view, cut);
     Sums sums;
     sums.node = T == 1 ? out : frame.take(T * width());

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/types.h"
@@ -42,15 +43,6 @@ struct Sums {
 // Looks for Ctrl-C, seldom enough for a loop over positions: a chain can be as long as a file.
 inline void check_now_and_then(Index t) {
     if ((t & 1023) == 1023) Interrupt::check_current();
-}
-
-template <int W>
-constexpr Index row_width(const View& v) {
-    if constexpr (W > 0) {
-        return W;
-    } else {
-        return v.width;
-    }
 }
 
 // out[b] = sum_a x[a] rows[a][b]
@@ -181,13 +173,6 @@ inline double spread(const double* rows, Index n_rows, Index n_labels, Index wid
         }
     }
     return high == -kInfinity ? kInfinity : high - low;
-}
-
-inline double largest(const double* __restrict row, Index n) {
-    double high = -kInfinity;
-    PARTWISE_SIMD_MAX(high)
-    for (Index b = 0; b < n; ++b) high = row[b] > high ? row[b] : high;
-    return high;
 }
 
 // Sums in scaled probabilities: alpha rows are normalised, so no state is smaller than exp(-spread) / L of the largest.

@@ -6,6 +6,7 @@
 
 #include "structures/chart_k_best.h"
 #include "structures/chart_sums.h"
+#include "structures/structure.h"
 #include "support/workspace.h"
 
 namespace partwise::chart {
@@ -74,22 +75,15 @@ bool best(const Program& program, const double* scores, Workspace& ws, Use&& use
 // One of n edges with scores x(k), with probabilities in proportion to exp(x). weight: scratch.
 template <class X>
 Index draw_edge(Index n, const X& x, double high, double* weight, std::mt19937_64& rng) {
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
     double total = 0;
     for (Index k = 0; k < n; ++k) total += weight[k] = fast_exp(x(k) - high);
-    double left = uniform(rng) * total;
-    Index chosen = kNone;
-    for (Index k = 0; k < n && (chosen == kNone || left >= 0.0); ++k) {
-        if (weight[k] == 0.0) continue;
-        chosen = k;
-        left -= weight[k];
-    }
-    return one_of_them(chosen);
+    return draw_one(weight, n, total, rng);
 }
 
-// n independent labellings: use(j, slot) for each slot of the j-th.
-template <class Program, class Use>
-void sample(const Program& program, const double* scores, Index n, std::mt19937_64& rng, Workspace& ws, Use&& use) {
+// n independent labellings: use(slot) for each slot of one, then done().
+template <class Program, class Use, class Done>
+void sample(const Program& program, const double* scores, Index n, std::mt19937_64& rng, Workspace& ws, Use&& use,
+            Done&& done) {
     Workspace::Frame frame(ws);
     double* chart = frame.take(program.cells());
     double* weight = frame.take(program.most_edges());
@@ -98,7 +92,10 @@ void sample(const Program& program, const double* scores, Index n, std::mt19937_
         return draw_edge(e.count(), edge_scores(e, chart, scores), best_edge(e, chart, scores), weight, rng);
     };
     std::vector<Index> stack;
-    for (Index j = 0; j < n; ++j) derive(program, stack, draw, [&](Index slot) { use(j, slot); });
+    for (Index j = 0; j < n; ++j) {
+        derive(program, stack, draw, use);
+        done();
+    }
 }
 
 // The k best labellings, best first (fewer if there are fewer): use(slot) for each slot of one, then done().

@@ -1,99 +1,106 @@
-// A structure that is a chart program and nothing more: all sums, maxima and capabilities come from the program
-// (chart.h). The slots of an example are those of its program.
+// A structure with a chart program (chart.h): products with the covariance, samples and the k best labellings are the
+// program's, and chart_sums are its sums in log space. Derived has
+//   with_program(i, f)   f(program) with that of example i, whose type may depend on the example
+// and, where the slots of the program are not those of the structure, its own
+//   to_program(i, program, values, scale, masked, frame)   values * scale of the program's slots; where masked, -infinity
+//                                                          for those that are forbidden
+//   from_program(i, program, own, slots)                   the other way
+//   gather(i, scores, used, labelling)                     the labelling of a derivation with these slots, and its value
 #pragma once
-
-#include <algorithm>
 
 #include "structures/chart_inference.h"
 #include "structures/structure.h"
 
 namespace partwise {
 
-template <class Program>
-class ChartStructure : public Structure {
+template <class Derived, class Base = Structure>
+class ChartStructure : public Base {
    public:
-    using Structure::Structure;
+    using Base::Base;
 
     unsigned capabilities() const override { return kCovariance | kKBest | kSample; }
-    Index num_slots(Index i) const override { return program(i).slots(); }
-
-    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override {
-        Workspace::Frame frame(ws);
-        std::vector<Index> slots;
-        chart::best(program(i), masked_scores(i, scores, 1.0, frame), ws, [&](Index slot) { slots.push_back(slot); });
-        return gather(i, scores, slots, best);
-    }
-
-    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
-                         Workspace& ws) const override {
-        if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
-        Workspace::Frame frame(ws);
-        const double* own = masked_scores(i, scores, 1.0 / temperature, frame);
-        return temperature * chart::log_partition(program(i), own, marginals, entropy, ws);
-    }
 
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override {
-        Workspace::Frame frame(ws);
         std::vector<Scored> out;
-        std::vector<Index> slots;
-        const auto use = [&](Index slot) { slots.push_back(slot); };
-        chart::k_best(program(i), masked_scores(i, scores, 1.0, frame), k, ws, use, [&] {
+        std::vector<Index> used;
+        const auto use = [&](Index slot) { used.push_back(slot); };
+        const auto done = [&] {
             Scored& next = out.emplace_back();
-            next.value = gather(i, scores, slots, next.labelling);
-            slots.clear();
-        });
+            next.value = self().gather(i, scores, used, next.labelling);
+            used.clear();
+        };
+        visit(i, scores, 1.0, ws,
+              [&](const auto& program, const double* own) { chart::k_best(program, own, k, ws, use, done); });
+        if (out.empty()) this->check_rule(i);
         return out;
     }
 
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                    Workspace& ws) const override {
-        Workspace::Frame frame(ws);
-        std::vector<std::vector<Index>> slots(n);
-        chart::sample(program(i), masked_scores(i, scores, 1.0 / temperature, frame), n, rng, ws,
-                      [&](Index j, Index slot) { slots[j].push_back(slot); });
-        std::vector<SlotCounts> out(n);
-        for (std::size_t j = 0; j < out.size(); ++j) gather(i, scores, slots[j], out[j]);
+        this->check_rule(i);
+        std::vector<SlotCounts> out;
+        std::vector<Index> used;
+        const auto use = [&](Index slot) { used.push_back(slot); };
+        const auto done = [&] {
+            self().gather(i, scores, used, out.emplace_back());
+            used.clear();
+        };
+        visit(i, scores, 1.0 / temperature, ws,
+              [&](const auto& program, const double* own) { chart::sample(program, own, n, rng, ws, use, done); });
         return out;
     }
 
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override {
-        Workspace::Frame frame(ws);
-        chart::covariance_product(program(i), masked_scores(i, scores, 1.0 / temperature, frame), direction, out, ws);
+        visit(i, scores, 1.0 / temperature, ws, [&](const auto& program, const double* own) {
+            Workspace::Frame frame(ws);
+            double* product = frame.take(program.slots());
+            const double* along = self().to_program(i, program, direction, 1.0, false, frame);
+            chart::covariance_product(program, own, along, product, ws);
+            self().from_program(i, program, product, out);
+        });
     }
 
    protected:
-    virtual Program program(Index i) const = 0;
-
-    void check_mask(Index i) const override {
-        Workspace ws;
-        Workspace::Frame frame(ws);
-        const std::vector<double> zeros(num_slots(i), 0.0);
-        if (!chart::best(program(i), masked_scores(i, zeros.data(), 1.0, frame), ws, [](Index) {})) {
-            throw InputError("the mask of example ", i, " allows no labelling");
-        }
+    // `log_partition` in log space, at a temperature above 0.
+    double chart_sums(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                      Workspace& ws) const {
+        const double log_z = visit(i, scores, 1.0 / temperature, ws, [&](const auto& program, const double* own) {
+            Workspace::Frame frame(ws);
+            double* expected = marginals ? frame.take(program.slots()) : nullptr;
+            const double found = chart::log_partition(program, own, expected, entropy, ws);
+            if (marginals && found != -kInfinity) self().from_program(i, program, expected, marginals);
+            return found;
+        });
+        if (log_z == -kInfinity) this->nothing_left(i);
+        return temperature * log_z;
     }
 
-    const double* masked_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
-        const Index n = num_slots(i);
-        const std::uint8_t* allowed = mask(i);
-        double* out = frame.take(n);
-        for (Index r = 0; r < n; ++r) out[r] = allowed && !allowed[r] ? -kInfinity : scores[r] * scale;
-        return out;
+    template <class Program>
+    const double* to_program(Index i, const Program&, const double* values, double scale, bool masked,
+                             Workspace::Frame& frame) const {
+        return masked ? this->masked_scores(i, values, scale, frame) : values;
     }
-
-    // Slots of a derivation as a labelling, each named once; its value.
-    double gather(Index i, const double* scores, std::vector<Index>& slots, SlotCounts& out) const {
+    template <class Program>
+    void from_program(Index, const Program& program, const double* own, double* slots) const {
+        copy(own, slots, program.slots());
+    }
+    double gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const {
         out.clear();
-        std::sort(slots.begin(), slots.end());
-        for (std::size_t k = 0; k < slots.size(); ++k) {
-            if (k > 0 && slots[k] == slots[k - 1]) {
-                out.counts.back() += 1.0;
-            } else {
-                out.add(slots[k], 1.0);
-            }
-        }
-        return value_of(i, scores, {out.slots, out.counts});
+        add_counted(used, out);
+        return this->value_of(i, scores, {out.slots, out.counts});
+    }
+
+   private:
+    const Derived& self() const { return static_cast<const Derived&>(*this); }
+
+    // f(program, its scores)
+    template <class F>
+    auto visit(Index i, const double* scores, double scale, Workspace& ws, F&& f) const {
+        Workspace::Frame frame(ws);
+        return self().with_program(i, [&](const auto& program) {
+            return f(program, self().to_program(i, program, scores, scale, true, frame));
+        });
     }
 };
 

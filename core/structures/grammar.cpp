@@ -55,10 +55,11 @@ void Grammar::check_bytes(Index i, double bytes, const char* what) const {
 }
 
 // What is not done by hand takes more: cells for rules too, in two tables.
-grammar::Program Grammar::program(Index i) const {
-    const grammar::Program out(sentence(i));
-    check_bytes(i, 2.0 * sizeof(double) * static_cast<double>(out.cells()), "a chart of all rules");
-    return out;
+template <class F>
+auto Grammar::with_program(Index i, F&& f) const {
+    const grammar::Program program(sentence(i));
+    check_bytes(i, 2.0 * sizeof(double) * static_cast<double>(program.cells()), "a chart of all rules");
+    return f(program);
 }
 
 void Grammar::set_words() {
@@ -127,13 +128,15 @@ std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const
 // What is done by hand sums rules with the same children over all splits, which have slots of their own with tuples.
 bool Grammar::best(Index i, const double* scores, std::vector<Index>& slots, Workspace& ws) const {
     if (rules_.n_tuples == 0) return grammar::best_derivation(sentence(i), scores, slots, ws);
-    return chart::best(program(i), scores, ws, [&](Index slot) { slots.push_back(slot); });
+    return with_program(i, [&](const grammar::Program& program) {
+        return chart::best(program, scores, ws, [&](Index slot) { slots.push_back(slot); });
+    });
 }
 
 double Grammar::maximize(Index i, const double* scores, SlotCounts& out, Workspace& ws) const {
     Workspace::Frame frame(ws);
     std::vector<Index> slots;
-    if (!best(i, masked_scores(i, scores, 1.0, frame), slots, ws)) refuse(i, "has no derivation");
+    if (!best(i, masked_scores(i, scores, 1.0, frame), slots, ws)) nothing_left(i);
     return gather(i, scores, slots, out);
 }
 
@@ -143,11 +146,10 @@ double Grammar::log_partition(Index i, const double* scores, double temperature,
     Workspace::Frame frame(ws);
     const double* own = masked_scores(i, scores, 1.0 / temperature, frame);
     double log_z = 0;
-    if (rules_.n_tuples > 0 || !grammar::plain_sums(sentence(i), own, marginals, entropy, log_z, ws)) {
-        log_z = chart::log_partition(program(i), own, marginals, entropy, ws);
-        if (log_z == -kInfinity) refuse(i, "has no derivation");
+    if (rules_.n_tuples == 0 && grammar::plain_sums(sentence(i), own, marginals, entropy, log_z, ws)) {
+        return temperature * log_z;
     }
-    return temperature * log_z;
+    return chart_sums(i, scores, temperature, marginals, entropy, ws);
 }
 
 // The slots of the gold derivation cost nothing: with the cost "rules" every rule that is not gold has the slot `other`.
@@ -188,23 +190,12 @@ void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) c
     std::vector<Index> slots;
     const grammar::Sentence own = sentence(i);
     const grammar::Slots at = own.slots();
-    for (const Anchored& x : anchored(i, nodes)) {
-        const Index a = rules_.parent[x.rule];
-        slots.push_back(x.rule);
-        const grammar::Slots::OfNode node = at.of_node(a, x.s, x.t);
-        slots.insert(slots.end(), node.slots.begin(), node.slots.begin() + node.count);
-        if (rules_.split[a] != kNone) slots.push_back(at.split(rules_.split[a], x.q));
-        if (rules_.n_tuples > 0) slots.push_back(own.tuples(x.rule, x.s, x.t, x.q)(0));
-        if (!has_gold_) continue;
-        const Index k = own.gold_at(x.s, x.t);
-        const bool is_gold = k != kNone && own.gold[k].rule == x.rule && own.gold[k].q == x.q;
-        slots.push_back(is_gold ? at.gold(k) : at.other());
-    }
+    for (const Anchored& x : anchored(i, nodes)) own.add_slots(x, slots);
     for (Index k = 0; k < 2 * own.n - 1; ++k) {
         if (nodes[k].end == nodes[k].begin + 1) slots.push_back(at.word(rules_.word[nodes[k].symbol], nodes[k].begin));
     }
-    const std::vector<double> zeros(num_slots(i), 0.0);
-    gather(i, zeros.data(), slots, out);
+    out.clear();
+    add_counted(slots, out);
 }
 
 std::vector<GrammarNode> Grammar::nodes_of(Index i, SlotView labelling) const {
@@ -228,5 +219,7 @@ void Grammar::check_labelling(Index i, SlotView labelling, Workspace&) const {
         if (!mask(i)[again.slots[k]]) refuse(i, "has slot ", again.slots[k], ", which its mask forbids");
     }
 }
+
+template class ChartStructure<Grammar>;
 
 }  // namespace partwise

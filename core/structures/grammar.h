@@ -13,7 +13,7 @@
 
 namespace partwise {
 
-class Grammar final : public ChartStructure<grammar::Program> {
+class Grammar final : public ChartStructure<Grammar> {
    public:
     enum class Cost { kConstituents, kRules };
     struct Options {
@@ -50,10 +50,14 @@ class Grammar final : public ChartStructure<grammar::Program> {
     std::vector<GrammarNode> nodes_of(Index i, SlotView labelling) const;
 
    protected:
-    grammar::Program program(Index i) const override;
     void check_mask(Index i) const override;
+    [[noreturn]] void nothing_left(Index i) const override { refuse(i, "has no derivation"); }
 
    private:
+    friend ChartStructure;
+    template <class F>
+    auto with_program(Index i, F&& f) const;
+
     grammar::Sentence sentence(Index i) const;
     std::vector<grammar::Anchored> anchored(Index i, const GrammarNode* nodes) const;
     // The slots of the best derivation; false if there is none.
@@ -73,5 +77,7 @@ class Grammar final : public ChartStructure<grammar::Program> {
     bool has_gold_;
     std::vector<grammar::Anchored> gold_;  // n - 1 of each sentence, by (begin, end)
 };
+
+extern template class ChartStructure<Grammar>;
 
 }  // namespace partwise

@@ -290,8 +290,6 @@ void read_off(Chart<Maximum>& chart, Index root, std::vector<Index>& slots) {
             slots.push_back(chart.at.word(g.word[a], s));
             continue;
         }
-        const Slots::OfNode own = chart.at.of_node(a, s, t);
-        for (Index k = 0; k < own.count; ++k) slots.push_back(own.slots[k]);
         const Index gold = chart.x.gold_at(s, t);
         double best = -kInfinity;
         Anchored chosen{kNone, s, kNone, t};
@@ -309,13 +307,7 @@ void read_off(Chart<Maximum>& chart, Index root, std::vector<Index>& slots) {
                 }
             }
         }
-        slots.push_back(chosen.rule);
-        if (g.split[a] != kNone) slots.push_back(chart.at.split(g.split[a], chosen.q));
-        if (chart.x.has_gold) {
-            const bool is_gold =
-                gold != kNone && chart.x.gold[gold].rule == chosen.rule && chart.x.gold[gold].q == chosen.q;
-            slots.push_back(is_gold ? chart.at.gold(gold) : chart.at.other());
-        }
+        chart.x.add_slots(chosen, slots);
         stack.push_back({g.right[chosen.rule], chosen.q, t});
         stack.push_back({g.left[chosen.rule], s, chosen.q});
     }

@@ -44,7 +44,6 @@ class Search {
     }
     bool rules(const GrammarNode& node) {
         const auto [a, s, t] = node;
-        const Index gold = x_.gold_at(s, t);
         for (Index r = g_.first[a]; r < g_.first[a + 1]; ++r) {
             if (left_[r] <= 0.0) continue;
             const Index b = g_.left[r];
@@ -52,15 +51,8 @@ class Search {
             const auto range = chart_.splits(b, c, s, t);
             for (Index q = range.first; q <= range.last; ++q) {
                 if (chart_.value(b, s, q) == -kInfinity || chart_.value(c, q, t) == -kInfinity) continue;
-                std::vector<Index> used{r};
-                const Slots::OfNode own = at_.of_node(a, s, t);
-                used.insert(used.end(), own.slots.begin(), own.slots.begin() + own.count);
-                if (g_.split[a] != kNone) used.push_back(at_.split(g_.split[a], q));
-                if (x_.has_gold) {
-                    const bool is_gold = gold != kNone && x_.gold[gold].rule == r && x_.gold[gold].q == q;
-                    used.push_back(is_gold ? at_.gold(gold) : at_.other());
-                }
-                if (g_.n_tuples > 0) used.push_back(x_.tuples(r, s, t, q)(0));
+                std::vector<Index> used;
+                x_.add_slots({r, s, q, t}, used);
                 todo_.push_back({c, q, t});
                 todo_.push_back({b, s, q});
                 if (with(used, [&] { return next(); })) return true;

@@ -120,4 +120,18 @@ chart::HashedSlots Sentence::tuples(Index r, Index s, Index t, Index q) const {
     return {slots().tuples(), key, codes + q, static_cast<std::uint64_t>(g.n_tuples) - 1};
 }
 
+void Sentence::add_slots(const Anchored& x, std::vector<Index>& out) const {
+    const Slots at = slots();
+    const Index a = g.parent[x.rule];
+    const Slots::OfNode node = at.of_node(a, x.s, x.t);
+    out.push_back(x.rule);
+    out.insert(out.end(), node.slots.begin(), node.slots.begin() + node.count);
+    if (g.split[a] != kNone) out.push_back(at.split(g.split[a], x.q));
+    if (g.n_tuples > 0) out.push_back(tuples(x.rule, x.s, x.t, x.q)(0));
+    if (!has_gold) return;
+    const Index k = gold_at(x.s, x.t);
+    const bool is_gold = k != kNone && gold[k].rule == x.rule && gold[k].q == x.q;
+    out.push_back(is_gold ? at.gold(k) : at.other());
+}
+
 }  // namespace partwise::grammar

@@ -26,22 +26,28 @@ void Graph::scatter(Index i, const Compiled& c, const double* factors, double al
     for (const Index slot : c.always) slots[slot] += always;
 }
 
-void Graph::labels_from_rows(const Compiled& c, const Index* rows, Index* labels) const {
-    for (std::size_t v = 0; v < c.labels.size(); ++v) labels[v] = c.labels[v].front();
+void Graph::labelling_of_rows(Index i, const Compiled& c, const Index* rows, SlotCounts& out) const {
+    std::vector<Index> labels;
+    for (const std::vector<Index>& left : c.labels) labels.push_back(left.front());
     for (std::size_t p = 0; p < c.vertices.size(); ++p) labels[c.vertices[p]] = c.labels[c.vertices[p]][rows[p]];
+    labelling_of(i, labels.data(), out);
 }
 
-double Graph::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+double Graph::find_best(Index i, const double* scores, const junction::Support* support, SlotCounts& best,
+                        Workspace& ws) const {
     const Compiled& c = compiled(i);
     Workspace::Frame frame(ws);
     const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
     double* tables = frame.take(c.tree.table_size);
-    junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws);
+    const double value = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws, support);
     std::vector<Index> rows(c.vertices.size());
-    std::vector<Index> labels(c.labels.size());
     junction::choose(c.tree, tables, len(rows.size()), rows.data());
-    labels_from_rows(c, rows.data(), labels.data());
-    labelling_of(i, labels.data(), best);
+    labelling_of_rows(i, c, rows.data(), best);
+    return value;
+}
+
+double Graph::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    find_best(i, scores, nullptr, best, ws);
     return value_of(i, scores, {best.slots, best.counts});
 }
 
@@ -82,13 +88,11 @@ std::vector<Scored> Graph::k_best(Index i, const double* scores, Index k, Worksp
     Workspace::Frame frame(ws);
     const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
     double* tables = frame.take(c.tree.table_size);
-    const double best = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws);
+    const double best = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws, nullptr);
     std::vector<Scored> out;
     const auto add = [&](const Index* rows) {
-        std::vector<Index> labels(c.labels.size());
-        labels_from_rows(c, rows, labels.data());
         Scored& next = out.emplace_back();
-        labelling_of(i, labels.data(), next.labelling);
+        labelling_of_rows(i, c, rows, next.labelling);
         next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
     };
     if (c.vertices.empty()) {
@@ -109,11 +113,9 @@ std::vector<SlotCounts> Graph::sample(Index i, const double* scores, double temp
     junction::sum_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), nullptr, ws);
     std::vector<SlotCounts> out(n);
     std::vector<Index> rows(c.vertices.size());
-    std::vector<Index> labels(c.labels.size());
     for (SlotCounts& one : out) {
         junction::draw(c.tree, tables, rng, rows.data());
-        labels_from_rows(c, rows.data(), labels.data());
-        labelling_of(i, labels.data(), one);
+        labelling_of_rows(i, c, rows.data(), one);
     }
     return out;
 }
@@ -150,15 +152,8 @@ void Graph::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
         }
         used.push_back(clique_begin_[c] + slot);
     }
-    std::sort(used.begin(), used.end());
     out.clear();
-    for (std::size_t k = 0; k < used.size(); ++k) {
-        if (k > 0 && used[k] == used[k - 1]) {
-            out.counts.back() += 1.0;
-        } else {
-            out.add(used[k], 1.0);
-        }
-    }
+    add_counted(used, out);
 }
 
 void Graph::labels_of(Index i, SlotView labelling, Index* labels) const {
@@ -186,16 +181,7 @@ void Graph::check_labelling(Index i, SlotView labelling, Workspace&) const {
     labels_of(i, labelling, labels.data());
     SlotCounts right;
     labelling_of(i, labels.data(), right);
-    std::map<Index, double> difference;
-    for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
-    for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
-    for (const auto& [slot, count] : difference) {
-        if (count != 0.0) refuse(i, ": slot ", slot, " does not have the count its labels give it");
-    }
-    const std::uint8_t* allowed = mask(i);
-    for (const Index slot : right.slots) {
-        if (allowed && !allowed[slot]) refuse(i, ": the labelling uses slot ", slot, ", which its mask forbids");
-    }
+    check_counts(concat("example ", i), right, labelling, mask(i));
 }
 
 }  // namespace partwise

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 
+#include "structures/clique_view.h"
 #include "structures/junction_passes.h"
 #include "structures/structure.h"
 
@@ -37,7 +38,7 @@ struct GraphLayout {
     std::vector<Index> common_labels;
 };
 
-class Graph final : public Structure {
+class Graph final : public Structure, public CliqueView {
    public:
     // memory_limit: bytes that the tables of one example may take.
     Graph(GraphLayout layout, double memory_limit);
@@ -66,6 +67,7 @@ class Graph final : public Structure {
                             Workspace& ws) const override;
 
     // Cliques: those of the junction tree, as junction_tree.h lays out their tables; they depend on the mask.
+    const CliqueView& cliques() const override { return *this; }
     std::vector<Index> clique_offsets(Index i) const override;
     double clique_marginals(Index i, const double* scores, double temperature, double* out,
                             Workspace& ws) const override;
@@ -118,8 +120,12 @@ class Graph final : public Structure {
     Gathered gather(const Compiled& c, const double* scores, double scale, double forbidden,
                     Workspace::Frame& frame) const;
     void scatter(Index i, const Compiled& c, const double* factors, double always, double* slots) const;
-    // Labels of all vertices from rows of the tree's variables.
-    void labels_from_rows(const Compiled& c, const Index* rows, Index* labels) const;
+    // The labelling in which the tree's variables have these rows.
+    void labelling_of_rows(Index i, const Compiled& c, const Index* rows, SlotCounts& out) const;
+    // The maximum on the junction tree, far below 0 if nothing is allowed, and the labelling. support: null or the only
+    // entries of cliques that are allowed.
+    double find_best(Index i, const double* scores, const junction::Support* support, SlotCounts& best,
+                     Workspace& ws) const;
     template <class... Parts>
     [[noreturn]] static void refuse(Index i, const Parts&... what) {
         throw InputError("example ", i, what...);

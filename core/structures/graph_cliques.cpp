@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "structures/entropy_along.h"
 #include "structures/graph.h"
 #include "structures/numbers.h"
 #include "support/vector_math.h"
@@ -144,18 +143,8 @@ void Graph::clique_entries(Index i, SlotView labelling, Index* entries, Workspac
 
 double Graph::maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                   Workspace& ws) const {
-    const Compiled& c = compiled(i);
-    Workspace::Frame frame(ws);
-    const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
-    double* tables = frame.take(c.tree.table_size);
     const junction::Support support{cliques, least};
-    const double value = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws, &support);
-    if (value <= 0.5 * kLogOfZero) no_support(i);
-    std::vector<Index> rows(c.vertices.size());
-    std::vector<Index> labels(c.labels.size());
-    junction::choose(c.tree, tables, len(rows.size()), rows.data());
-    labels_from_rows(c, rows.data(), labels.data());
-    labelling_of(i, labels.data(), best);
+    if (find_best(i, scores, &support, best, ws) <= 0.5 * kLogOfZero) no_support(i);
     return value_of(i, scores, {best.slots, best.counts});
 }
 

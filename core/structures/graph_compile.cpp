@@ -274,15 +274,9 @@ void Graph::check_mask(Index i) const {
     compiled_[i].reset();
     try {
         Workspace ws;
-        Workspace::Frame frame(ws);
-        const Compiled& c = compiled(i);
         const std::vector<double> zeros(num_slots(i), 0.0);
-        const Gathered g = gather(c, zeros.data(), 1.0, kLogOfZero, frame);
-        double* tables = frame.take(c.tree.table_size);
-        double* separated = frame.take(c.tree.separated_size);
-        if (junction::max_up(c.tree, g.factors, tables, separated, ws) < kLogsOfZero) {
-            throw InputError("the mask of example ", i, " allows no labelling");
-        }
+        SlotCounts best;
+        if (find_best(i, zeros.data(), nullptr, best, ws) < kLogsOfZero) nothing_left(i);
     } catch (const TooWideError&) {
         compiled_[i].reset();  // refused where it is used; another mask may leave less
     } catch (...) {

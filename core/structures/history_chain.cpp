@@ -23,37 +23,29 @@ void check_count(const std::vector<double>& values, Index expected, const char* 
     }
 }
 
-// Rows with something behind the labels.
-std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index n_labels, Index width, double rest) {
-    std::vector<double> out(n_rows * width, rest);
-    for (Index r = 0; r < n_rows; ++r) copy(rows.data() + r * n_labels, out.data() + r * width, n_labels);
-    return out;
-}
-
-// exp of rows over the largest of each, and the logarithms of those.
-void set_factors(const std::vector<double>& rows, Index width, std::vector<double>& factors,
-                 std::vector<double>& highs) {
-    factors.resize(rows.size());
-    highs.resize(rows.size() / width);
-    for (std::size_t r = 0; r < highs.size(); ++r) {
-        const double* row = rows.data() + len(r) * width;
-        highs[r] = *std::max_element(row, row + width);
-        set_exps(row, width, factors.data() + len(r) * width);
+// rest: what is behind the labels of each row.
+HistoryChain::Table make_table(const std::vector<double>& rows, Index n_labels, Index width, double rest) {
+    const Index n_rows = len(rows.size()) / n_labels;
+    HistoryChain::Table out{std::vector<double>(n_rows * width, rest), std::vector<double>(n_rows * width),
+                            std::vector<double>(n_rows)};
+    for (Index r = 0; r < n_rows; ++r) {
+        double* row = out.scores.data() + r * width;
+        copy(rows.data() + r * n_labels, row, n_labels);
+        out.highs[r] = *std::max_element(row, row + width);
+        set_exps(row, width, out.factors.data() + r * width);
     }
+    return out;
 }
 
 // Numbers that a table of all histories may have; where there are more, its rows are made when they are needed.
 constexpr Index kLargestTable = Index{1} << 22;
 
-std::string sequence(Index i) { return "sequence " + std::to_string(i); }
-
 }  // namespace
 
 HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
                            std::vector<Index> pairs, const std::vector<double>& second, Index beam_width)
-    : Sequences(std::move(lengths), n_labels),
-      history_(history),
-      n_states_(count_states(n_labels, history)),
+    : LabelSequences(std::move(lengths), n_labels),
+      shape_{n_labels, width(), n_labels + 1, history, count_states(n_labels, history)},
       beam_width_(beam_width),
       pairs_(std::move(pairs)) {
     if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
@@ -62,41 +54,28 @@ HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index his
         const Index slots = checked_product(length, width(), "the number of a sequence's slots");
         total = checked_sum(total, slots, "the number of slots");
     }
-    const Index tags = n_labels + 1;
-    check_count(first, tags * n_labels, "scores after one tag");
+    check_count(first, (n_labels + 1) * n_labels, "scores after one tag");
     check_count(second, len(pairs_.size()) * n_labels, "scores after two tags");
     for (std::size_t k = 0; k < pairs_.size(); ++k) {
-        if (history == 1 || pairs_[k] < 0 || pairs_[k] >= n_states_ || (k > 0 && pairs_[k] <= pairs_[k - 1]))
+        if (history == 1 || pairs_[k] < 0 || pairs_[k] >= n_states() || (k > 0 && pairs_[k] <= pairs_[k - 1]))
             throw InputError("pairs must be histories of two tags, ascending");
     }
-    first_ = widened(first, tags, n_labels, width(), -kInfinity);
-    second_ = widened(second, len(pairs_.size()), n_labels, width(), 0.0);
-    set_factors(first_, width(), first_factors_, first_highs_);
-    set_factors(second_, width(), second_factors_, second_highs_);
-    if (n_states_ > kLargestTable) return;
-    places_.assign(n_states_, -1);
+    first_ = make_table(first, n_labels, width(), -kInfinity);
+    second_ = make_table(second, n_labels, width(), 0.0);
+    if (n_states() > kLargestTable) return;
+    places_.assign(n_states(), -1);
     for (std::size_t k = 0; k < pairs_.size(); ++k) places_[pairs_[k]] = len(k);
 }
 
 HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const {
-    View v{};
-    v.length = length(i);
-    v.n_labels = n_labels();
-    v.width = width();
-    v.tags = n_labels() + 1;
-    v.history = history_;
-    v.n_states = n_states_;
-    v.scores = scores;
-    v.first = first_.data();
-    v.pairs = pairs_;
-    v.second = second_.data();
-    v.places = places_.empty() ? nullptr : places_.data();
-    v.first_factors = first_factors_.data();
-    v.second_factors = second_factors_.data();
-    v.first_highs = first_highs_.data();
-    v.second_highs = second_highs_.data();
-    v.follow = follow().pairs.empty() ? nullptr : follow().pairs.data();
-    return v;
+    return {shape_,
+            first_,
+            second_,
+            pairs_,
+            places_.empty() ? nullptr : places_.data(),
+            length(i),
+            scores,
+            follow().pairs.empty() ? nullptr : follow().pairs.data()};
 }
 
 HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector<std::uint8_t>& open) const {
@@ -124,11 +103,11 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
 }
 
 const double* HistoryChain::factors(const View& v) const {
-    if (n_states_ > kLargestTable / width()) return nullptr;
+    if (n_states() > kLargestTable / width()) return nullptr;
     std::call_once(factors_once_, [&] {
-        factors_.resize(n_states_ * width());
+        factors_.resize(n_states() * width());
         const std::vector<double> zeros(width(), 0.0);
-        for (Index s = 0; s < n_states_; ++s) {
+        for (Index s = 0; s < n_states(); ++s) {
             double* row = factors_.data() + s * width();
             v.add_after(s, zeros.data(), row);
             set_exps(row, width(), row);
@@ -146,7 +125,7 @@ double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, W
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     std::vector<Index> labels(v.length);
-    const double value = best_labelling(v, beam_width_ == 0 ? n_states_ : beam_width_, labels.data());
+    const double value = best_labelling(v, beam_width(), labels.data());
     labelling_of(i, labels.data(), best);
     return value;
 }
@@ -171,24 +150,12 @@ void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) c
     for (Index t = 0; t < length(i); ++t) out.add(t * width() + labels[t], 1.0);
 }
 
-void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(length(i));
-    labels_of(i, labelling, labels.data());
-    check_follow(i, labels.data());
-    const std::uint8_t* allowed = mask(i);
-    for (std::size_t t = 0; t < labels.size(); ++t) {
-        if (allowed && !allowed[len(t) * width() + labels[t]]) {
-            throw InputError(sequence(i), ", position ", t, ": a mask forbids the label");
-        }
-    }
-}
-
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
     std::vector<Index> labels(length(i));
     labels_of(i, labelling, labels.data());
     HistoryRows rows(plain_view(i, scores));
     double total = 0;
-    Index state = n_states_ - 1;
+    Index state = n_states() - 1;
     for (Index t = 0; t < length(i); ++t) {
         const double score = rows.scores(t, state)[labels[t]];
         total += score - rows.log_partition(t, state);
@@ -202,7 +169,7 @@ std::vector<Scored> HistoryChain::k_best(Index i, const double* scores, Index k,
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     HistoryRows rows(v);
-    HistorySearch search(rows, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
+    HistorySearch search(rows, std::max(beam_width(), k));
     std::vector<Scored> out;
     for (const HistorySearch::Found& found : search.k_best(k)) {
         out.push_back({found.value, {}});
@@ -219,22 +186,14 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
     HistorySums<LogNumber> sums(v);
     // Without constraints nothing to come changes the next label's probabilities.
     if (v.open && !sums.run(nullptr)) one_of_them(-1);
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
     std::vector<double> p(n_labels());
     std::vector<Index> labels(v.length);
     std::vector<SlotCounts> out(n);
     for (SlotCounts& labelling : out) {
-        Index state = n_states_ - 1;
+        Index state = n_states() - 1;
         for (Index t = 0; t < v.length; ++t) {
             sums.label_weights(t, state, p.data());
-            double left = uniform(rng);
-            Index label = -1;
-            for (Index c = 0; c < n_labels() && left >= 0.0; ++c) {
-                if (p[c] == 0.0) continue;
-                label = c;
-                left -= p[c];
-            }
-            labels[t] = one_of_them(label);
+            const Index label = labels[t] = draw_one(p.data(), n_labels(), 1.0, rng);
             state = v.next(state, label);
         }
         labelling_of(i, labels.data(), labelling);

@@ -22,15 +22,15 @@
 
 namespace partwise {
 
-class HistoryChain final : public Sequences {
+class HistoryChain final : public LabelSequences {
    public:
     // first: n_labels + 1 rows of n_labels values; pairs: histories of two tags that have scores of their own,
     // ascending; second: a row for each of them. beam_width 0: all histories are kept.
     HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
                  std::vector<Index> pairs, const std::vector<double>& second, Index beam_width);
 
-    Index history() const { return history_; }
-    Index n_states() const { return n_states_; }
+    Index history() const { return shape_.history; }
+    Index n_states() const { return shape_.n_states; }
 
     bool linear() const override { return false; }
     unsigned capabilities() const override { return kKBest | kSample; }
@@ -40,46 +40,52 @@ class HistoryChain final : public Sequences {
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
     double value_of(Index i, const double* scores, SlotView labelling) const override;
-    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     // A beam narrower than k is widened to k.
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                    Workspace& ws) const override;
 
-    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const override;
 
-    // What searches and sums read of a sequence.
-    struct View {
-        Index length;
+    // Rows of scores, one per history; exp of each row over its largest value, and the logarithms of those values.
+    struct Table {
+        std::vector<double> scores;
+        std::vector<double> factors;
+        std::vector<double> highs;
+    };
+
+    struct Shape {
         Index n_labels;
         Index width;
         Index tags;
         Index history;
         Index n_states;
-        const double* scores;  // length rows of `width`
-        const double* first;   // tags rows of width; -infinity behind the labels
-        std::span<const Index> pairs;
-        const double* second;         // a row of width per pair; 0 behind the labels
-        const Index* places;          // of each history in `pairs`, or -1; null: too many to keep
-        const double* first_factors;  // exp(first), exp(second), each row divided by its largest value
-        const double* second_factors;
-        const double* first_highs;  // the logarithms of those
-        const double* second_highs;
-        const double* factors;       // exp(after) over the largest of each row, n_states rows; null: too large to keep
-        const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
-        const std::uint8_t* follow;  // n_labels x n_labels; null: all
 
         Index last(Index state) const { return state % tags; }
         // Histories that differ in nothing but their oldest tag lead to the same ones: which of those classes.
         Index rest(Index state) const { return history == 1 ? 0 : state % tags; }
         Index next(Index state, Index label) const { return history == 1 ? label : state % tags * tags + label; }
+    };
+
+    // What searches and sums read of a sequence.
+    struct View : Shape {
+        const Table& first;   // tags rows of width; -infinity behind the labels
+        const Table& second;  // a row of width per pair; 0 behind the labels
+        std::span<const Index> pairs;
+        const Index* places;  // of each history in `pairs`, or -1; null: too many to keep
+        Index length;
+        const double* scores;        // length rows of `width`
+        const std::uint8_t* follow;  // n_labels x n_labels; null: all
+        const std::uint8_t* open{};  // length x n_labels: labels that an allowed labelling goes on from; null: all
+        const double* factors{};     // exp(after) over the largest of each row, n_states rows; null: too large to keep
+
         // out = scores + after[state], rows of width
-        void add_after(Index state, const double* scores, double* out) const {
-            const double* __restrict one = first + last(state) * width;
-            for (Index c = 0; c < width; ++c) out[c] = scores[c] + one[c];
+        void add_after(Index state, const double* own, double* out) const {
+            const double* __restrict one = first.scores.data() + last(state) * width;
+            for (Index c = 0; c < width; ++c) out[c] = own[c] + one[c];
             const Index pair = place(state);
             if (pair < 0) return;
-            const double* __restrict two = second + pair * width;
+            const double* __restrict two = second.scores.data() + pair * width;
             for (Index c = 0; c < width; ++c) out[c] += two[c];
         }
         // Where a history stands in `pairs`, or -1.
@@ -95,22 +101,20 @@ class HistoryChain final : public Sequences {
 
    protected:
     void check_mask(Index i) const override;
-    void follow_changed() override {}  // what is asked reads it
 
    private:
     // Fills `open` if there are constraints. Throws InputError if they leave nothing.
     View view(Index i, const double* scores, std::vector<std::uint8_t>& open) const;
     View plain_view(Index i, const double* scores) const;
     const double* factors(const View& v) const;
+    Index beam_width() const { return beam_width_ == 0 ? n_states() : beam_width_; }
 
-    Index history_;
-    Index n_states_;
+    Shape shape_;
     Index beam_width_;
-    std::vector<double> first_;
+    Table first_;
+    Table second_;
     std::vector<Index> pairs_;
-    std::vector<double> second_;
     std::vector<Index> places_;
-    std::vector<double> first_factors_, second_factors_, first_highs_, second_highs_;
     mutable std::once_flag factors_once_;
     mutable std::vector<double> factors_;
 };

@@ -4,12 +4,23 @@
 #include <cmath>
 #include <limits>
 
+#include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/vector_math.h"
 
 namespace partwise {
 
 namespace {
+
+// exp(x) is 0 below 1e-308: what is lost of a sum of 1e-250 or more is nothing beside it.
+constexpr double kLeastPartition = 1e-250;
+
+double product_sum(const double* __restrict x, const double* __restrict y, const double* __restrict z, Index n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < n; ++k) sum += x[k] * y[k] * z[k];
+    return sum;
+}
 
 // What rounding may add to the value of a labelling: more than that below another, it is not the better one.
 constexpr double kRounding = 1e-9;
@@ -45,6 +56,41 @@ constexpr auto better_candidate = [](const auto& a, const auto& b) {
 };
 
 }  // namespace
+
+HistoryRows::HistoryRows(const HistoryChain::View& view)
+    : view_(view), row_(view.width), emissions_(view.length * view.width), highs_(view.length) {
+    const Index width = view.width;
+    for (Index t = 0; t < view.length; ++t) {
+        const double* __restrict from = view.scores + t * width;
+        double* __restrict to = emissions_.data() + t * width;
+        const double high = highs_[t] = largest(from, view.n_labels);
+        for (Index c = 0; c < width; ++c) to[c] = fast_exp(from[c] - high);
+    }
+}
+
+double* HistoryRows::scores(Index t, Index state) {
+    view_.add_after(state, view_.scores + t * view_.width, row_.data());
+    return row_.data();
+}
+
+double HistoryRows::log_partition(Index t, Index state) const {
+    const Index width = view_.width;
+    const double* emissions = emissions_.data() + t * width;
+    const Index last = view_.last(state);
+    const Index pair = view_.place(state);
+    const double* first = view_.first.factors.data() + last * width;
+    const double sum = pair < 0 ? dot(emissions, first, width)
+                                : product_sum(emissions, first, view_.second.factors.data() + pair * width, width);
+    if (sum >= kLeastPartition) {
+        const double shift = highs_[t] + view_.first.highs[last] + (pair < 0 ? 0.0 : view_.second.highs[pair]);
+        return shift + std::log(sum);
+    }
+    const double high = largest(row_.data(), width);
+    double slow = 0;
+#pragma omp simd reduction(+ : slow)
+    for (Index c = 0; c < width; ++c) slow += fast_exp(row_[c] - high);
+    return high + std::log(slow);
+}
 
 // Nodes that are not below `least` are kept or dropped for those above them alone, so that leaving out the others
 // changes nothing about them. A beam may lose the greedy labelling: then it has to be searched without.

@@ -34,7 +34,7 @@ struct Support {
 // Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum. support: entries outside of it are
 // forbidden.
 double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws,
-              const Support* support = nullptr);
+              const Support* support);
 
 // The row with the largest T of each variable, the last variable first; ties go to the lowest. Variables below `done` of
 // the order are chosen; the others were.

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "structures/entropy_along.h"
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/vector_math.h"
@@ -205,10 +203,7 @@ std::vector<Scored> Multiclass::k_best(Index i, const double* scores, Index k, W
     std::vector<Scored> out;
     for (const Index a : order) {
         if (len(out.size()) == k) break;
-        Scored scored;
-        scored.value = scores[a];
-        scored.labelling.add(a, 1.0);
-        out.push_back(std::move(scored));
+        out.push_back({scores[a], {{a}, {1.0}}});
     }
     return out;
 }

@@ -1,11 +1,12 @@
 // One label per example: slot a is label a.
 #pragma once
 
+#include "structures/clique_view.h"
 #include "structures/structure.h"
 
 namespace partwise {
 
-class Multiclass final : public Structure {
+class Multiclass final : public Structure, public CliqueView {
    public:
     Multiclass(Index num_examples, Index n_labels);
 
@@ -33,6 +34,7 @@ class Multiclass final : public Structure {
                                  const double* factors, double* out) const override;
 
     // One clique: the label itself, so clique marginals are the slots.
+    const CliqueView& cliques() const override { return *this; }
     std::vector<Index> clique_offsets(Index) const override { return {0, width_}; }
     double clique_marginals(Index i, const double* scores, double temperature, double* out,
                             Workspace& ws) const override;

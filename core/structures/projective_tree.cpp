@@ -1,16 +1,15 @@
 #include "structures/projective_tree.h"
 
-#include <utility>
+#include <algorithm>
+#include <functional>
 
-#include "structures/chart_inference.h"
 #include "structures/chart_products.h"
 #include "structures/chart_ties.h"
-#include "structures/eisner.h"
 
 namespace partwise {
 
 ProjectiveTree::ProjectiveTree(std::vector<Index> lengths, bool single_root, Index max_length)
-    : Tree(std::move(lengths), single_root, max_length, [](double n) {
+    : ChartStructure(std::move(lengths), single_root, max_length, [](double n) {
           // Two charts of six squares, scores, weights and marginals; 3 sums over n^3 / 6 pairs, there and back.
           return Work{15 * 8 * n * n, n * n * n};
       }) {}
@@ -75,36 +74,10 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     return true;
 }
 
-void ProjectiveTree::covariance_product(Index i, const double* scores, double temperature, const double* direction,
-                                        double* out, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
-    chart::covariance_product(EisnerProgram{length(i), single_root()}, arcs, direction, out, ws);
-}
-
-std::vector<SlotCounts> ProjectiveTree::sample(Index i, const double* scores, double temperature, Index n,
-                                               std::mt19937_64& rng, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
-    std::vector<SlotCounts> out(n);
-    chart::sample(EisnerProgram{length(i), single_root()}, arcs, n, rng, ws,
-                  [&](Index j, Index arc) { out[j].add(arc, 1.0); });
-    for (SlotCounts& labelling : out) std::sort(labelling.slots.begin(), labelling.slots.end());
-    return out;
-}
-
+// Sums in another order are rounded otherwise: near ties may have changed places.
 std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const double* arcs = arc_scores(i, scores, 1.0, frame);
-    std::vector<Scored> out;
-    std::vector<Index> heads(length(i));
-    const auto use = [&](Index arc) { heads[arc / (length(i) + 1)] = arc % (length(i) + 1); };
-    chart::k_best(EisnerProgram{length(i), single_root()}, arcs, k, ws, use, [&] {
-        out.push_back({score_of_heads(i, scores, heads.data()), {}});
-        labelling_of(i, heads.data(), out.back().labelling);
-    });
-    // Sums in another order are rounded otherwise: near ties may have changed places.
-    std::stable_sort(out.begin(), out.end(), [](const Scored& p, const Scored& q) { return p.value > q.value; });
+    std::vector<Scored> out = ChartStructure::k_best(i, scores, k, ws);
+    std::ranges::stable_sort(out, std::greater<>(), &Scored::value);
     return out;
 }
 
@@ -131,5 +104,7 @@ void ProjectiveTree::check_kind(Index i, const Index* heads) const {
         }
     }
 }
+
+template class ChartStructure<ProjectiveTree, Tree>;
 
 }  // namespace partwise

@@ -1,8 +1,5 @@
 #include "structures/second_order_chain.h"
 
-#include <map>
-
-#include "structures/width_dispatch.h"
 #include "support/sizes.h"
 
 namespace partwise {
@@ -11,7 +8,7 @@ using second_order::Program;
 using second_order::View;
 
 SecondOrderChain::SecondOrderChain(std::vector<Index> lengths, Index n_labels)
-    : Sequences(std::move(lengths), n_labels) {
+    : ChartStructure(std::move(lengths), n_labels) {
     const char* what = "the number of a sequence's slots";
     const Index tied = checked_product(n_labels, n_labels + 1, what);
     Index total = 0;
@@ -59,9 +56,8 @@ bool SecondOrderChain::is_safe(const View& v) const {
     return 2.0 * (nodes + pairs + triples) <= chain::kSafeSpread;
 }
 
-double* SecondOrderChain::to_program(Index i, const double* slots, double scale, bool masked,
-                                     Workspace::Frame& frame) const {
-    const Program p = program(i);
+const double* SecondOrderChain::to_program(Index i, const Program& p, const double* slots, double scale, bool masked,
+                                           Workspace::Frame& frame) const {
     const Index L = n_labels();
     double* out = frame.take(p.slots());
     const auto value = [&](Index row, Index c) {
@@ -81,8 +77,7 @@ double* SecondOrderChain::to_program(Index i, const double* slots, double scale,
     return out;
 }
 
-void SecondOrderChain::from_program(Index i, const double* own, double* slots) const {
-    const Program p = program(i);
+void SecondOrderChain::from_program(Index i, const Program& p, const double* own, double* slots) const {
     const Index L = n_labels();
     fill(slots, num_slots(i), 0.0);
     for (Index t = 0; t < length(i); ++t) copy(own + t * L, slots + t * width(), L);
@@ -102,9 +97,7 @@ double SecondOrderChain::maximize(Index i, const double* scores, SlotCounts& bes
     const View view = prepare(i, scores, 1.0, frame, cut);
     std::vector<Index> labels(length(i));
     with_width(width(), [&](auto w) { second_order::best_labels<w()>(view, labels.data(), ws); });
-    for (Index t = 0; !follow().empty() && t < length(i); ++t) {
-        if (!may_stand(i, t, labels[t]) || (t > 0 && !may_follow(labels[t - 1], labels[t]))) nothing_left(i);
-    }
+    if (first_forbidden(i, labels.data()) >= 0) nothing_left(i);
     labelling_of(i, labels.data(), best);
     return value_of(i, scores, {best.slots, best.counts});
 }
@@ -125,83 +118,30 @@ double SecondOrderChain::log_partition(Index i, const double* scores, double tem
         if (entropy) *entropy = std::max(0.0, log_z - dot(marginals, scores, num_slots(i)) / temperature);
         return temperature * log_z;
     }
-    const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
-    double* expected = marginals ? frame.take(program(i).slots()) : nullptr;
-    const double log_z = chart::log_partition(program(i), own, expected, entropy, ws);
-    if (log_z == -kInfinity) nothing_left(i);
-    if (marginals) from_program(i, expected, marginals);
-    return temperature * log_z;
+    return chart_sums(i, scores, temperature, marginals, entropy, ws);
 }
 
-void SecondOrderChain::covariance_product(Index i, const double* scores, double temperature, const double* direction,
-                                          double* out, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
-    const double* along = to_program(i, direction, 1.0, false, frame);
-    double* product = frame.take(program(i).slots());
-    chart::covariance_product(program(i), own, along, product, ws);
-    from_program(i, product, out);
-}
-
-std::vector<Scored> SecondOrderChain::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const double* own = to_program(i, scores, 1.0, true, frame);
-    std::vector<Scored> out;
+double SecondOrderChain::gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const {
     std::vector<Index> labels(length(i));
-    const auto use = [&](Index slot) {
+    for (const Index slot : used) {
         if (slot < length(i) * n_labels()) labels[slot / n_labels()] = slot % n_labels();
-    };
-    chart::k_best(program(i), own, k, ws, use, [&] {
-        Scored& next = out.emplace_back();
-        labelling_of(i, labels.data(), next.labelling);
-        next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
-    });
-    if (out.empty() && k > 0) nothing_left(i);
-    return out;
-}
-
-std::vector<SlotCounts> SecondOrderChain::sample(Index i, const double* scores, double temperature, Index n,
-                                                 std::mt19937_64& rng, Workspace& ws) const {
-    if (!follow().empty()) check_mask(i);
-    Workspace::Frame frame(ws);
-    const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
-    std::vector<Index> labels(n * length(i));
-    chart::sample(program(i), own, n, rng, ws, [&](Index j, Index slot) {
-        if (slot < length(i) * n_labels()) labels[j * length(i) + slot / n_labels()] = slot % n_labels();
-    });
-    std::vector<SlotCounts> out(n);
-    for (Index j = 0; j < n; ++j) labelling_of(i, labels.data() + j * length(i), out[j]);
-    return out;
+    }
+    labelling_of(i, labels.data(), out);
+    return value_of(i, scores, {out.slots, out.counts});
 }
 
 void SecondOrderChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     const Index T = length(i);
     out.clear();
     for (Index t = 0; t < T; ++t) out.add(t * width() + labels[t], 1.0);
-    std::map<Index, double> tied;
-    for (Index t = 1; t < T; ++t) tied[(pair_row(i) + labels[t - 1]) * width() + labels[t]] += 1.0;
+    std::vector<Index> tied;
+    for (Index t = 1; t < T; ++t) tied.push_back((pair_row(i) + labels[t - 1]) * width() + labels[t]);
     for (Index t = 2; t < T; ++t) {
-        tied[(triple_row(i) + labels[t - 2] * n_labels() + labels[t - 1]) * width() + labels[t]] += 1.0;
+        tied.push_back((triple_row(i) + labels[t - 2] * n_labels() + labels[t - 1]) * width() + labels[t]);
     }
-    for (const auto& [slot, count] : tied) out.add(slot, count);
+    add_counted(tied, out);
 }
 
-void SecondOrderChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(length(i));
-    labels_of(i, labelling, labels.data());
-    check_follow(i, labels.data());
-    SlotCounts right;
-    labelling_of(i, labels.data(), right);
-    check_counts(i, right, labelling, mask(i));
-}
-
-void SecondOrderChain::check_mask(Index i) const {
-    Workspace ws;
-    Workspace::Frame frame(ws);
-    double* zeros = frame.take(num_slots(i));
-    fill(zeros, num_slots(i), 0.0);
-    const double log_z = log_partition(i, zeros, 1.0, nullptr, nullptr, ws);
-    if (log_z == -kInfinity) nothing_left(i);
-}
+template class ChartStructure<SecondOrderChain, LabelSequences>;
 
 }  // namespace partwise

@@ -6,39 +6,36 @@
 //   L * L rows:  (a * L + b, c) counts how often label c follows a and b
 #pragma once
 
+#include "structures/chart_structure.h"
 #include "structures/second_order_kernels.h"
 #include "structures/second_order_program.h"
 #include "structures/sequences.h"
 
 namespace partwise {
 
-class SecondOrderChain final : public Sequences {
+class SecondOrderChain final : public ChartStructure<SecondOrderChain, LabelSequences> {
    public:
     SecondOrderChain(std::vector<Index> lengths, Index n_labels);
 
-    unsigned capabilities() const override { return kCovariance | kKBest | kSample; }
     Index num_slots(Index i) const override { return (length(i) + n_labels() * (n_labels() + 1)) * width(); }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
-    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
-    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
-    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
-                                   Workspace& ws) const override;
-    void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
-                            Workspace& ws) const override;
-
-    // The slots of a sequence of T labels, merged.
-    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-
-   protected:
-    void check_mask(Index i) const override;
-    void follow_changed() override {}  // `allows` asks for it
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const override;
 
    private:
+    friend ChartStructure;
+    template <class F>
+    auto with_program(Index i, F&& f) const {
+        return f(second_order::Program{length(i), n_labels()});
+    }
+    const double* to_program(Index i, const second_order::Program& program, const double* values, double scale,
+                             bool masked, Workspace::Frame& frame) const;
+    void from_program(Index i, const second_order::Program& program, const double* own, double* slots) const;
+    double gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const;
+
     Index pair_row(Index i) const { return length(i); }
     Index triple_row(Index i) const { return length(i) + n_labels(); }
-    second_order::Program program(Index i) const { return {length(i), n_labels()}; }
     // The tables in an array of all slots.
     second_order::View view_of(Index i, const double* slots) const;
     // scores / temperature, -infinity where masked; cut: whether a pair or triple is masked.
@@ -47,9 +44,8 @@ class SecondOrderChain final : public Sequences {
     // Whether the mask and the rule of neighbouring labels allow this slot, for a column c below n_labels.
     bool allows(Index i, Index row, Index c) const;
     bool is_safe(const second_order::View& view) const;
-    // Values of all slots in the order of the program, and back. masked: -infinity where a slot is not allowed.
-    double* to_program(Index i, const double* slots, double scale, bool masked, Workspace::Frame& frame) const;
-    void from_program(Index i, const double* own, double* slots) const;
 };
+
+extern template class ChartStructure<SecondOrderChain, LabelSequences>;
 
 }  // namespace partwise

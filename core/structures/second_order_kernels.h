@@ -13,7 +13,6 @@ namespace partwise::second_order {
 
 using chain::check_now_and_then;
 using chain::combine_rows;
-using chain::largest;
 using chain::max_rows;
 
 struct View {
@@ -24,15 +23,6 @@ struct View {
     const double* pair{};    // L rows: row a
     const double* triple{};  // L * L rows: row a * L + b
 };
-
-template <int W>
-constexpr Index row_width(const View& v) {
-    if constexpr (W > 0) {
-        return W;
-    } else {
-        return v.width;
-    }
-}
 
 // to[(b * L + a) * width + c] = pair[b][c] + triple[a][b][c]
 inline void join_edges(const View& v, double* __restrict to) {

@@ -13,24 +13,13 @@ using segments::Segment;
 using segments::Tables;
 using segments::View;
 
-namespace {
-std::string sequence(Index i) { return "sequence " + std::to_string(i); }
-std::string range(Index begin, Index end) {
-    return "segment [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
-}
-}  // namespace
-
 SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max_length, std::vector<Index> max_lengths,
                            SegmentList listed, bool segment_cost)
-    : Structure(len(lengths.size())),
-      lengths_(std::move(lengths)),
-      n_labels_(n_labels),
-      width_(padded_width(n_labels)),
+    : Sequences(std::move(lengths), n_labels),
       max_length_(max_length),
       max_lengths_(std::move(max_lengths)),
       listed_(std::move(listed)),
       segment_cost_(segment_cost) {
-    if (n_labels < 1) throw InputError("a segment chain needs at least one label");
     if (max_length < 1) throw InputError("max_length must be at least 1");
     if (max_lengths_.empty()) max_lengths_.assign(n_labels, max_length);
     if (len(max_lengths_.size()) != n_labels) {
@@ -50,84 +39,69 @@ SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max
     }
     Index total = 0;
     for (Index i = 0; i < num_examples(); ++i) {
-        if (length(i) < 1) throw InputError(sequence(i), " is empty");
         const char* what = "the number of a sequence's slots";
         Index rows = checked_sum(checked_product(length(i), 3, what), max_length, what);
         rows = checked_sum(checked_sum(rows, n_labels, what), n_listed(i), what);
-        total = checked_sum(total, checked_product(rows, width_, what), "the number of slots");
+        total = checked_sum(total, checked_product(rows, width(), what), "the number of slots");
         for (Index k = listed_.ptr[i]; k < listed_.ptr[i + 1]; ++k) {
             const Index begin = listed_.begins[k];
             const Index end = listed_.ends[k];
             if (begin < 0 || end <= begin || end > length(i)) {
-                throw InputError(sequence(i), ": ", range(begin, end), " is listed, but the sequence has ", length(i),
-                                 " positions");
+                refuse(i, begin, end, " is listed, but the sequence has ", length(i), " positions");
             }
             if (end - begin > max_length) {
-                throw InputError(sequence(i), ": ", range(begin, end), " is listed, but the maximum length is ",
-                                 max_length);
+                refuse(i, begin, end, " is listed, but the maximum length is ", max_length);
             }
             if (k > listed_.ptr[i] && std::pair(end, begin) <= std::pair(listed_.ends[k - 1], listed_.begins[k - 1])) {
-                throw InputError(sequence(i), ": listed segments must be in the order of (end, begin), each once; ",
-                                 range(begin, end), " is not");
+                refuse(i, begin, end,
+                       " is listed too late: listed segments must be in the order of (end, begin), each once");
             }
         }
     }
 }
 
-Index SegmentChain::num_slots(Index i) const { return (whole_row(i) + n_listed(i)) * width_; }
+Index SegmentChain::num_slots(Index i) const { return (whole_row(i) + n_listed(i)) * width(); }
 
-void SegmentChain::add_list(Index i, View& view) const {
-    const std::size_t from = listed_.ptr[i];
-    view.begins = std::span(listed_.begins).subspan(from, n_listed(i));
-    view.ends = std::span(listed_.ends).subspan(from, n_listed(i));
+template <class T>
+segments::TablesOf<T> SegmentChain::tables_of(Index i, T* slots) const {
+    const auto table = [&](Index first_row) { return slots + first_row * width(); };
+    return {slots,
+            table(first_row(i)),
+            table(last_row(i)),
+            table(lengths_row(i)),
+            table(edges_row(i)),
+            table(whole_row(i))};
 }
 
 View SegmentChain::view_of(Index i, const double* slots) const {
-    View view;
-    view.length = length(i);
-    view.n_labels = n_labels_;
-    view.width = width_;
-    view.longest = max_length_;
-    view.inside = slots;
-    view.first = slots + first_row(i) * width_;
-    view.last = slots + last_row(i) * width_;
-    view.lengths = slots + lengths_row(i) * width_;
-    view.edge = slots + edges_row(i) * width_;
-    view.whole = slots + whole_row(i) * width_;
-    add_list(i, view);
-    return view;
-}
-
-Tables SegmentChain::tables_of(Index i, double* slots) const {
-    return {slots,
-            slots + first_row(i) * width_,
-            slots + last_row(i) * width_,
-            slots + lengths_row(i) * width_,
-            slots + edges_row(i) * width_,
-            slots + whole_row(i) * width_};
+    const auto listed = [&](const std::vector<Index>& all) {
+        return std::span(all).subspan(idx(listed_.ptr[i]), idx(n_listed(i)));
+    };
+    return {tables_of(i, slots),    length(i),           n_labels(), width(), max_length_, nullptr,
+            listed(listed_.begins), listed(listed_.ends)};
 }
 
 View SegmentChain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const {
     const Index rows = whole_row(i) + n_listed(i);
     const std::uint8_t* allowed = mask(i);
-    double* out = frame.take(rows * width_);
+    double* out = frame.take(rows * width());
     const double scale = 1.0 / temperature;
     for (Index row = 0; row < rows; ++row) {
-        double* __restrict to = out + row * width_;
-        const double* __restrict from = scores + row * width_;
-        for (Index b = 0; b < n_labels_; ++b) to[b] = from[b] * scale;
-        for (Index b = n_labels_; b < width_; ++b) to[b] = -kInfinity;
-        for (Index b = 0; allowed && b < n_labels_; ++b) {
-            if (!allowed[row * width_ + b]) to[b] = -kInfinity;
+        double* __restrict to = out + row * width();
+        const double* __restrict from = scores + row * width();
+        for (Index b = 0; b < n_labels(); ++b) to[b] = from[b] * scale;
+        for (Index b = n_labels(); b < width(); ++b) to[b] = -kInfinity;
+        for (Index b = 0; allowed && b < n_labels(); ++b) {
+            if (!allowed[row * width() + b]) to[b] = -kInfinity;
         }
     }
-    for (Index b = 0; b < n_labels_; ++b) {
-        for (Index d = max_lengths_[b]; d < max_length_; ++d) out[(lengths_row(i) + d) * width_ + b] = -kInfinity;
+    for (Index b = 0; b < n_labels(); ++b) {
+        for (Index d = max_lengths_[b]; d < max_length_; ++d) out[(lengths_row(i) + d) * width() + b] = -kInfinity;
     }
     View view = view_of(i, out);
     if (const std::uint8_t* joins = continuation(i)) {
-        double* joined = frame.take(length(i) * width_);
-        for (Index r = 0; r < length(i) * width_; ++r) joined[r] = joins[r] ? out[r] : -kInfinity;
+        double* joined = frame.take(length(i) * width());
+        for (Index r = 0; r < length(i) * width(); ++r) joined[r] = joins[r] ? out[r] : -kInfinity;
         view.joined = joined;
     }
     return view;
@@ -137,19 +111,19 @@ double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, W
     Workspace::Frame frame(ws);
     const View view = prepare(i, scores, 1.0, frame);
     const Prefixes prefixes =
-        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
-    const segments::Program program{length(i), n_labels_, max_length_};
+        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels(), max_length_};
     const segments::Chart chart(program, view, prefixes);
     std::vector<Segment> found;
-    const double* end = prefixes.end + length(i) * width_;
-    Index b = std::max_element(end, end + n_labels_) - end;
+    const double* end = prefixes.end + length(i) * width();
+    Index b = std::max_element(end, end + n_labels()) - end;
     for (Index t = length(i); t > 0;) {
         const Index low = view.first_begin(t);
         const double* own = chart.segment_scores(t, b);
         Index s = t - 1;
         double value = -kInfinity;
         for (Index q = t - 1; q >= low; --q) {
-            const double x = own[q - low] + prefixes.open[q * width_ + b];
+            const double x = own[q - low] + prefixes.open[q * width() + b];
             if (x > value) {
                 value = x;
                 s = q;
@@ -158,9 +132,9 @@ double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, W
         found.push_back({s, t, b});
         if (s > 0) {
             Index before = 0;
-            for (Index a = 1; a < n_labels_; ++a) {
+            for (Index a = 1; a < n_labels(); ++a) {
                 const auto x = [&](Index label) {
-                    return prefixes.end[s * width_ + label] + view.edge[label * width_ + b];
+                    return prefixes.end[s * width() + label] + view.edge[label * width() + b];
                 };
                 if (x(a) > x(before)) before = a;
             }
@@ -181,7 +155,7 @@ double SegmentChain::log_partition(Index i, const double* scores, double tempera
     if (slots) fill(slots, num_slots(i), 0.0);
     const Tables tables = slots ? tables_of(i, slots) : Tables{};
     if (!cuts_more_than_labels(i) && segments::is_safe(view)) {
-        const double log_z = with_width(width_, [&](auto w) {
+        const double log_z = with_width(width(), [&](auto w) {
             segments::Scaled<w()> sums(view, slots != nullptr, frame);
             const double value = sums.forward();
             if (slots) sums.backward(tables);
@@ -191,7 +165,7 @@ double SegmentChain::log_partition(Index i, const double* scores, double tempera
         if (entropy) *entropy = std::max(0.0, log_z - dot(slots, scores, num_slots(i)) / temperature);
         return temperature * log_z;
     }
-    return with_width(width_, [&](auto w) {
+    return with_width(width(), [&](auto w) {
         const Prefixes prefixes = segments::Forward<w(), segments::kSum>(view, view, frame).run();
         if (slots) {
             const double found = segments::Backward<w(), false>(view, view, prefixes, tables, tables, frame).run({});
@@ -204,8 +178,8 @@ double SegmentChain::log_partition(Index i, const double* scores, double tempera
 bool SegmentChain::cuts_more_than_labels(Index i) const {
     if (continuation(i)) return true;
     const std::uint8_t* allowed = mask(i);
-    for (Index r = first_row(i) * width_; allowed && r < num_slots(i); ++r) {
-        if (!allowed[r] && r % width_ < n_labels_) return true;
+    for (Index r = first_row(i) * width(); allowed && r < num_slots(i); ++r) {
+        if (!allowed[r] && r % width() < n_labels()) return true;
     }
     return false;
 }
@@ -215,12 +189,12 @@ void SegmentChain::covariance_product(Index i, const double* scores, double temp
     Workspace::Frame frame(ws);
     const View view = prepare(i, scores, temperature, frame);
     double* own = frame.take(num_slots(i));
-    for (Index r = 0; r < num_slots(i); ++r) own[r] = r % width_ < n_labels_ ? direction[r] : 0.0;
+    for (Index r = 0; r < num_slots(i); ++r) own[r] = r % width() < n_labels() ? direction[r] : 0.0;
     const View along = view_of(i, own);
     double* marginals = frame.take(num_slots(i));
     fill(marginals, num_slots(i), 0.0);
     fill(out, num_slots(i), 0.0);
-    with_width(width_, [&](auto w) {
+    with_width(width(), [&](auto w) {
         const Prefixes prefixes = segments::Forward<w(), segments::kTangent>(view, along, frame).run();
         segments::Backward<w(), true>(view, along, prefixes, tables_of(i, marginals), tables_of(i, out), frame).run({});
     });
@@ -231,11 +205,10 @@ void SegmentChain::segment_probabilities(Index i, const double* scores, double t
                                          std::span<const Index> labels, double* out, Workspace& ws) const {
     for (std::size_t k = 0; k < ends.size(); ++k) {
         if (begins[k] < 0 || ends[k] <= begins[k] || ends[k] > length(i) || (k > 0 && ends[k] < ends[k - 1])) {
-            throw InputError(sequence(i), ": ", range(begins[k], ends[k]),
-                             " is not in the sequence, or not in the order of ends");
+            refuse(i, begins[k], ends[k], " is not in the sequence, or not in the order of ends");
         }
-        if (labels[k] < 0 || labels[k] >= n_labels_) {
-            throw InputError(sequence(i), ": label ", labels[k], " is not in [0, ", n_labels_, ")");
+        if (labels[k] < 0 || labels[k] >= n_labels()) {
+            throw InputError(name(i), ": label ", labels[k], " is not in [0, ", n_labels(), ")");
         }
         check_segment(i, begins[k], ends[k], labels[k]);
     }
@@ -244,7 +217,7 @@ void SegmentChain::segment_probabilities(Index i, const double* scores, double t
     double* slots = frame.take(num_slots(i));
     fill(slots, num_slots(i), 0.0);
     const Tables tables = tables_of(i, slots);
-    with_width(width_, [&](auto w) {
+    with_width(width(), [&](auto w) {
         const Prefixes prefixes = segments::Forward<w(), segments::kSum>(view, view, frame).run();
         segments::Backward<w(), false>(view, view, prefixes, tables, tables, frame).run({begins, ends, labels, out});
     });
@@ -255,8 +228,8 @@ std::vector<Scored> SegmentChain::k_best(Index i, const double* scores, Index k,
     Workspace::Frame frame(ws);
     const View view = prepare(i, scores, 1.0, frame);
     const Prefixes prefixes =
-        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
-    const segments::Program program{length(i), n_labels_, max_length_};
+        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels(), max_length_};
     const segments::Chart chart(program, view, prefixes);
     chart::KBest<segments::Program, const segments::Chart&, segments::Scores> lists(program, chart,
                                                                                     segments::Scores{chart});
@@ -279,8 +252,8 @@ std::vector<SlotCounts> SegmentChain::sample(Index i, const double* scores, doub
     Workspace::Frame frame(ws);
     const View view = prepare(i, scores, temperature, frame);
     const Prefixes prefixes =
-        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kSum>(view, view, frame).run(); });
-    const segments::Program program{length(i), n_labels_, max_length_};
+        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kSum>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels(), max_length_};
     const segments::Chart chart(program, view, prefixes);
     std::vector<double> weights(program.most_edges());
     const auto draw = [&](const auto& e) {
@@ -310,16 +283,6 @@ void SegmentChain::set_continuation(Index i, std::vector<std::uint8_t> allowed) 
     } catch (...) {
         std::swap(continuation_[i], allowed);
         throw;
-    }
-}
-
-void SegmentChain::check_mask(Index i) const {
-    Workspace ws;
-    Workspace::Frame frame(ws);
-    double* zeros = frame.take(num_slots(i));
-    fill(zeros, num_slots(i), 0.0);
-    if (log_partition(i, zeros, 1.0, nullptr, nullptr, ws) == -kInfinity) {
-        throw InputError("the mask of sequence ", i, " allows no labelling");
     }
 }
 

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "structures/segment_masses.h"
-#include "structures/structure.h"
+#include "structures/sequences.h"
 
 namespace partwise {
 
@@ -25,17 +25,14 @@ struct SegmentList {
     std::vector<Index> ends;
 };
 
-class SegmentChain final : public Structure {
+class SegmentChain final : public Sequences {
    public:
     // max_lengths: of each label, at most max_length; empty: max_length for all.
     SegmentChain(std::vector<Index> lengths, Index n_labels, Index max_length, std::vector<Index> max_lengths,
                  SegmentList listed, bool segment_cost);
 
-    Index n_labels() const { return n_labels_; }
-    Index width() const { return width_; }
     Index max_length() const { return max_length_; }
     const std::vector<Index>& max_lengths() const { return max_lengths_; }
-    const std::vector<Index>& lengths() const { return lengths_; }
     const SegmentList& listed() const { return listed_; }
     bool segment_cost() const { return segment_cost_; }
 
@@ -66,26 +63,22 @@ class SegmentChain final : public Structure {
     // of a segment with this label. Empty: all. It adds to the mask of slots.
     void set_continuation(Index i, std::vector<std::uint8_t> allowed);
 
-   protected:
-    void check_mask(Index i) const override;
-
    private:
     const std::uint8_t* continuation(Index i) const {
         return continuation_.empty() || continuation_[i].empty() ? nullptr : continuation_[i].data();
     }
-    Index length(Index i) const { return lengths_[i]; }
     Index n_listed(Index i) const { return listed_.ptr[i + 1] - listed_.ptr[i]; }
     // Row numbers of the tables: inside at 0, then
     Index first_row(Index i) const { return length(i); }
     Index last_row(Index i) const { return 2 * length(i); }
     Index lengths_row(Index i) const { return 3 * length(i); }
     Index edges_row(Index i) const { return 3 * length(i) + max_length_; }
-    Index whole_row(Index i) const { return edges_row(i) + n_labels_; }
+    Index whole_row(Index i) const { return edges_row(i) + n_labels(); }
 
     // The tables in an array of all slots.
     segments::View view_of(Index i, const double* slots) const;
-    void add_list(Index i, segments::View& view) const;
-    segments::Tables tables_of(Index i, double* slots) const;
+    template <class T>
+    segments::TablesOf<T> tables_of(Index i, T* slots) const;
     // scores / temperature with -infinity where slots are masked or in no labelling.
     segments::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const;
     // Whether more is forbidden than labels of positions.
@@ -93,10 +86,11 @@ class SegmentChain final : public Structure {
     // The segments of a labelling, from the end of the sequence, as slots.
     void labelling_of(Index i, const std::vector<segments::Segment>& segments, SlotCounts& out) const;
     void check_segment(Index i, Index begin, Index end, Index label) const;
+    template <class... Parts>
+    [[noreturn]] static void refuse(Index i, Index begin, Index end, const Parts&... what) {
+        throw InputError(name(i), ": segment [", begin, ", ", end, ")", what...);
+    }
 
-    std::vector<Index> lengths_;
-    Index n_labels_;
-    Index width_;
     Index max_length_;
     std::vector<Index> max_lengths_;
     SegmentList listed_;

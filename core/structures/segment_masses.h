@@ -6,15 +6,8 @@
 
 namespace partwise::segments {
 
-// Where expected counts go: the tables of the view, which start as zeros.
-struct Tables {
-    double* inside{};
-    double* first{};
-    double* last{};
-    double* lengths{};
-    double* edge{};
-    double* whole{};
-};
+// Where expected counts go: these start as zeros.
+using Tables = TablesOf<double>;
 
 // Segments whose probabilities are wanted, in the order of their ends.
 struct Asked {

@@ -73,7 +73,7 @@ class Scaled {
             exponentiate(v_.inside + t * width_, inside_ + t * width_, shift);
             listed = close(t + 1, listed);
             const double* end = end_ + (t + 1) * width_;
-            high = chain::largest(end, width_);
+            high = largest(end, width_);
             if (high == 0.0) return -kInfinity;  // the mask leaves no label for a position
             if (t + 1 == v_.length) break;
             double* __restrict q = q_ + (t + 1) * width_;

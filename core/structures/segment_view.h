@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <span>
 
+#include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/types.h"
@@ -25,17 +26,22 @@ struct Segment {
     Index label;
 };
 
-struct View {
+// The tables of scores, or of expected counts.
+template <class T>
+struct TablesOf {
+    T* inside{};   // T rows
+    T* first{};    // T rows
+    T* last{};     // T rows
+    T* lengths{};  // D rows
+    T* edge{};     // L rows
+    T* whole{};    // a row per listed segment
+};
+
+struct View : TablesOf<const double> {
     Index length = 0;    // T
     Index n_labels = 0;  // L
     Index width = 0;
     Index longest = 0;              // D
-    const double* inside{};         // T rows
-    const double* first{};          // T rows
-    const double* last{};           // T rows
-    const double* lengths{};        // D rows
-    const double* edge{};           // L rows
-    const double* whole{};          // a row per listed segment
     const double* joined{};         // T rows: `inside` of positions that continue a segment; null: as `inside`
     std::span<const Index> begins;  // of the listed segments, which are in the order of (end, begin)
     std::span<const Index> ends;
@@ -50,20 +56,9 @@ inline void check_now_and_then(Index t) {
     if ((t & 255) == 255) Interrupt::check_current();
 }
 
-template <int W>
-constexpr Index row_width(const View& v) {
-    if constexpr (W > 0) {
-        return W;
-    } else {
-        return v.width;
-    }
-}
-
 // The largest finite value of a row; 0 if there is none.
 inline double finite_max(const double* __restrict row, Index n) {
-    double high = -kInfinity;
-    PARTWISE_SIMD_MAX(high)
-    for (Index b = 0; b < n; ++b) high = row[b] > high ? row[b] : high;
+    const double high = largest(row, n);
     return high == -kInfinity ? 0.0 : high;
 }
 

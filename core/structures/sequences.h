@@ -24,41 +24,54 @@ class Sequences : public Structure {
     Index width() const { return width_; }
     const std::vector<Index>& lengths() const { return lengths_; }
 
-    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it leaves
-    // no labelling is refused when it is asked about.
-    void set_follow(Follow rule);
-    const Follow& follow() const { return follow_; }
-
-    Index num_row_slots(Index i) const override { return length(i) * width_; }
-    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     // The T labels of a labelling; throws InputError if it has none or two for a position.
     void labels_of(Index i, SlotView labelling, Index* labels) const;
 
    protected:
     Sequences(std::vector<Index> lengths, Index n_labels);
 
-    // Whether the rule lets label a stand at position t of example i.
-    bool may_stand(Index i, Index t, Index a) const {
-        return (t > 0 || follow_.first.empty() || follow_.first[a]) &&
-               (t < length(i) - 1 || follow_.last.empty() || follow_.last[a]);
-    }
-    bool may_follow(Index a, Index b) const { return follow_.pairs.empty() || follow_.pairs[a * n_labels_ + b]; }
-    // Throws InputError where the rule forbids the labels of example i.
-    void check_follow(Index i, const Index* labels) const;
-    [[noreturn]] void nothing_left(Index i) const;
-    // What a subclass makes of a new rule; throws InputError where it makes nothing of it.
-    virtual void follow_changed();
-
     Index length(Index i) const { return lengths_[i]; }
+    static std::string name(Index i) { return "sequence " + std::to_string(i); }
+    void check_mask(Index i) const override;
+    [[noreturn]] void nothing_left(Index i) const override;
 
    private:
     std::vector<Index> lengths_;
     Index n_labels_;
     Index width_;
-    Follow follow_;
 };
 
-// Throws InputError unless `labelling` has the counts that its labels give it, `right`, and the mask allows them.
-void check_counts(Index i, const SlotCounts& right, SlotView labelling, const std::uint8_t* allowed);
+// Sequences whose labelling is its labels.
+class LabelSequences : public Sequences {
+   public:
+    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it leaves
+    // no labelling is refused when it is asked about.
+    void set_follow(Follow rule);
+    const Follow& follow() const { return follow_; }
+
+    Index num_row_slots(Index i) const override { return length(i) * width(); }
+    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    // The slots of T labels, merged.
+    virtual void labelling_of(Index i, const Index* labels, SlotCounts& out) const = 0;
+
+   protected:
+    using Sequences::Sequences;
+
+    // Whether the rule lets label a stand at position t of example i.
+    bool may_stand(Index i, Index t, Index a) const {
+        return (t > 0 || follow_.first.empty() || follow_.first[a]) &&
+               (t < length(i) - 1 || follow_.last.empty() || follow_.last[a]);
+    }
+    bool may_follow(Index a, Index b) const { return follow_.pairs.empty() || follow_.pairs[a * n_labels() + b]; }
+    // The first position where the rule forbids the labels of example i, or -1.
+    Index first_forbidden(Index i, const Index* labels) const;
+    void check_rule(Index i) const override;
+    // What a subclass makes of a new rule.
+    virtual void follow_changed() {}
+
+   private:
+    Follow follow_;
+};
 
 }  // namespace partwise

@@ -1,5 +1,7 @@
 #include "structures/spanning_tree.h"
 
+#include <algorithm>
+#include <functional>
 #include <queue>
 
 #include "structures/arborescence.h"
@@ -172,7 +174,6 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
     double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
     double* p = frame.take(words + 1);
     shift_to_best(words, arcs, ws);
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
     std::vector<LogNumber> weights(num_slots(i));
     std::vector<Index> heads(words);
     std::vector<SlotCounts> out(n);
@@ -184,14 +185,7 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
             for (Index h = 0; h <= words; ++h) p[h] = weights[(m - 1) * (words + 1) + h].log + e[h].log;
             if (!root_counts) p[0] = kLogOfZero;
             normalise(p, words + 1);
-            double left = uniform(rng);
-            Index head = -1;
-            for (Index h = 0; h <= words && (head < 0 || left >= 0.0); ++h) {
-                if (p[h] == 0.0) continue;
-                head = h;
-                left -= p[h];
-            }
-            return heads[m - 1] = one_of_them(head);
+            return heads[m - 1] = draw_one(p, words + 1, 1.0, rng);
         });
         labelling_of(i, heads.data(), labelling);
     }
@@ -204,11 +198,11 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
     if (k < 1) throw InputError("k must be at least 1");
     const Index n = length(i);
     struct Part {
-        double value;
-        std::vector<Index> heads;      // its best tree
+        Scored best;                   // its best tree
+        std::vector<Index> heads;      // the same
         Index fixed;                   // words whose heads all of its trees share
         std::vector<Index> forbidden;  // heads that the next word may not have
-        bool operator<(const Part& other) const { return value < other.value; }
+        bool operator<(const Part& other) const { return best.value < other.best.value; }
     };
     Workspace::Frame frame(ws);
     const double* arcs = arc_scores(i, scores, 1.0, frame);
@@ -225,18 +219,16 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
         for (const Index h : forbidden) limited[fixed * (n + 1) + h] = -kInfinity;
         std::vector<Index> heads(n);
         if (!best_heads(n, limited, heads.data(), ws)) return;
-        const double value = score_of_heads(i, scores, heads.data());
-        queue.push({value, std::move(heads), fixed, std::move(forbidden)});
+        Scored best;
+        best.value = scored_labelling(i, scores, heads.data(), best.labelling);
+        queue.push({std::move(best), std::move(heads), fixed, std::move(forbidden)});
     };
     enter(0, {}, {});
     std::vector<Scored> out;
     while (!queue.empty()) {
         const Part part = queue.top();
         queue.pop();
-        Scored scored;
-        scored.value = part.value;
-        labelling_of(i, part.heads.data(), scored.labelling);
-        out.push_back(std::move(scored));
+        out.push_back(part.best);
         if (len(out.size()) == k) break;
         for (Index m = part.fixed; m < n; ++m) {
             std::vector<Index> forbidden = m == part.fixed ? part.forbidden : std::vector<Index>{};
@@ -245,7 +237,7 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
         }
     }
     // A part's best tree is found with rounding: near ties may have come in the wrong order.
-    std::stable_sort(out.begin(), out.end(), [](const Scored& p, const Scored& q) { return p.value > q.value; });
+    std::ranges::stable_sort(out, std::greater<>(), &Scored::value);
     return out;
 }
 

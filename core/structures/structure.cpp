@@ -1,10 +1,13 @@
 #include "structures/structure.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
 #include <string>
 
+#include "structures/clique_view.h"
 #include "support/sizes.h"
 #include "support/vector_math.h"
 
@@ -29,8 +32,6 @@ double Structure::value_of(Index, const double* scores, SlotView labelling) cons
     for (std::size_t k = 0; k < labelling.slots.size(); ++k) value += labelling.counts[k] * scores[labelling.slots[k]];
     return value;
 }
-
-void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 
 void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
     const auto refuse = [&](Index slot, const char* why) {
@@ -104,7 +105,7 @@ void Structure::check_by_maxima(Index i, SlotView counts, const char* complaint,
     }
 }
 
-void Structure::check_mask(Index) const {}
+void Structure::nothing_left(Index i) const { throw InputError("the mask of example ", i, " allows no labelling"); }
 
 void Structure::maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
                             SlotCounts* best, Workspace& ws) const {
@@ -148,16 +149,14 @@ void Structure::covariance_product(Index, const double*, double, const double*, 
 void Structure::covariance_of_marginals(Index, Index, const double*, const double*, const double*, double*) const {
     lacks("one part");
 }
-std::vector<Index> Structure::clique_offsets(Index) const { lacks("cliques"); }
-double Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
-void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
-double Structure::entropy_of_cliques(Index, const double*, double*, Workspace&) const { lacks("cliques"); }
-double Structure::clique_disagreement(Index i, const double*, Workspace&) const {
+const CliqueView& Structure::cliques() const { lacks("cliques"); }
+
+double CliqueView::clique_disagreement(Index i, const double*, Workspace&) const {
     return clique_offsets(i).size() <= 2 ? 0.0 : kInfinity;
 }
 
-Along Structure::entropy_along(Index i, const double* cliques, const double* direction, double step,
-                               Workspace& ws) const {
+Along CliqueView::entropy_along(Index i, const double* cliques, const double* direction, double step,
+                                Workspace& ws) const {
     constexpr double kApart = 1e-4;
     const Index n = clique_offsets(i).back();
     Workspace::Frame frame(ws);
@@ -176,13 +175,13 @@ Along Structure::entropy_along(Index i, const double* cliques, const double* dir
     out.curvature = (slope_at(after, unused) - slope_at(before, unused)) / (after - before);
     return out;
 }
-void Structure::scores_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
-void Structure::clique_entries(Index, SlotView, Index*, Workspace&) const { lacks("clique support"); }
-double Structure::maximize_in_support(Index, const double*, const double*, double, SlotCounts&, Workspace&) const {
-    lacks("clique support");
-}
-void Structure::no_support(Index i) {
-    throw InputError("the clique marginals of example ", i, " give no labelling a chance");
+
+double* Structure::masked_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
+    const Index n = num_slots(i);
+    const std::uint8_t* allowed = mask(i);
+    double* out = frame.take(n);
+    for (Index r = 0; r < n; ++r) out[r] = allowed && !allowed[r] ? -kInfinity : scores[r] * scale;
+    return out;
 }
 
 std::vector<Index> Structure::slot_offsets() const {
@@ -205,6 +204,44 @@ void Structure::set_mask(Index i, std::vector<std::uint8_t> allowed) {
         std::swap(masks_[i], allowed);
         throw;
     }
+}
+
+void add_counted(std::vector<Index>& slots, SlotCounts& out) {
+    if (!std::is_sorted(slots.begin(), slots.end())) std::sort(slots.begin(), slots.end());
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+        if (k > 0 && slots[k] == slots[k - 1]) {
+            out.counts.back() += 1.0;
+        } else {
+            out.add(slots[k], 1.0);
+        }
+    }
+}
+
+void check_counts(const std::string& example, const SlotCounts& right, SlotView labelling,
+                  const std::uint8_t* allowed) {
+    std::map<Index, double> difference;
+    for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
+    for (const auto& [slot, count] : difference) {
+        if (count != 0.0) throw InputError(example, ": slot ", slot, " does not have the count its labels give it");
+    }
+    for (const Index slot : right.slots) {
+        if (allowed && !allowed[slot]) {
+            throw InputError(example, ": the labelling uses slot ", slot, ", which its mask forbids");
+        }
+    }
+}
+
+Index draw_one(const double* weights, Index n, double total, std::mt19937_64& rng) {
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    double left = uniform(rng) * total;
+    Index chosen = -1;
+    for (Index k = 0; k < n && (chosen < 0 || left >= 0.0); ++k) {
+        if (weights[k] == 0.0) continue;
+        chosen = k;
+        left -= weights[k];
+    }
+    return one_of_them(chosen);
 }
 
 Index padded_width(Index n_labels) {

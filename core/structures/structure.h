@@ -15,15 +15,10 @@
 
 namespace partwise {
 
+class CliqueView;
+
 // kOnePart: every labelling is one slot, used once. kSupport: cliques tell which labellings have mass.
 enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8, kOnePart = 16, kSupport = 32 };
-
-// A function of one variable at a point: its value and its first two derivatives.
-struct Along {
-    double value = 0;
-    double slope = 0;
-    double curvature = 0;
-};
 
 struct Scored {
     double value = 0;
@@ -77,7 +72,7 @@ class Structure {
     virtual double value_of(Index i, const double* scores, SlotView labelling) const;
 
     // Throws InputError unless this is a labelling in Y_i.
-    virtual void check_labelling(Index i, SlotView labelling, Workspace& ws) const;
+    virtual void check_labelling(Index, SlotView, Workspace&) const {}
     // Throws InputError if these are not the expected counts of a distribution over Y_i, as far as masks and maxima tell.
     void check_mixture(Index i, SlotView mixture, Workspace& ws) const;
 
@@ -94,34 +89,8 @@ class Structure {
     virtual void covariance_of_marginals(Index begin, Index end, const double* marginals, const double* direction,
                                          const double* factors, double* out) const;
 
-    // Capability kCliques: the distribution seen as marginals of a junction tree's cliques, end to end.
-    virtual std::vector<Index> clique_offsets(Index i) const;
-    // Gives the log partition, as `log_partition` does.
-    virtual double clique_marginals(Index i, const double* scores, double temperature, double* out,
-                                    Workspace& ws) const;
-    // Linear: of a difference of marginals, too.
-    virtual void slots_from_cliques(Index i, const double* cliques, double* slots) const;
-    // The largest difference between what two neighbouring cliques say of the variables that they share; infinite where
-    // the structure cannot tell.
-    virtual double clique_disagreement(Index i, const double* cliques, Workspace& ws) const;
-    // Entropy of the distribution with these clique marginals; gradient (may be null) with respect to them.
-    virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const;
-    // The entropy at cliques + step * direction as a function of step, 0 <= step <= 1, where direction leads to other
-    // clique marginals at step 1. By default the curvature is a difference of slopes.
-    virtual Along entropy_along(Index i, const double* cliques, const double* direction, double step,
-                                Workspace& ws) const;
-    // Log potentials of the cliques whose Gibbs distribution has these marginals.
-    virtual void scores_from_cliques(Index i, const double* cliques, double* out) const;
-    // The same as scores of slots, where every clique's entries are slots of their own; false where they are not (tied
-    // slots, cliques of several parts).
-    virtual bool slot_scores_from_cliques(Index, const double*, double*) const { return false; }
-    // Capability kSupport, beside kCliques: the entry of each clique that a labelling uses, one per clique, in their
-    // order.
-    virtual void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const;
-    // max of <count(y), scores> over the labellings whose entries all are above `least` in `cliques`, and the labelling.
-    // Throws InputError if there is none.
-    virtual double maximize_in_support(Index i, const double* scores, const double* cliques, double least,
-                                       SlotCounts& best, Workspace& ws) const;
+    // Capability kCliques: the distribution's marginals of cliques.
+    virtual const CliqueView& cliques() const;
 
     // Slot offsets of all examples end to end (num_examples + 1 values).
     std::vector<Index> slot_offsets() const;
@@ -133,9 +102,10 @@ class Structure {
 
    protected:
     bool masked() const { return !masks_.empty(); }
+    // scores * scale, -infinity where the mask forbids a slot.
+    double* masked_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const;
     // log_partition at temperature 0: the maximum, its counts and no entropy.
     double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
-    [[noreturn]] static void no_support(Index i);
     // The maximum over labellings, and the counts of one that attains it (or null).
     virtual double maximum(Index i, const double* scores, double* counts, Workspace& ws) const;
     // Throws InputError if the counts have a larger value than the maximum for some scores that are tried.
@@ -144,12 +114,26 @@ class Structure {
     void check_by_maximum(Index i, SlotView counts, const double* scores, double* best, const char* complaint,
                           Workspace& ws) const;
     // Throws InputError if the mask leaves no labelling.
-    virtual void check_mask(Index i) const;
+    virtual void check_mask(Index) const {}
+    // The same of a rule that an example has beside its mask.
+    virtual void check_rule(Index) const {}
+    // Throws the InputError of an example without labelling.
+    [[noreturn]] virtual void nothing_left(Index i) const;
 
    private:
     Index num_examples_;
     std::vector<std::vector<std::uint8_t>> masks_;
 };
+
+// Adds slots, in any order, each once with the number of times that it is named. Sorts them.
+void add_counted(std::vector<Index>& slots, SlotCounts& out);
+
+// Throws InputError, which begins with `example`, unless `labelling` has the counts that its labels give it, `right`, and
+// the mask (null: none) allows them.
+void check_counts(const std::string& example, const SlotCounts& right, SlotView labelling, const std::uint8_t* allowed);
+
+// One of n, with probabilities in proportion to these weights, which sum up to `total`.
+Index draw_one(const double* weights, Index n, double total, std::mt19937_64& rng);
 
 // Row width for this many labels: the widths that kernels are compiled for, then multiples of 8.
 Index padded_width(Index n_labels);

@@ -35,18 +35,14 @@ Tree::Tree(std::vector<Index> lengths, bool single_root, Index max_length, Work 
 
 double* Tree::arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
     const Index n = length(i);
-    const std::uint8_t* allowed = mask(i);
-    double* arcs = frame.take(num_slots(i));
-    for (Index r = 0; r < num_slots(i); ++r) arcs[r] = scores[r] * scale;
-    for (Index r = 0; allowed && r < num_slots(i); ++r) arcs[r] = allowed[r] ? arcs[r] : -kInfinity;
+    double* arcs = masked_scores(i, scores, scale, frame);
     for (Index m = 1; m <= n; ++m) arcs[(m - 1) * (n + 1) + m] = -kInfinity;
     return arcs;
 }
 
-double Tree::score_of_heads(Index i, const double* scores, const Index* heads) const {
-    double value = 0;
-    for (Index m = 0; m < length(i); ++m) value += scores[m * (length(i) + 1) + heads[m]];
-    return value;
+double Tree::scored_labelling(Index i, const double* scores, const Index* heads, SlotCounts& out) const {
+    labelling_of(i, heads, out);
+    return value_of(i, scores, {out.slots, out.counts});
 }
 
 double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
@@ -54,8 +50,7 @@ double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace
     std::vector<Index> heads(length(i));
     // The mask leaves a tree: there is none only where sums of scores overflow.
     if (!best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws)) one_of_them(-1);
-    labelling_of(i, heads.data(), best);
-    return score_of_heads(i, scores, heads.data());
+    return scored_labelling(i, scores, heads.data(), best);
 }
 
 double Tree::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
@@ -139,12 +134,11 @@ void Tree::check_labelling(Index i, SlotView labelling, Workspace&) const {
 void Tree::check_mask(Index i) const {
     Workspace ws;
     Workspace::Frame frame(ws);
-    double* zeros = frame.take(num_slots(i));
-    fill(zeros, num_slots(i), 0.0);
+    const std::vector<double> zeros(num_slots(i), 0.0);
     std::vector<Index> heads(length(i));
-    if (!best_heads(length(i), arc_scores(i, zeros, 1.0, frame), heads.data(), ws)) {
-        throw InputError("the mask of sentence ", i, " allows no tree");
-    }
+    if (!best_heads(length(i), arc_scores(i, zeros.data(), 1.0, frame), heads.data(), ws)) nothing_left(i);
 }
+
+void Tree::nothing_left(Index i) const { throw InputError("the mask of sentence ", i, " allows no tree"); }
 
 }  // namespace partwise

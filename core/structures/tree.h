@@ -42,7 +42,8 @@ class Tree : public Structure {
     Index length(Index i) const { return lengths_[i]; }
     // Scores times `scale`, -infinity on arcs that are masked or no arcs at all.
     double* arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const;
-    double score_of_heads(Index i, const double* scores, const Index* heads) const;
+    // The labelling of these heads, and its value.
+    double scored_labelling(Index i, const double* scores, const Index* heads, SlotCounts& out) const;
     template <class... Parts>
     [[noreturn]] static void refuse(Index i, const Parts&... what) {
         throw InputError("sentence ", i, " ", what...);
@@ -55,6 +56,7 @@ class Tree : public Structure {
     // What else these heads, a tree, must be.
     virtual void check_kind(Index, const Index*) const {}
     void check_mask(Index i) const override;
+    [[noreturn]] void nothing_left(Index i) const override;
 
    private:
     std::vector<Index> lengths_;

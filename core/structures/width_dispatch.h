@@ -1,4 +1,4 @@
-// Calls f with the row width as a compile-time constant where a kernel was compiled for it, else with 0.
+// Row widths that kernels know as a compile-time constant W, or 0 where they read them at run time.
 #pragma once
 
 #include <type_traits>
@@ -7,6 +7,7 @@
 
 namespace partwise {
 
+// Calls f with the row width as a compile-time constant where a kernel was compiled for it, else with 0.
 template <class F>
 decltype(auto) with_width(Index width, F&& f) {
     switch (width) {
@@ -26,6 +27,16 @@ decltype(auto) with_width(Index width, F&& f) {
             return f(std::integral_constant<int, 48>{});
         default:
             return f(std::integral_constant<int, 0>{});
+    }
+}
+
+// The row width of a view.
+template <int W, class View>
+constexpr Index row_width(const View& view) {
+    if constexpr (W > 0) {
+        return W;
+    } else {
+        return view.width;
     }
 }
 

@@ -4,6 +4,8 @@
 // would then stand for "nothing is allowed". There the loops are left to the compiler as they are.
 #pragma once
 
+#include "support/types.h"
+
 #if defined(__GNUC__) && !defined(__clang__)
 #define PARTWISE_PRAGMA(text) _Pragma(#text)
 #define PARTWISE_SIMD_MAX(high) PARTWISE_PRAGMA(omp simd reduction(max : high))
@@ -14,3 +16,14 @@
 #define PARTWISE_SIMD_MIN(low)
 #define PARTWISE_SIMD_RANGE(low, high)
 #endif
+
+namespace partwise {
+
+inline double largest(const double* __restrict x, Index n) {
+    double high = -kInfinity;
+    PARTWISE_SIMD_MAX(high)
+    for (Index k = 0; k < n; ++k) high = x[k] > high ? x[k] : high;
+    return high;
+}
+
+}  // namespace partwise
