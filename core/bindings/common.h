@@ -36,6 +36,20 @@ using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig>;
 inline auto operator""_same(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
 inline auto operator""_or_none(const char* name, std::size_t) { return nb::arg(name) = nb::none(); }
 
+// What Python calls: its name in a module or class, its arguments, and what it does.
+template <class... Arguments>
+auto args(const Arguments&... arguments) {
+    return std::tuple(arguments...);
+}
+template <class Scope, class... Arguments, class F>
+void define(Scope& scope, const char* name, const std::tuple<Arguments...>& arguments, F&& f) {
+    std::apply([&](const auto&... each) { scope.def(name, std::forward<F>(f), each...); }, arguments);
+}
+template <class Scope, class... Arguments, class F>
+void define_static(Scope& scope, const char* name, const std::tuple<Arguments...>& arguments, F&& f) {
+    std::apply([&](const auto&... each) { scope.def_static(name, std::forward<F>(f), each...); }, arguments);
+}
+
 template <class A>
 auto span_of(const A& array) {
     return std::span(array.data(), array.size());
@@ -137,15 +151,16 @@ inline void check_positive_temperature(double temperature) {
 // Makes an Interrupt that polls Python's signal handlers: called with the GIL, used without it.
 Interrupt python_interrupt();
 
-// Runs a kernel without the GIL, for as long as Ctrl-C lets it; the kernel may take the Interrupt.
-template <class F>
-auto run_kernel(F&& kernel) {
+// Calls kernel(arguments..., interrupt) without the GIL, for as long as Ctrl-C lets it; kernels need not take the
+// Interrupt.
+template <class F, class... Arguments>
+auto run_kernel(F&& kernel, Arguments&&... arguments) {
     Interrupt interrupt = python_interrupt();
     const nb::gil_scoped_release release;
-    if constexpr (std::is_invocable_v<F, Interrupt&>) {
-        return kernel(interrupt);
+    if constexpr (std::is_invocable_v<F, Arguments..., Interrupt&>) {
+        return std::invoke(kernel, std::forward<Arguments>(arguments)..., interrupt);
     } else {
-        return kernel();
+        return std::invoke(kernel, std::forward<Arguments>(arguments)...);
     }
 }
 
@@ -153,7 +168,7 @@ auto run_kernel(F&& kernel) {
 template <class F>
 NumPy<double> fill_array(Index n, F&& kernel) {
     std::vector<double> out(n);
-    run_kernel([&](Interrupt& interrupt) { kernel(out.data(), interrupt); });
+    run_kernel(kernel, out.data());
     return numpy(std::move(out));
 }
 

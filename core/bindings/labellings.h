@@ -70,25 +70,19 @@ void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const
 // numbers: put(structure, i, numbers, labelling) checks and encodes them, take(structure, i, labelling, numbers) decodes.
 template <class S, class Starts, class Put, class Take>
 void def_numbers(nb::class_<S, Structure>& cls, const char* name, Starts starts, Put put, Take take) {
-    cls.def(
-        "encode",
-        [=](const S& s, const Ints& numbers) {
-            const std::vector<Index> at = starts(s);
-            check_size(numbers, at.back(), name);
-            return encode_all(s.num_examples(),
-                              [&](Index i, SlotCounts& out) { put(s, i, numbers.data() + at[i], out); });
-        },
-        nb::arg(name).noconvert());
-    cls.def(
-        "decode",
-        [=](const S& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-            const std::vector<Index> at = starts(s);
-            std::vector<Index> numbers(at.back());
-            decode_all(s, indptr, slots, counts,
-                       [&](Index i, SlotView one) { take(s, i, one, numbers.data() + at[i]); });
-            return numpy(std::move(numbers));
-        },
-        "indptr"_same, "slots"_same, "counts"_a);
+    define(cls, "encode", args(nb::arg(name).noconvert()), [=](const S& s, const Ints& numbers) {
+        const std::vector<Index> at = starts(s);
+        check_size(numbers, at.back(), name);
+        return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) { put(s, i, numbers.data() + at[i], out); });
+    });
+    define(cls, "decode", args("indptr"_same, "slots"_same, "counts"_a),
+           [=](const S& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+               const std::vector<Index> at = starts(s);
+               std::vector<Index> numbers(at.back());
+               decode_all(s, indptr, slots, counts,
+                          [&](Index i, SlotView one) { take(s, i, one, numbers.data() + at[i]); });
+               return numpy(std::move(numbers));
+           });
 }
 
 }  // namespace partwise::bindings

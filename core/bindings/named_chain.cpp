@@ -6,11 +6,13 @@
 #include <numeric>
 #include <optional>
 
+#include "bindings/labellings.h"
 #include "bindings/states.h"
 #include "bindings/text.h"
 #include "features/segments.h"
 #include "solvers/inference.h"
 #include "structures/chain.h"
+#include "support/vector_math.h"
 #include "text/string_table.h"
 
 namespace partwise::bindings {
@@ -45,17 +47,23 @@ struct PackedItems {
     std::vector<Index> counts;  // attributes of each item
 };
 
-std::optional<PackedItems> pack(const nb::handle& sequence, const std::string& separator) {
-    PyObject* const items = sequence.ptr();
-    if (!PyList_CheckExact(items) && !PyTuple_CheckExact(items)) return {};
+// Adds the names of a sequence's items, and how many each has; false if it is not a list or tuple of items that `reader`
+// reads.
+bool read_items(PyObject* sequence, ItemReader& reader, Names& names, std::vector<Index>& counts) {
+    const auto items = members_of(sequence);
+    if (!items) return false;
+    for (PyObject* const item : *items) {
+        const std::size_t before = names.size();
+        if (!reader.read(item, [&](std::string_view name, double value) { names.add(name, value); })) return false;
+        counts.push_back(len(names.size() - before));
+    }
+    return true;
+}
+
+std::optional<PackedItems> pack_items(const nb::handle& sequence, const std::string& separator) {
     PackedItems out;
     ItemReader reader(separator, true);
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items); ++k) {
-        const std::size_t before = out.names.size();
-        const auto add = [&](std::string_view name, double value) { out.names.add(name, value); };
-        if (!reader.read(PySequence_Fast_GET_ITEM(items, k), add)) return {};
-        out.counts.push_back(len(out.names.size() - before));
-    }
+    if (!read_items(sequence.ptr(), reader, out.names, out.counts)) return {};
     return out;
 }
 
@@ -102,12 +110,10 @@ class RowsReader {
 
     // Empty if something is not a list or tuple of lists, tuples or `PackedItems` of items that `ItemReader` reads.
     std::optional<ItemRows> read(const nb::handle& sequences) {
-        PyObject* const all = sequences.ptr();
-        if (!PyList_CheckExact(all) && !PyTuple_CheckExact(all)) return {};
+        if (!members_of(sequences.ptr())) return {};
         Interrupt interrupt = python_interrupt();
-        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(all); ++k) {
-            // others may change the list while the GIL is released
-            const nb::object sequence = nb::borrow(PySequence_Fast_GET_ITEM(all, k));
+        for (std::size_t k = 0; k < members_of(sequences.ptr())->size(); ++k) {
+            const nb::object sequence = nb::borrow((*members_of(sequences.ptr()))[k]);
             const PackedItems* packed = nullptr;
             if (nb::try_cast(sequence, packed, false) && packed != nullptr ? !add(*packed) : !add(sequence.ptr())) {
                 return {};
@@ -128,27 +134,22 @@ class RowsReader {
     static constexpr std::size_t kMany = 4096;
 
     bool add(PyObject* items) {
-        if (!PyList_CheckExact(items) && !PyTuple_CheckExact(items)) return false;
-        const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-        for (Py_ssize_t t = 0; t < n; ++t) {
-            const std::size_t before = names_.size();
-            const auto emit = [&](std::string_view name, double value) { names_.add(name, value); };
-            if (!reader_.read(PySequence_Fast_GET_ITEM(items, t), emit)) return false;
-            rows_.row_ptr.push_back(rows_.row_ptr.back() + len(names_.size() - before));
-        }
-        rows_.lengths.push_back(len(n));
+        counts_.clear();
+        if (!read_items(items, reader_, names_, counts_)) return false;
+        add_sequence(counts_);
         return true;
+    }
+
+    void add_sequence(const std::vector<Index>& counts) {
+        for (const Index n : counts) rows_.row_ptr.push_back(rows_.row_ptr.back() + n);
+        rows_.lengths.push_back(len(counts.size()));
     }
 
     bool add(const PackedItems& items) {
         look_up(names_);
         names_.clear();
-        for (const Index n : items.counts) rows_.row_ptr.push_back(rows_.row_ptr.back() + n);
-        rows_.lengths.push_back(len(items.counts.size()));
-        if (!std::all_of(items.names.values.begin(), items.names.values.end(),
-                         [](double value) { return std::isfinite(value); })) {
-            return false;
-        }
+        add_sequence(items.counts);
+        if (!all_finite(items.names.values.data(), len(items.names.size()))) return false;
         look_up(items.names);
         return true;
     }
@@ -169,6 +170,7 @@ class RowsReader {
     const StringTable& vocabulary_;
     ItemReader reader_;
     Names names_;
+    std::vector<Index> counts_;  // scratch
     std::vector<std::int32_t> ids_;
     ItemRows rows_;
     bool ones_ = true;
@@ -202,15 +204,12 @@ class NamedChain {
     }
 
     nb::list best(const ItemRows& rows, int n_jobs) const {
-        Interrupt interrupt = python_interrupt();
-        std::vector<Index> labels;
-        {
-            const nb::gil_scoped_release release;
+        std::vector<Index> labels(rows.row_ptr.size() - 1);
+        run_kernel([&](Interrupt& interrupt) {
             const Prepared made(*this, rows);
             std::vector<Index> all(made.chain.num_examples());
             std::iota(all.begin(), all.end(), Index{0});
             const Decoded found = decode(made.chain, made.features, weights_.data(), all, n_jobs, interrupt);
-            labels.resize(rows.row_ptr.size() - 1);
             Index* next = labels.data();
             for (const Index i : all) {
                 const std::size_t begin = found.indptr[i];
@@ -219,7 +218,7 @@ class NamedChain {
                                      next);
                 next += made.chain.lengths()[i];
             }
-        }
+        });
         nb::list out;
         const Index* next = labels.data();
         for (const Index length : rows.lengths) {
@@ -238,12 +237,10 @@ class NamedChain {
     // Of every sequence the probabilities of its labels, (length, n_labels), and smax.
     nb::tuple sums(const ItemRows& rows, double temperature, int n_jobs) const {
         check_temperature(temperature);
-        Interrupt interrupt = python_interrupt();
         std::vector<double> marginals, values;
         Index width = 0;
         std::vector<Index> offsets;
-        {
-            const nb::gil_scoped_release release;
+        run_kernel([&](Interrupt& interrupt) {
             const Prepared made(*this, rows);
             offsets = made.chain.slot_offsets();
             width = made.chain.width();
@@ -251,7 +248,7 @@ class NamedChain {
             values.resize(made.chain.num_examples());
             infer(made.chain, made.features, weights_.data(), temperature, n_jobs, interrupt, marginals.data(),
                   values.data(), nullptr);
-        }
+        });
         nb::list out;
         Index i = 0;
         const std::size_t n = labels_.size();
@@ -272,10 +269,8 @@ class NamedChain {
         for (const Index label : span_of(labels)) {
             if (label < 0 || label >= len(labels_.size())) throw InputError("no label ", label);
         }
-        Interrupt interrupt = python_interrupt();
         std::vector<double> found;
-        {
-            const nb::gil_scoped_release release;
+        run_kernel([&](Interrupt& interrupt) {
             const Prepared made(*this, rows);
             std::vector<SlotCounts> owners(made.chain.num_examples());
             std::vector<SlotView> labellings;
@@ -287,7 +282,7 @@ class NamedChain {
             }
             found.resize(owners.size());
             labelling_values(made.chain, made.features, weights_.data(), labellings, n_jobs, interrupt, found.data());
-        }
+        });
         return numpy(spread(rows, found));
     }
 
@@ -298,44 +293,34 @@ class NamedChain {
         LinearMap features;
 
         Prepared(const NamedChain& self, const ItemRows& rows)
-            : Prepared(self, rows, [&] {
-                  std::vector<Index> some;
-                  std::copy_if(rows.lengths.begin(), rows.lengths.end(), std::back_inserter(some),
-                               [](Index length) { return length > 0; });
-                  return some;
-              }()) {}
-
-       private:
-        Prepared(const NamedChain& self, const ItemRows& rows, const std::vector<Index>& lengths)
-            : chain(lengths, len(self.labels_.size()), true, self.ends_), features(segments(self, rows, lengths)) {
+            : chain(filled(rows.lengths), len(self.labels_.size()), true, self.ends_),
+              features(self.segments(rows, chain)) {
             if (!self.follow_.empty()) chain.set_follow(self.follow_);
         }
-
-        static std::vector<std::shared_ptr<const Segment>> segments(const NamedChain& self, const ItemRows& rows,
-                                                                    const std::vector<Index>& lengths) {
-            const Index n_labels = len(self.labels_.size());
-            const Index width = padded_width(n_labels);
-            if (self.layout_->n_columns() != n_labels || self.layout_->width() != width) {
-                throw InputError("the layout has ", self.layout_->n_columns(), " columns, there are ", n_labels,
-                                 " labels");
-            }
-            std::vector<Index> example_ptr{0};
-            std::vector<Index> uses;
-            for (const Index length : lengths) {
-                example_ptr.push_back(example_ptr.back() + length);
-                uses.push_back(length - 1);
-            }
-            const AttributeTable table{example_ptr, rows.row_ptr, rows.attributes, rows.values};
-            std::vector<std::shared_ptr<const Segment>> out{
-                AttributeSegment::make(self.layout_, table, true),
-                std::make_shared<SharedSegment>(n_labels * width, std::move(uses), self.mask_)};
-            if (self.ends_) {
-                out.push_back(std::make_shared<SharedSegment>(2 * width, std::vector<Index>(lengths.size(), 2),
-                                                              std::vector<std::uint8_t>{}));
-            }
-            return out;
+        static std::vector<Index> filled(std::vector<Index> lengths) {
+            std::erase(lengths, 0);
+            return lengths;
         }
     };
+
+    std::vector<std::shared_ptr<const Segment>> segments(const ItemRows& rows, const Chain& chain) const {
+        if (layout_->n_columns() != chain.n_labels() || layout_->width() != chain.width()) {
+            throw InputError("the layout has ", layout_->n_columns(), " columns, there are ", chain.n_labels(),
+                             " labels");
+        }
+        const std::vector<Index> example_ptr = starts_of(chain.lengths());
+        std::vector<Index> uses;
+        for (const Index length : chain.lengths()) uses.push_back(length - 1);
+        const AttributeTable table{example_ptr, rows.row_ptr, rows.attributes, rows.values};
+        std::vector<std::shared_ptr<const Segment>> out{
+            AttributeSegment::make(layout_, table, true),
+            std::make_shared<SharedSegment>(chain.n_labels() * chain.width(), std::move(uses), mask_)};
+        if (ends_) {
+            out.push_back(std::make_shared<SharedSegment>(
+                2 * chain.width(), std::vector<Index>(chain.lengths().size(), 2), std::vector<std::uint8_t>{}));
+        }
+        return out;
+    }
 
     // Values of the sequences that have items as values of all; 0 for the others.
     static std::vector<double> spread(const ItemRows& rows, const std::vector<double>& values) {
@@ -361,7 +346,7 @@ class NamedChain {
 
 void bind_named_chain(nb::module_& m) {
     nb::class_<PackedItems>(m, "PackedItems")
-        .def_static("read", &pack, "sequence"_a, "separator"_a)
+        .def_static("read", &pack_items, "sequence"_a, "separator"_a)
         .def_static("of_lists", &pack_lists, "items"_a)
         .def("__len__", [](const PackedItems& self) { return self.counts.size(); })
         .def("lists", &unpack)
@@ -375,23 +360,22 @@ void bind_named_chain(nb::module_& m) {
         .def_prop_ro("lengths", [](const ItemRows& self) { return self.lengths; })
         .def_prop_ro("unknown", [](const ItemRows& self) { return std::pair(self.unknown, self.attributes.size()); });
 
-    nb::class_<NamedChain>(m, "NamedChain")
-        .def(
-            "__init__",
-            [](NamedChain* self, StringTable& vocabulary, std::string separator, RowLayout& layout,
-               const nb::tuple& labels, const Bytes& transition_mask, bool ends,
-               const std::optional<std::tuple<Bytes, Bytes, Bytes>>& follow, const Floats& weights) {
-                Follow rule;
-                if (follow) {
-                    const auto& [pairs, first, last] = *follow;
-                    rule = {vector_of(pairs), vector_of(first), vector_of(last)};
-                }
-                new (self) NamedChain(share(vocabulary), std::move(separator), share(layout), labels,
-                                      vector_of(transition_mask), ends, std::move(rule), weights);
-            },
-            "vocabulary"_a, "separator"_a, "layout"_a, "labels"_a, "transition_mask"_a, "ends"_a, "follow"_a.none(),
-            "weights"_same)
-        .def("read", &NamedChain::read, "sequences"_a)
+    nb::class_<NamedChain> named_chain(m, "NamedChain");
+    define(named_chain, "__init__",
+           args("vocabulary"_a, "separator"_a, "layout"_a, "labels"_a, "transition_mask"_a, "ends"_a, "follow"_a.none(),
+                "weights"_same),
+           [](NamedChain* self, StringTable& vocabulary, std::string separator, RowLayout& layout,
+              const nb::tuple& labels, const Bytes& transition_mask, bool ends,
+              const std::optional<std::tuple<Bytes, Bytes, Bytes>>& follow, const Floats& weights) {
+               Follow rule;
+               if (follow) {
+                   const auto& [pairs, first, last] = *follow;
+                   rule = {vector_of(pairs), vector_of(first), vector_of(last)};
+               }
+               new (self) NamedChain(share(vocabulary), std::move(separator), share(layout), labels,
+                                     vector_of(transition_mask), ends, std::move(rule), weights);
+           });
+    named_chain.def("read", &NamedChain::read, "sequences"_a)
         .def("best", &NamedChain::best, "rows"_a, "n_jobs"_a = 1)
         .def("sums", &NamedChain::sums, "rows"_a, "temperature"_a = 1.0, "n_jobs"_a = 1)
         .def("values", &NamedChain::values, "rows"_a, "labels"_same, "n_jobs"_a = 1);

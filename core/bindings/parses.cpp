@@ -51,39 +51,34 @@ auto layout_array(std::vector<Index> GraphLayout::* member) {
 void bind_graph(nb::module_& m) {
     constexpr double kDefaultMemoryLimit = 1 << 30;
     nb::class_<Graph, Structure> cls(m, "Graph");
-    cls.def(
-           "__init__",
-           [](Graph* self, const Ints& vertex_ptr, const Ints& n_labels, const Ints& clique_ptr, const Ints& member_ptr,
-              const Ints& members, const Ints& tables, double memory_limit, const std::optional<Ints>& common_ptr,
-              const std::optional<Ints>& common_labels) {
-               new (self)
-                   Graph({vector_of(vertex_ptr), vector_of(n_labels), vector_of(clique_ptr), vector_of(member_ptr),
-                          vector_of(members), vector_of(tables), vector_of(common_ptr), vector_of(common_labels)},
-                         memory_limit);
-           },
-           "vertex_ptr"_same, "n_labels"_same, "clique_ptr"_same, "member_ptr"_same, "members"_same, "tables"_same,
-           "memory_limit"_a = kDefaultMemoryLimit, "common_ptr"_same = nb::none(), "common_labels"_same = nb::none())
-        .def_prop_ro("memory_limit", &Graph::memory_limit)
+    define(
+        cls, "__init__",
+        args("vertex_ptr"_same, "n_labels"_same, "clique_ptr"_same, "member_ptr"_same, "members"_same, "tables"_same,
+             "memory_limit"_a = kDefaultMemoryLimit, "common_ptr"_same = nb::none(), "common_labels"_same = nb::none()),
+        [](Graph* self, const Ints& vertex_ptr, const Ints& n_labels, const Ints& clique_ptr, const Ints& member_ptr,
+           const Ints& members, const Ints& tables, double memory_limit, const std::optional<Ints>& common_ptr,
+           const std::optional<Ints>& common_labels) {
+            new (self) Graph({vector_of(vertex_ptr), vector_of(n_labels), vector_of(clique_ptr), vector_of(member_ptr),
+                              vector_of(members), vector_of(tables), vector_of(common_ptr), vector_of(common_labels)},
+                             memory_limit);
+        });
+    cls.def_prop_ro("memory_limit", &Graph::memory_limit)
         .def_prop_ro("vertex_ptr", layout_array(&GraphLayout::vertex_ptr))
         .def_prop_ro("n_labels", layout_array(&GraphLayout::n_labels))
         .def_prop_ro("clique_ptr", layout_array(&GraphLayout::clique_ptr))
         .def_prop_ro("member_ptr", layout_array(&GraphLayout::member_ptr))
         .def_prop_ro("members", layout_array(&GraphLayout::members))
-        .def_prop_ro("tables", layout_array(&GraphLayout::tables))
-        .def(
-            "table_offsets", [](const Graph& g, Index i) { return numpy(checked(g, i).table_offsets(i)); }, "i"_a)
-        .def(
-            "width", [](const Graph& g, Index i) { return checked(g, i).width(i); }, "i"_a)
-        .def(
-            "bytes", [](const Graph& g, Index i) { return checked(g, i).bytes(i); }, "i"_a)
-        .def(
-            "decode_of",
-            [](const Graph& g, Index i, const Ints& slots, const Floats& counts) {
-                std::vector<Index> labels(checked(g, i).num_vertices(i));
-                g.labels_of(i, view_of(slots, counts), labels.data());
-                return numpy(std::move(labels));
-            },
-            "i"_a, "slots"_same, "counts"_a);
+        .def_prop_ro("tables", layout_array(&GraphLayout::tables));
+    define(cls, "table_offsets", args("i"_a),
+           [](const Graph& g, Index i) { return numpy(checked(g, i).table_offsets(i)); });
+    define(cls, "width", args("i"_a), [](const Graph& g, Index i) { return checked(g, i).width(i); });
+    define(cls, "bytes", args("i"_a), [](const Graph& g, Index i) { return checked(g, i).bytes(i); });
+    define(cls, "decode_of", args("i"_a, "slots"_same, "counts"_a),
+           [](const Graph& g, Index i, const Ints& slots, const Floats& counts) {
+               std::vector<Index> labels(checked(g, i).num_vertices(i));
+               g.labels_of(i, view_of(slots, counts), labels.data());
+               return numpy(std::move(labels));
+           });
     def_numbers(
         cls, "labels", [](const Graph& g) { return g.layout().vertex_ptr; },
         [](const Graph& g, Index i, const Index* labels, SlotCounts& out) { g.labelling_of(i, labels, out); },
@@ -121,107 +116,92 @@ Grammar::Cost cost_of(const std::string& name) {
 
 void bind_grammar(nb::module_& m) {
     constexpr double kDefaultMaxBytes = 2e9;
-    nb::class_<Grammar, Structure>(m, "Grammar")
-        .def(
-            "__init__",
-            [](Grammar* self, const Ints& lengths, Index n_symbols, const IntRows& rules, const Ints& roots,
-               const Ints& words, const std::optional<Ints>& start_columns, const std::optional<Ints>& split_columns,
-               const std::optional<Ints>& end_columns, const std::optional<Ints>& span_columns,
-               const std::optional<Ints>& word_ptr, const std::optional<Ints>& word_columns,
-               const std::optional<IntRows>& gold, const std::string& cost, const std::optional<Floats>& span_costs,
-               const std::optional<Ints>& tuple_codes, Index n_tuples, double max_bytes) {
-                if (rules.shape(1) != 3) throw InputError("rules must have three columns: parent, left, right");
-                if (word_ptr.has_value() != word_columns.has_value()) {
-                    throw InputError("word_ptr and word_columns must be given together");
-                }
-                grammar::RuleTable table{n_symbols,
-                                         vector_of(rules),
-                                         vector_of(roots),
-                                         vector_of(words),
-                                         vector_of(start_columns),
-                                         vector_of(split_columns),
-                                         vector_of(end_columns),
-                                         vector_of(span_columns),
-                                         n_tuples};
-                Grammar::Options options;
-                options.word_ptr = vector_of(word_ptr);
-                options.word_columns = vector_of(word_columns);
-                if (gold) options.gold = nodes_of(*gold, "gold");
-                if (span_costs) options.span_costs = vector_of(*span_costs);
-                options.tuple_codes = vector_of(tuple_codes);
-                options.cost = cost_of(cost);
-                options.max_bytes = max_bytes;
-                new (self) Grammar(vector_of(lengths), std::move(table), std::move(options));
-            },
-            "lengths"_same, "n_symbols"_a, "rules"_same, "roots"_same, "words"_same, nb::kw_only(),
-            "start_columns"_or_none, "split_columns"_or_none, "end_columns"_or_none, "span_columns"_or_none,
-            "word_ptr"_or_none, "word_columns"_or_none, "gold"_or_none, "cost"_a = "constituents", "span_costs"_or_none,
-            "tuple_codes"_or_none, "n_tuples"_a = 0, "max_bytes"_a = kDefaultMaxBytes)
-        .def_prop_ro("lengths", copied<Grammar>(&Grammar::lengths))
+    nb::class_<Grammar, Structure> cls(m, "Grammar");
+    define(cls, "__init__",
+           args("lengths"_same, "n_symbols"_a, "rules"_same, "roots"_same, "words"_same, nb::kw_only(),
+                "start_columns"_or_none, "split_columns"_or_none, "end_columns"_or_none, "span_columns"_or_none,
+                "word_ptr"_or_none, "word_columns"_or_none, "gold"_or_none, "cost"_a = "constituents",
+                "span_costs"_or_none, "tuple_codes"_or_none, "n_tuples"_a = 0, "max_bytes"_a = kDefaultMaxBytes),
+           [](Grammar* self, const Ints& lengths, Index n_symbols, const IntRows& rules, const Ints& roots,
+              const Ints& words, const std::optional<Ints>& start_columns, const std::optional<Ints>& split_columns,
+              const std::optional<Ints>& end_columns, const std::optional<Ints>& span_columns,
+              const std::optional<Ints>& word_ptr, const std::optional<Ints>& word_columns,
+              const std::optional<IntRows>& gold, const std::string& cost, const std::optional<Floats>& span_costs,
+              const std::optional<Ints>& tuple_codes, Index n_tuples, double max_bytes) {
+               if (rules.shape(1) != 3) throw InputError("rules must have three columns: parent, left, right");
+               if (word_ptr.has_value() != word_columns.has_value()) {
+                   throw InputError("word_ptr and word_columns must be given together");
+               }
+               grammar::RuleTable table{n_symbols,
+                                        vector_of(rules),
+                                        vector_of(roots),
+                                        vector_of(words),
+                                        vector_of(start_columns),
+                                        vector_of(split_columns),
+                                        vector_of(end_columns),
+                                        vector_of(span_columns),
+                                        n_tuples};
+               Grammar::Options options;
+               options.word_ptr = vector_of(word_ptr);
+               options.word_columns = vector_of(word_columns);
+               if (gold) options.gold = nodes_of(*gold, "gold");
+               if (span_costs) options.span_costs = vector_of(*span_costs);
+               options.tuple_codes = vector_of(tuple_codes);
+               options.cost = cost_of(cost);
+               options.max_bytes = max_bytes;
+               new (self) Grammar(vector_of(lengths), std::move(table), std::move(options));
+           });
+    cls.def_prop_ro("lengths", copied<Grammar>(&Grammar::lengths))
         .def_prop_ro("n_symbols", [](const Grammar& s) { return s.rules().n_symbols; })
         .def_prop_ro("n_rules", [](const Grammar& s) { return s.rules().size(); })
         .def_prop_ro("n_tuples", [](const Grammar& s) { return s.rules().n_tuples; })
         .def_prop_ro("has_gold", &Grammar::has_gold)
         .def_prop_ro("cost_name",
                      [](const Grammar& s) { return s.cost() == Grammar::Cost::kRules ? "rules" : "constituents"; })
-        .def_prop_ro("widths",
-                     [](const Grammar& s) {
-                         const grammar::Rules& g = s.rules();
-                         return nb::make_tuple(g.start.width, g.split.width, g.end.width, g.span.width, g.word.width);
-                     })
-        .def(
-            "table_offsets",
-            [](const Grammar& s, Index i) {
-                const grammar::Slots at = checked(s, i).slots(i);
-                return nb::make_tuple(s.rules().size(), at.splits(), at.ends(), at.spans(), at.words(), at.other());
-            },
-            "i"_a)
-        .def(
-            "has_derivation", [](const Grammar& s, Index i) { return checked(s, i).has_derivation(i); }, "i"_a)
-        .def(
-            "encode",
-            [](const Grammar& s, const IntRows& nodes) {
-                const std::vector<GrammarNode> all = nodes_of(nodes, "nodes");
-                Index total = 0;
-                for (const Index length : s.lengths()) total += 2 * length - 1;
-                if (len(all.size()) != total) {
-                    throw InputError("nodes has ", all.size(), " rows, ", total, " are needed");
-                }
-                const GrammarNode* next = all.data();
-                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                    s.labelling_of(i, next, out);
-                    next += 2 * s.lengths()[i] - 1;
-                });
-            },
-            "nodes"_same)
-        .def(
-            "labelling_of",
-            [](const Grammar& s, Index i, const IntRows& nodes) {
-                const std::vector<GrammarNode> own = nodes_of(nodes, "nodes");
-                if (len(own.size()) != 2 * checked(s, i).lengths()[i] - 1) {
-                    throw InputError("nodes must have two rows per word, less one");
-                }
-                SlotCounts out;
-                s.labelling_of(i, own.data(), out);
-                return pack(out);
-            },
-            "i"_a, "nodes"_same)
-        .def(
-            "decode",
-            [](const Grammar& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                std::vector<Index> nodes;
-                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) { append(s.nodes_of(i, one), nodes); });
-                return rows_of(std::move(nodes));
-            },
-            "indptr"_same, "slots"_same, "counts"_a)
-        .def(
-            "nodes_of",
-            [](const Grammar& s, Index i, const Ints& slots, const Floats& counts) {
-                std::vector<Index> nodes;
-                append(checked(s, i).nodes_of(i, view_of(slots, counts)), nodes);
-                return rows_of(std::move(nodes));
-            },
-            "i"_a, "slots"_same, "counts"_a);
+        .def_prop_ro("widths", [](const Grammar& s) {
+            const grammar::Rules& g = s.rules();
+            return nb::make_tuple(g.start.width, g.split.width, g.end.width, g.span.width, g.word.width);
+        });
+    define(cls, "table_offsets", args("i"_a), [](const Grammar& s, Index i) {
+        const grammar::Slots at = checked(s, i).slots(i);
+        return nb::make_tuple(s.rules().size(), at.splits(), at.ends(), at.spans(), at.words(), at.other());
+    });
+    define(cls, "has_derivation", args("i"_a),
+           [](const Grammar& s, Index i) { return checked(s, i).has_derivation(i); });
+    define(cls, "encode", args("nodes"_same), [](const Grammar& s, const IntRows& nodes) {
+        const std::vector<GrammarNode> all = nodes_of(nodes, "nodes");
+        Index total = 0;
+        for (const Index length : s.lengths()) total += 2 * length - 1;
+        if (len(all.size()) != total) {
+            throw InputError("nodes has ", all.size(), " rows, ", total, " are needed");
+        }
+        const GrammarNode* next = all.data();
+        return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
+            s.labelling_of(i, next, out);
+            next += 2 * s.lengths()[i] - 1;
+        });
+    });
+    define(cls, "labelling_of", args("i"_a, "nodes"_same), [](const Grammar& s, Index i, const IntRows& nodes) {
+        const std::vector<GrammarNode> own = nodes_of(nodes, "nodes");
+        if (len(own.size()) != 2 * checked(s, i).lengths()[i] - 1) {
+            throw InputError("nodes must have two rows per word, less one");
+        }
+        SlotCounts out;
+        s.labelling_of(i, own.data(), out);
+        return pack(out);
+    });
+    define(cls, "decode", args("indptr"_same, "slots"_same, "counts"_a),
+           [](const Grammar& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+               std::vector<Index> nodes;
+               decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) { append(s.nodes_of(i, one), nodes); });
+               return rows_of(std::move(nodes));
+           });
+    define(cls, "nodes_of", args("i"_a, "slots"_same, "counts"_a),
+           [](const Grammar& s, Index i, const Ints& slots, const Floats& counts) {
+               std::vector<Index> nodes;
+               append(checked(s, i).nodes_of(i, view_of(slots, counts)), nodes);
+               return rows_of(std::move(nodes));
+           });
 }
 
 }  // namespace

@@ -75,65 +75,53 @@ auto sparse_product(const Array<const Int>& indptr, const Array<const Int>& indi
 }  // namespace
 
 void bind_products(nb::module_& m) {
-    m.def(
-        "stacked_products",
-        [](const Stack& left, const Stack& right, int n_jobs) {
-            const Index rows = len(left.shape(0));
-            const Index stack = len(left.shape(1));
-            const Index inner = len(left.shape(2));
-            const Index columns = len(right.shape(2));
-            if (len(right.shape(0)) != stack || len(right.shape(1)) != inner) {
-                throw InputError("the shapes of the matrices do not match");
-            }
-            std::vector<double> out(rows * stack * columns);
-            run_kernel([&](auto& interrupt) {
-                const Index blocks = (rows + kRows - 1) / kRows;
-                parallel_for(stack * blocks, n_jobs, interrupt, [&](Index task, int) {
-                    const Index a = task / blocks;
-                    const Index first = task % blocks * kRows;
-                    const double* x = left.data() + (first * stack + a) * inner;
-                    multiply({x, stack * inner}, {right.data() + a * inner * columns, columns},
-                             std::min(kRows, rows - first), inner, columns, out.data() + (first * stack + a) * columns,
-                             stack * columns);
-                });
-            });
-            return numpy<3>(std::move(out), {idx(rows), idx(stack), idx(columns)});
-        },
-        "left"_same, "right"_same, "n_jobs"_a = 1);
+    define(m, "stacked_products", args("left"_same, "right"_same, "n_jobs"_a = 1),
+           [](const Stack& left, const Stack& right, int n_jobs) {
+               const Index rows = len(left.shape(0));
+               const Index stack = len(left.shape(1));
+               const Index inner = len(left.shape(2));
+               const Index columns = len(right.shape(2));
+               if (len(right.shape(0)) != stack || len(right.shape(1)) != inner) {
+                   throw InputError("the shapes of the matrices do not match");
+               }
+               std::vector<double> out(rows * stack * columns);
+               run_kernel([&](auto& interrupt) {
+                   const Index blocks = (rows + kRows - 1) / kRows;
+                   parallel_for(stack * blocks, n_jobs, interrupt, [&](Index task, int) {
+                       const Index a = task / blocks;
+                       const Index first = task % blocks * kRows;
+                       const double* x = left.data() + (first * stack + a) * inner;
+                       multiply({x, stack * inner}, {right.data() + a * inner * columns, columns},
+                                std::min(kRows, rows - first), inner, columns,
+                                out.data() + (first * stack + a) * columns, stack * columns);
+                   });
+               });
+               return numpy<3>(std::move(out), {idx(rows), idx(stack), idx(columns)});
+           });
 
-    m.def(
-        "dot",
-        [](const Floats& x, const Floats& y, int n_jobs) {
-            check_size(y, len(x.size()), "y");
-            double out = 0;
-            run_kernel(
-                [&](auto& interrupt) { row_dots(x.data(), 1, y.data(), len(x.size()), &out, n_jobs, interrupt); });
-            return out;
-        },
-        "x"_a, "y"_a, "n_jobs"_a = 1);
+    define(m, "dot", args("x"_a, "y"_a, "n_jobs"_a = 1), [](const Floats& x, const Floats& y, int n_jobs) {
+        check_size(y, len(x.size()), "y");
+        double out = 0;
+        run_kernel(row_dots, x.data(), 1, y.data(), len(x.size()), &out, n_jobs);
+        return out;
+    });
 
-    m.def(
-        "row_dots",
-        [](const FloatRows& rows, const Floats& v, int n_jobs) {
-            check_size(v, len(rows.shape(1)), "v");
-            const Index n = len(rows.shape(0));
-            return fill_array(n, [&](double* out, Interrupt& interrupt) {
-                row_dots(rows.data(), n, v.data(), len(v.size()), out, n_jobs, interrupt);
-            });
-        },
-        "rows"_same, "v"_a, "n_jobs"_a = 1);
+    define(m, "row_dots", args("rows"_same, "v"_a, "n_jobs"_a = 1),
+           [](const FloatRows& rows, const Floats& v, int n_jobs) {
+               check_size(v, len(rows.shape(1)), "v");
+               const Index n = len(rows.shape(0));
+               return fill_array(n, [&](double* out, Interrupt& interrupt) {
+                   row_dots(rows.data(), n, v.data(), len(v.size()), out, n_jobs, interrupt);
+               });
+           });
 
-    m.def(
-        "add_rows",
-        [](const Floats& coefficients, const FloatRows& rows, const MutableFloats& out, int n_jobs) {
-            check_size(coefficients, len(rows.shape(0)), "coefficients");
-            check_size(out, len(rows.shape(1)), "out");
-            run_kernel([&](auto& interrupt) {
-                add_rows(coefficients.data(), rows.data(), len(rows.shape(0)), out.data(), len(out.size()), n_jobs,
-                         interrupt);
-            });
-        },
-        "coefficients"_a, "rows"_same, "out"_same, "n_jobs"_a = 1);
+    define(m, "add_rows", args("coefficients"_a, "rows"_same, "out"_same, "n_jobs"_a = 1),
+           [](const Floats& coefficients, const FloatRows& rows, const MutableFloats& out, int n_jobs) {
+               check_size(coefficients, len(rows.shape(0)), "coefficients");
+               check_size(out, len(rows.shape(1)), "out");
+               run_kernel(add_rows, coefficients.data(), rows.data(), len(rows.shape(0)), out.data(), len(out.size()),
+                          n_jobs);
+           });
     m.def("sparse_product", &sparse_product<std::int32_t>, "indptr"_same, "indices"_same, "data"_a, "right"_a);
     m.def("sparse_product", &sparse_product<Index>, "indptr"_same, "indices"_same, "data"_a, "right"_a);
 }

@@ -226,20 +226,18 @@ void bind_sentences(nb::module_& m) {
         }
     });
 
-    nb::class_<Sentences>(m, "Sentences")
-        .def_static(
-            "parse",
-            [](const nb::bytes& data, const std::string& separator, Index n_columns) {
-                if (!separator.empty() && separator != "\t" && separator != " ") {
-                    throw InputError("separator must be a tab or a space");
-                }
-                Sentences::Text text{{data.c_str(), data.size()}, keep_alive(data)};
-                return run_kernel([&] {
-                    return Sentences::parse(std::move(text), separator.empty() ? '\0' : separator[0], n_columns);
-                });
-            },
-            "data"_a, "separator"_a = "", "n_columns"_a = 0)
-        .def_static("from_lists", &from_lists, "sentences"_a)
+    nb::class_<Sentences> cls(m, "Sentences");
+    define_static(cls, "parse", args("data"_a, "separator"_a = "", "n_columns"_a = 0),
+                  [](const nb::bytes& data, const std::string& separator, Index n_columns) {
+                      if (!separator.empty() && separator != "\t" && separator != " ") {
+                          throw InputError("separator must be a tab or a space");
+                      }
+                      Sentences::Text text{{data.c_str(), data.size()}, keep_alive(data)};
+                      return run_kernel([&] {
+                          return Sentences::parse(std::move(text), separator.empty() ? '\0' : separator[0], n_columns);
+                      });
+                  });
+    cls.def_static("from_lists", &from_lists, "sentences"_a)
         .def_static("from_packed", &from_packed, "columns"_a, "lengths"_a)
         .def("__len__", &Sentences::size)
         .def("__getitem__", &sentence, "i"_a)
@@ -255,22 +253,16 @@ void bind_sentences(nb::module_& m) {
                          }
                          return nb::cast(numpy(std::move(out)));
                      })
-        .def("column", &column, "j"_a)
-        .def(
-            "take", [](const Sentences& self, const Ints& indices) { return self.take(vector_of(indices)); },
-            "indices"_a)
-        .def("lines", &lines, "i"_a, "ends"_a)
-        .def("select", &select, "columns"_a)
-        .def("without", &without, "j"_a);
+        .def("column", &column, "j"_a);
+    define(cls, "take", args("indices"_a),
+           [](const Sentences& self, const Ints& indices) { return self.take(vector_of(indices)); });
+    cls.def("lines", &lines, "i"_a, "ends"_a).def("select", &select, "columns"_a).def("without", &without, "j"_a);
 
-    m.def(
-        "parse_svmlight",
-        [](const nb::bytes& data, Index first) {
-            SvmlightRows rows = run_kernel([&] { return parse_svmlight({data.c_str(), data.size()}, first); });
-            return tuple_of(std::move(rows.labels), std::move(rows.row_ptr), std::move(rows.columns),
-                            std::move(rows.values));
-        },
-        "data"_a, "first"_a = 1);
+    define(m, "parse_svmlight", args("data"_a, "first"_a = 1), [](const nb::bytes& data, Index first) {
+        SvmlightRows rows = run_kernel([&] { return parse_svmlight({data.c_str(), data.size()}, first); });
+        return tuple_of(std::move(rows.labels), std::move(rows.row_ptr), std::move(rows.columns),
+                        std::move(rows.values));
+    });
 }
 
 }  // namespace partwise::bindings

@@ -66,13 +66,11 @@ void bind_eg(nb::module_& m) {
         for (const EgState& state : states) num_examples += state.objective.num_examples();
         for (const Index i : span_of(order)) check_index(i, num_examples);
         check_plane(options.l1, states[0].plane);
-        return run_kernel([&](auto& interrupt) { return eg_epoch(states, span_of(order), options, interrupt); });
+        return run_kernel(eg_epoch, states, span_of(order), options);
     };
     m.def("eg_epoch", epoch, "states"_a, "order"_same, "options"_a);
-    m.def(
-        "eg_epoch",
-        [epoch](const State& held, const Ints& order, const O& options) { return epoch({&held}, order, options); },
-        "state"_a, "order"_same, "options"_a);
+    define(m, "eg_epoch", args("state"_a, "order"_same, "options"_a),
+           [epoch](const State& held, const Ints& order, const O& options) { return epoch({&held}, order, options); });
 }
 
 void bind_bcfw(nb::module_& m) {
@@ -104,65 +102,58 @@ void bind_bcfw(nb::module_& m) {
 }
 
 void bind_working_sets(nb::module_& m) {
-    nb::class_<WorkingSets>(m, "WorkingSets")
-        .def(nb::init<Index>(), "num_examples"_a)
-        .def_static(
-            "from_arrays",
-            [](const Ints& example_ptr, const Ints& labelling_ptr, const Ints& slots, const Floats& counts,
-               const Floats& coefficients, const Ints& stamps) {
-                return std::make_unique<WorkingSets>(AtomTable{vector_of(example_ptr), vector_of(labelling_ptr),
-                                                               vector_of(slots), vector_of(counts),
-                                                               vector_of(coefficients), vector_of(stamps)});
-            },
-            "example_ptr"_a, "labelling_ptr"_a, "slots"_a, "counts"_a, "coefficients"_a, "stamps"_a)
-        .def_prop_ro("num_examples", &WorkingSets::num_examples)
+    nb::class_<WorkingSets> cls(m, "WorkingSets");
+    cls.def(nb::init<Index>(), "num_examples"_a);
+    define_static(cls, "from_arrays",
+                  args("example_ptr"_a, "labelling_ptr"_a, "slots"_a, "counts"_a, "coefficients"_a, "stamps"_a),
+                  [](const Ints& example_ptr, const Ints& labelling_ptr, const Ints& slots, const Floats& counts,
+                     const Floats& coefficients, const Ints& stamps) {
+                      return std::make_unique<WorkingSets>(AtomTable{vector_of(example_ptr), vector_of(labelling_ptr),
+                                                                     vector_of(slots), vector_of(counts),
+                                                                     vector_of(coefficients), vector_of(stamps)});
+                  });
+    cls.def_prop_ro("num_examples", &WorkingSets::num_examples)
         .def_prop_ro("num_atoms", &WorkingSets::num_atoms)
-        .def_prop_ro("bytes", &WorkingSets::bytes)
-        .def(
-            "check",
-            [](const WorkingSets& sets, const Objective& o, int n_jobs) {
-                if (sets.num_examples() != o.num_examples()) throw InputError("working sets of other examples");
-                run_kernel([&](auto& interrupt) { sets.check(o, n_jobs, interrupt); });
-            },
-            "objective"_a, "n_jobs"_a = 1)
-        .def("to_arrays", [](const WorkingSets& sets) {
-            AtomTable table = sets.table();
-            nb::dict out;
-            out["example_ptr"] = numpy(std::move(table.example_ptr));
-            out["labelling_ptr"] = numpy(std::move(table.labelling_ptr));
-            out["slots"] = numpy(std::move(table.slots));
-            out["counts"] = numpy(std::move(table.counts));
-            out["coefficients"] = numpy(std::move(table.coefficients));
-            out["stamps"] = numpy(std::move(table.stamps));
-            return out;
-        });
-    m.def(
-        "likely_labellings",
-        [](const Objective& o, const Floats& scores, Index most) {
-            if (most < 1) throw InputError("the number of labellings must be at least 1");
-            check_size(scores, o.total_slots(), "scores");
-            return std::make_unique<WorkingSets>(
-                run_kernel([&](auto& interrupt) { return likely_labellings(o, scores.data(), most, interrupt); }));
-        },
-        "objective"_a, "scores"_same, "most"_a);
+        .def_prop_ro("bytes", &WorkingSets::bytes);
+    define(cls, "check", args("objective"_a, "n_jobs"_a = 1),
+           [](const WorkingSets& sets, const Objective& o, int n_jobs) {
+               if (sets.num_examples() != o.num_examples()) throw InputError("working sets of other examples");
+               run_kernel(&WorkingSets::check, sets, o, n_jobs);
+           });
+    cls.def("to_arrays", [](const WorkingSets& sets) {
+        AtomTable table = sets.table();
+        nb::dict out;
+        out["example_ptr"] = numpy(std::move(table.example_ptr));
+        out["labelling_ptr"] = numpy(std::move(table.labelling_ptr));
+        out["slots"] = numpy(std::move(table.slots));
+        out["counts"] = numpy(std::move(table.counts));
+        out["coefficients"] = numpy(std::move(table.coefficients));
+        out["stamps"] = numpy(std::move(table.stamps));
+        return out;
+    });
+    define(m, "likely_labellings", args("objective"_a, "scores"_same, "most"_a),
+           [](const Objective& o, const Floats& scores, Index most) {
+               if (most < 1) throw InputError("the number of labellings must be at least 1");
+               check_size(scores, o.total_slots(), "scores");
+               return std::make_unique<WorkingSets>(run_kernel(likely_labellings, o, scores.data(), most));
+           });
 
     using R = ViolatorReport;
     bind_report<R>(m, "ViolatorReport", "visits", &R::visits, "added", &R::added, "merged", &R::merged, "losses",
                    &R::losses, "largest", &R::largest, "total", &R::total);
     constexpr ViolatorOptions usual;
-    m.def(
-        "find_violators",
-        [](const Objective& o, const Floats& weights, WorkingSets& sets, const Ints& order, double epsilon, Index now,
-           Index max_bytes) {
-            check_size(weights, o.features().num_weights(), "weights");
-            check_order(o, order);
-            if (!(epsilon >= 0.0)) throw InputError("epsilon must be 0 or more");
-            return run_kernel([&](auto& interrupt) {
-                return find_violators(o, weights.data(), sets, span_of(order), {epsilon, now, max_bytes}, interrupt);
-            });
-        },
-        "objective"_a, "weights"_same, "sets"_a, "order"_same, nb::kw_only(), "epsilon"_a, "now"_a = usual.now,
-        "max_bytes"_a = usual.max_bytes);
+    define(m, "find_violators",
+           args("objective"_a, "weights"_same, "sets"_a, "order"_same, nb::kw_only(), "epsilon"_a, "now"_a = usual.now,
+                "max_bytes"_a = usual.max_bytes),
+           [](const Objective& o, const Floats& weights, WorkingSets& sets, const Ints& order, double epsilon,
+              Index now, Index max_bytes) {
+               check_size(weights, o.features().num_weights(), "weights");
+               check_order(o, order);
+               if (!(epsilon >= 0.0)) throw InputError("epsilon must be 0 or more");
+               return run_kernel([&](auto& interrupt) {
+                   return find_violators(o, weights.data(), sets, span_of(order), {epsilon, now, max_bytes}, interrupt);
+               });
+           });
 }
 
 void bind_dcd(nb::module_& m) {
@@ -199,7 +190,7 @@ void bind_sum_at(nb::module_& m, const char* name, Kernel kernel) {
         [kernel](const Objective& o, const Floats& weights, const Ints& examples) {
             check_weights(o.features(), weights);
             check_order(o, examples);
-            return run_kernel([&](auto& interrupt) { return kernel(o, weights.data(), span_of(examples), interrupt); });
+            return run_kernel(kernel, o, weights.data(), span_of(examples));
         },
         "objective"_a, "weights"_same, "examples"_same);
 }
@@ -231,27 +222,17 @@ void bind_online(nb::module_& m) {
 
     bind_epoch(m, "sgd_epoch", sgd_epoch);
     using State = Held<OnlineState>;
-    m.def(
-        "perceptron_epoch",
-        [](const State& held, const Ints& order) {
-            check_order(held.state.objective, order);
-            return run_kernel([&](auto& interrupt) { return perceptron_epoch(held.state, span_of(order), interrupt); });
-        },
-        "state"_a, "order"_same);
-    m.def(
-        "mira_epoch",
-        [](const State& held, const Ints& order, Index k) {
-            check_order(held.state.objective, order);
-            if (k < 1) throw InputError("k must be at least 1");
-            return run_kernel([&](auto& interrupt) { return mira_epoch(held.state, span_of(order), k, interrupt); });
-        },
-        "state"_a, "order"_same, "k"_a);
-    m.def(
-        "most_labellings",
-        [](const Objective& o, Index k) {
-            return run_kernel([&](auto& interrupt) { return most_labellings(o, k, interrupt); });
-        },
-        "objective"_a, "k"_a);
+    define(m, "perceptron_epoch", args("state"_a, "order"_same), [](const State& held, const Ints& order) {
+        check_order(held.state.objective, order);
+        return run_kernel(perceptron_epoch, held.state, span_of(order));
+    });
+    define(m, "mira_epoch", args("state"_a, "order"_same, "k"_a), [](const State& held, const Ints& order, Index k) {
+        check_order(held.state.objective, order);
+        if (k < 1) throw InputError("k must be at least 1");
+        return run_kernel(mira_epoch, held.state, span_of(order), k);
+    });
+    define(m, "most_labellings", args("objective"_a, "k"_a),
+           [](const Objective& o, Index k) { return run_kernel(most_labellings, o, k); });
     bind_sum_at(m, "wrong_parts", wrong_parts);
     bind_sum_at(m, "sum_of_losses", sum_of_losses);
 }
@@ -259,29 +240,24 @@ void bind_online(nb::module_& m) {
 void bind_sdca(nb::module_& m) {
     bind_report<SdcaReport>(m, "SdcaReport", "visits", &SdcaReport::visits, "dual_gain", &SdcaReport::dual_gain,
                             "iterations", &SdcaReport::iterations, "refused", &SdcaReport::refused);
-    m.def(
-        "slot_curvatures",
-        [](const Objective& o, const Ints& examples) -> std::optional<NumPy<double>> {
-            check_one_part(o);
-            check_order(o, examples);
-            Index slots = 0;
-            for (const Index i : span_of(examples)) slots += o.num_slots(i);
-            std::vector<double> found =
-                run_kernel([&](auto& interrupt) { return slot_curvatures(o, span_of(examples), interrupt); });
-            if (len(found.size()) != slots) return std::nullopt;
-            return numpy(std::move(found));
-        },
-        "objective"_a, "examples"_same);
-    m.def(
-        "sdca_start",
-        [](const Objective& o, double reach, const MutableFloats& scores, int n_jobs) {
-            check_one_part(o);
-            check_size(scores, o.total_slots(), "scores");
-            return fill_array(o.num_examples(), [&](double* entropies, Interrupt& interrupt) {
-                sdca_start(o, reach, scores.data(), entropies, n_jobs, interrupt);
-            });
-        },
-        "objective"_a, "reach"_a, "scores"_same, "n_jobs"_a = 1);
+    define(m, "slot_curvatures", args("objective"_a, "examples"_same),
+           [](const Objective& o, const Ints& examples) -> std::optional<NumPy<double>> {
+               check_one_part(o);
+               check_order(o, examples);
+               Index slots = 0;
+               for (const Index i : span_of(examples)) slots += o.num_slots(i);
+               std::vector<double> found = run_kernel(slot_curvatures, o, span_of(examples));
+               if (len(found.size()) != slots) return std::nullopt;
+               return numpy(std::move(found));
+           });
+    define(m, "sdca_start", args("objective"_a, "reach"_a, "scores"_same, "n_jobs"_a = 1),
+           [](const Objective& o, double reach, const MutableFloats& scores, int n_jobs) {
+               check_one_part(o);
+               check_size(scores, o.total_slots(), "scores");
+               return fill_array(o.num_examples(), [&](double* entropies, Interrupt& interrupt) {
+                   sdca_start(o, reach, scores.data(), entropies, n_jobs, interrupt);
+               });
+           });
     bind_state<SdcaState>(
         m, "SdcaState",
         [](const Objective& o) {
@@ -320,51 +296,41 @@ ArrayPart<MutableFloats> all_cliques() {
 }
 
 void bind_clique_solvers(nb::module_& m) {
-    m.def("clique_starts", [](const Structure& s) { return numpy(clique_starts(with_cliques(s))); }, "structure"_a);
-    m.def(
-        "cliques_of_scores",
-        [](const Structure& s, const Floats& scores, int n_jobs) {
-            const Index size = clique_starts(with_cliques(s)).back();
-            check_size(scores, s.slot_offsets().back(), "scores");
-            return fill_array(size, [&](double* cliques, Interrupt& interrupt) {
-                cliques_of_scores(s, scores.data(), cliques, n_jobs, interrupt);
-            });
-        },
-        "structure"_a, "scores"_same, "n_jobs"_a = 1);
-    m.def(
-        "read_cliques",
-        [](const Structure& s, const Floats& cliques, int n_jobs) {
-            check_size(cliques, clique_starts(with_cliques(s)).back(), "cliques");
-            std::vector<double> counts(s.slot_offsets().back());
-            std::vector<double> entropies(s.num_examples());
-            run_kernel([&](auto& interrupt) {
-                read_cliques(s, cliques.data(), counts.data(), entropies.data(), n_jobs, interrupt);
-            });
-            return tuple_of(std::move(counts), std::move(entropies));
-        },
-        "structure"_a, "cliques"_same, "n_jobs"_a = 1);
-    m.def(
-        "entropy_along",
-        [](const Structure& s, Index i, const Floats& cliques, const Floats& direction, double step) {
-            const CliqueView& view = with_cliques(s).cliques();
-            check_index(i, s.num_examples());
-            check_size(cliques, view.clique_offsets(i).back(), "cliques");
-            check_size(direction, len(cliques.size()), "direction");
-            if (!(step >= 0.0 && step <= 1.0)) throw InputError("step must be between 0 and 1");
-            Workspace ws;
-            const Along found = view.entropy_along(i, cliques.data(), direction.data(), step, ws);
-            return std::tuple(found.value, found.slope, found.curvature);
-        },
-        "structure"_a, "i"_a, "cliques"_same, "direction"_same, "step"_a);
-    m.def(
-        "check_clique_marginals",
-        [](const Objective& o, const Floats& cliques, int n_jobs) {
-            check_floats(cliques, clique_starts(o.structure()).back(), "cliques");
-            const CliqueReport report = run_kernel(
-                [&](auto& interrupt) { return check_clique_marginals(o, cliques.data(), n_jobs, interrupt); });
-            return std::pair(report.off, report.complaint);
-        },
-        "objective"_a, "cliques"_a, "n_jobs"_a = 1);
+    define(m, "clique_starts", args("structure"_a),
+           [](const Structure& s) { return numpy(clique_starts(with_cliques(s))); });
+    define(m, "cliques_of_scores", args("structure"_a, "scores"_same, "n_jobs"_a = 1),
+           [](const Structure& s, const Floats& scores, int n_jobs) {
+               const Index size = clique_starts(with_cliques(s)).back();
+               check_size(scores, s.slot_offsets().back(), "scores");
+               return fill_array(size, [&](double* cliques, Interrupt& interrupt) {
+                   cliques_of_scores(s, scores.data(), cliques, n_jobs, interrupt);
+               });
+           });
+    define(m, "read_cliques", args("structure"_a, "cliques"_same, "n_jobs"_a = 1),
+           [](const Structure& s, const Floats& cliques, int n_jobs) {
+               check_size(cliques, clique_starts(with_cliques(s)).back(), "cliques");
+               std::vector<double> counts(s.slot_offsets().back());
+               std::vector<double> entropies(s.num_examples());
+               run_kernel(read_cliques, s, cliques.data(), counts.data(), entropies.data(), n_jobs);
+               return tuple_of(std::move(counts), std::move(entropies));
+           });
+    define(m, "entropy_along", args("structure"_a, "i"_a, "cliques"_same, "direction"_same, "step"_a),
+           [](const Structure& s, Index i, const Floats& cliques, const Floats& direction, double step) {
+               const CliqueView& view = with_cliques(s).cliques();
+               check_index(i, s.num_examples());
+               check_size(cliques, view.clique_offsets(i).back(), "cliques");
+               check_size(direction, len(cliques.size()), "direction");
+               if (!(step >= 0.0 && step <= 1.0)) throw InputError("step must be between 0 and 1");
+               Workspace ws;
+               const Along found = view.entropy_along(i, cliques.data(), direction.data(), step, ws);
+               return std::tuple(found.value, found.slope, found.curvature);
+           });
+    define(m, "check_clique_marginals", args("objective"_a, "cliques"_a, "n_jobs"_a = 1),
+           [](const Objective& o, const Floats& cliques, int n_jobs) {
+               check_floats(cliques, clique_starts(o.structure()).back(), "cliques");
+               const CliqueReport report = run_kernel(check_clique_marginals, o, cliques.data(), n_jobs);
+               return std::pair(report.off, report.complaint);
+           });
 
     bind_report<SdcaLineReport>(m, "SdcaLineReport", "visits", &SdcaLineReport::visits, "trials",
                                 &SdcaLineReport::trials, "dual_gain", &SdcaLineReport::dual_gain);

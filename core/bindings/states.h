@@ -221,7 +221,7 @@ void bind_epoch(
         [=](const Held<State>& held, const Ints& order, const Options& options) {
             check_order(held.state.objective, order);
             check(held.state, options);
-            return run_kernel([&](auto& interrupt) { return epoch(held.state, span_of(order), options, interrupt); });
+            return run_kernel(epoch, held.state, span_of(order), options);
         },
         "state"_a, "order"_same, "options"_a);
 }

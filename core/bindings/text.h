@@ -38,6 +38,13 @@ nb::list python_strings(const Table& table) {
     return out;
 }
 
+// The objects of a list or a tuple, nothing for other objects. Lent: others may change a list while the GIL is released.
+inline std::optional<std::span<PyObject* const>> members_of(PyObject* sequence) {
+    if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return {};
+    return std::span<PyObject* const>(PySequence_Fast_ITEMS(sequence),
+                                      static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence)));
+}
+
 // Reads items one by one: lists or tuples of strings, and dicts from strings to strings (joined to the name by the
 // separator), finite numbers, bools, and lists, tuples or dicts of the same, for which the name is a prefix. Values of
 // 0 are left out unless they are to be kept. An item of any other form is not read: Python reads it slowly, or has
@@ -63,16 +70,15 @@ class ItemReader {
     template <class Emit>
     bool add(PyObject* item, Emit&& emit, int depth) {
         if (PyDict_CheckExact(item)) return depth < kDeepest && add_entries(item, emit, depth);
-        return (PyList_CheckExact(item) || PyTuple_CheckExact(item)) && add_names(item, emit);
+        const auto names = members_of(item);
+        return names && add_names(*names, emit);
     }
 
     template <class Emit>
-    bool add_names(PyObject* names, Emit&& emit) {
-        PyObject** const begin = PySequence_Fast_ITEMS(names);
-        const Py_ssize_t n = PySequence_Fast_GET_SIZE(names);
-        for (Py_ssize_t k = 0; k < n; ++k) {
+    bool add_names(std::span<PyObject* const> names, Emit&& emit) {
+        for (PyObject* const each : names) {
             std::string_view name;
-            if (!text(begin[k], name)) return false;
+            if (!text(each, name)) return false;
             if (name_.empty()) {
                 emit(name, 1.0);
             } else {

@@ -115,29 +115,22 @@ NumPy<std::uint8_t> bytes_of(const StringTable& self) {
 }
 
 void bind_string_table(nb::module_& m) {
-    nb::class_<StringTable>(m, "Vocabulary")
-        .def(
-            "__init__",
-            [](StringTable* self, const Bytes& bytes, const Ints& offsets) {
-                run_kernel([&] { new (self) StringTable(make_vocabulary(packed(bytes, offsets))); });
-            },
-            "bytes"_same, "offsets"_same)
-        .def_static("learn", &learn, "names"_a, "min_count"_a = 1)
+    nb::class_<StringTable> vocabulary(m, "Vocabulary");
+    define(vocabulary, "__init__", args("bytes"_same, "offsets"_same),
+           [](StringTable* self, const Bytes& bytes, const Ints& offsets) {
+               run_kernel([&] { new (self) StringTable(make_vocabulary(packed(bytes, offsets))); });
+           });
+    vocabulary.def_static("learn", &learn, "names"_a, "min_count"_a = 1)
         .def_static("learn_items", &learn_items, "items"_a, "separator"_a, "min_count"_a = 1)
-        .def("__len__", &StringTable::size)
-        .def(
-            "__contains__",
-            [](const StringTable& self, nb::handle name) {
-                return PyUnicode_Check(name.ptr()) && self.find(utf8_of(name, [] { return std::string("name"); })) >= 0;
-            },
-            "name"_a)
-        .def(
-            "__getitem__",
-            [](const StringTable& self, Index k) {
-                if (k < 0 || k >= self.size()) throw nb::index_error("no such name");
-                return python_string(self.name(k));
-            },
-            "k"_a)
+        .def("__len__", &StringTable::size);
+    define(vocabulary, "__contains__", args("name"_a), [](const StringTable& self, nb::handle name) {
+        return PyUnicode_Check(name.ptr()) && self.find(utf8_of(name, [] { return std::string("name"); })) >= 0;
+    });
+    define(vocabulary, "__getitem__", args("k"_a), [](const StringTable& self, Index k) {
+        if (k < 0 || k >= self.size()) throw nb::index_error("no such name");
+        return python_string(self.name(k));
+    });
+    vocabulary
         .def("__getstate__",
              [](const StringTable& self) { return std::make_pair(bytes_of(self), numpy(std::vector(self.offsets()))); })
         .def("__setstate__",
@@ -146,43 +139,33 @@ void bind_string_table(nb::module_& m) {
              })
         .def_prop_ro("bytes", [](const StringTable& self) { return nb::cast(bytes_of(self)); })
         .def_prop_ro("offsets", copied<StringTable>(&StringTable::offsets))
-        .def("names", &python_strings<StringTable>)
-        .def(
-            "ids",
-            [](const StringTable& self, const nb::list& names) {
-                std::vector<Index> out(names.size());
-                for_each_name(names, [&](Index k, std::string_view name) { out[k] = self.find(name); });
-                return numpy(std::move(out));
-            },
-            "names"_a)
-        .def("read_items", &read_items, "items"_a, "separator"_a)
-        .def(
-            "packed_ids",
-            [](const StringTable& self, const Bytes& bytes, const Ints& offsets, int n_jobs) {
-                return numpy(run_kernel(
-                    [&](auto& interrupt) { return look_up(self, packed(bytes, offsets), n_jobs, interrupt); }));
-            },
-            "bytes"_same, "offsets"_same, "n_jobs"_a = 1)
-        .def(
-            "starts_with",
-            [](const StringTable& self, const std::vector<std::string>& prefixes) {
-                std::vector<std::uint8_t> out(self.size(), 0);
-                for (Index k = 0; k < self.size(); ++k) {
-                    for (const std::string& prefix : prefixes) {
-                        if (self.name(k).starts_with(prefix)) out[k] = 1;
-                    }
-                }
-                return numpy(std::move(out));
-            },
-            "prefixes"_a);
+        .def("names", &python_strings<StringTable>);
+    define(vocabulary, "ids", args("names"_a), [](const StringTable& self, const nb::list& names) {
+        std::vector<Index> out(names.size());
+        for_each_name(names, [&](Index k, std::string_view name) { out[k] = self.find(name); });
+        return numpy(std::move(out));
+    });
+    vocabulary.def("read_items", &read_items, "items"_a, "separator"_a);
+    define(vocabulary, "packed_ids", args("bytes"_same, "offsets"_same, "n_jobs"_a = 1),
+           [](const StringTable& self, const Bytes& bytes, const Ints& offsets, int n_jobs) {
+               return numpy(run_kernel(look_up, self, packed(bytes, offsets), n_jobs));
+           });
+    define(vocabulary, "starts_with", args("prefixes"_a),
+           [](const StringTable& self, const std::vector<std::string>& prefixes) {
+               std::vector<std::uint8_t> out(self.size(), 0);
+               for (Index k = 0; k < self.size(); ++k) {
+                   for (const std::string& prefix : prefixes) {
+                       if (self.name(k).starts_with(prefix)) out[k] = 1;
+                   }
+               }
+               return numpy(std::move(out));
+           });
 
-    nb::class_<NameCounts>(m, "NameCounts")
-        .def(nb::init<>())
-        .def("__len__", &NameCounts::size)
-        .def(
-            "add", [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); },
-            "block"_a, "ids"_same)
-        .def("vocabulary", &NameCounts::vocabulary, "min_count"_a = 1);
+    nb::class_<NameCounts> name_counts(m, "NameCounts");
+    name_counts.def(nb::init<>()).def("__len__", &NameCounts::size);
+    define(name_counts, "add", args("block"_a, "ids"_same),
+           [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); });
+    name_counts.def("vocabulary", &NameCounts::vocabulary, "min_count"_a = 1);
 }
 
 using Column = std::unique_ptr<CodedColumn>;
@@ -265,44 +248,34 @@ void bind_extractor(nb::module_& m) {
         .def_prop_ro("codes", copied<CodedColumn>(&CodedColumn::codes))
         .def("mapped", &mapped, "names"_a);
 
-    nb::class_<Extractor>(m, "Extractor")
-        .def(
-            "__init__",
-            [](Extractor* self, const nb::list& lines, const nb::sequence& columns, const Ints& lengths) {
-                std::vector<TemplateLine> parsed;
-                for (const nb::handle line : lines) {
-                    const auto pair = nb::cast<nb::tuple>(line);
-                    TemplateLine& added = parsed.emplace_back();
-                    added.edge = nb::cast<bool>(pair[0]);
-                    for (const nb::handle piece : pair[1]) added.pieces.push_back(piece_of(piece));
-                }
-                new (self) Extractor(std::move(parsed), share_all<CodedColumn>(columns), vector_of(lengths));
-            },
-            "lines"_a, "columns"_a, "lengths"_same)
-        .def(
-            "learn",
-            [](const Extractor& self, Index min_count, int n_jobs) {
-                ExtractedRows rows;
-                StringTable vocabulary =
-                    run_kernel([&](auto& interrupt) { return self.learn(min_count, n_jobs, interrupt, rows); });
-                return nb::make_tuple(std::move(vocabulary), as_tuple(std::move(rows)));
-            },
-            "min_count"_a = 1, "n_jobs"_a = 1)
-        .def(
-            "look_up",
-            [](const Extractor& self, const StringTable& vocabulary, int n_jobs) {
-                return as_tuple(
-                    run_kernel([&](auto& interrupt) { return self.look_up(vocabulary, n_jobs, interrupt); }));
-            },
-            "vocabulary"_a, "n_jobs"_a = 1)
-        .def(
-            "attributes",
-            [](const Extractor& self, Index token) {
-                nb::list out;
-                for (const std::string& text : self.attributes(token)) out.append(python_string(text));
-                return out;
-            },
-            "token"_a);
+    nb::class_<Extractor> extractor(m, "Extractor");
+    define(extractor, "__init__", args("lines"_a, "columns"_a, "lengths"_same),
+           [](Extractor* self, const nb::list& lines, const nb::sequence& columns, const Ints& lengths) {
+               std::vector<TemplateLine> parsed;
+               for (const nb::handle line : lines) {
+                   const auto pair = nb::cast<nb::tuple>(line);
+                   TemplateLine& added = parsed.emplace_back();
+                   added.edge = nb::cast<bool>(pair[0]);
+                   for (const nb::handle piece : pair[1]) added.pieces.push_back(piece_of(piece));
+               }
+               new (self) Extractor(std::move(parsed), share_all<CodedColumn>(columns), vector_of(lengths));
+           });
+    define(extractor, "learn", args("min_count"_a = 1, "n_jobs"_a = 1),
+           [](const Extractor& self, Index min_count, int n_jobs) {
+               ExtractedRows rows;
+               StringTable vocabulary =
+                   run_kernel([&](auto& interrupt) { return self.learn(min_count, n_jobs, interrupt, rows); });
+               return nb::make_tuple(std::move(vocabulary), as_tuple(std::move(rows)));
+           });
+    define(extractor, "look_up", args("vocabulary"_a, "n_jobs"_a = 1),
+           [](const Extractor& self, const StringTable& vocabulary, int n_jobs) {
+               return as_tuple(run_kernel(&Extractor::look_up, self, vocabulary, n_jobs));
+           });
+    define(extractor, "attributes", args("token"_a), [](const Extractor& self, Index token) {
+        nb::list out;
+        for (const std::string& text : self.attributes(token)) out.append(python_string(text));
+        return out;
+    });
 }
 
 }  // namespace

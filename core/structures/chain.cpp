@@ -129,16 +129,19 @@ double Chain::weight_of(Index i, const double* scores, const Index* labels) cons
     return value;
 }
 
+bool Chain::best_path(const View& view, Index* labels, Workspace& ws) {
+    Workspace::Frame frame(ws);
+    double* values = frame.take(view.length * view.width);
+    with_width(view.width, [&](auto w) { chain::best_prefixes<w()>(view, values); });
+    chain::backtrack(view, values, labels);
+    return values[(view.length - 1) * view.width + labels[view.length - 1]] > -kInfinity;
+}
+
 double Chain::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
-    const Index T = length(i);
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, 1.0, frame, cut);
-    double* values = frame.take(T * width());
-    with_width(width(), [&](auto w) { chain::best_prefixes<w()>(view, values); });
-    std::vector<Index> labels(T);
-    chain::backtrack(view, values, labels.data());
-    if (!(values[(T - 1) * width() + labels.back()] > -kInfinity)) nothing_left(i);
+    std::vector<Index> labels(length(i));
+    if (!best_path(prepare(i, scores, 1.0, frame, cut), labels.data(), ws)) nothing_left(i);
     labelling_of(i, labels.data(), best);
     return weight_of(i, scores, labels.data());
 }

@@ -58,6 +58,8 @@ class Chain final : public ChartStructure<Chain, LabelSequences>, public CliqueV
     Index edge_slots(Index i) const;
     Index edge_begin(Index i) const { return length(i) * width(); }
     Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
+    // Whether a path has a value; the best one.
+    static bool best_path(const chain::View& view, Index* labels, Workspace& ws);
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
     // The kernels' view of scores * scale with masks as -infinity. Copies unless the scores serve as they are.

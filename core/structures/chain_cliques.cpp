@@ -202,48 +202,25 @@ void Chain::clique_entries(Index i, SlotView labelling, Index* entries, Workspac
     for (Index t = 1; t < T; ++t) entries[t - 1] = ((t - 1) * n_labels() + labels[t - 1]) * width() + labels[t];
 }
 
-// Viterbi over the pairs of labels that have a chance:  v_t(b) = node_t(b) + max over a of v_{t-1}(a) + edge_t(a, b).
+// The best labelling of an untied copy in which what is outside the support is -infinity.
 double Chain::maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                   Workspace& ws) const {
     const Index T = length(i);
-    const Index L = n_labels();
-    const Index block = L * width();
+    const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
-    const View view = prepare(i, scores, 1.0, frame, cut);
-    double* before = frame.take(L);
-    double* now = frame.take(L);
-    std::vector<Index> from(T * L);
-    for (Index a = 0; a < L; ++a) now[a] = T > 1 || cliques[a] > least ? view.node[a] : -kInfinity;
-    for (Index t = 1; t < T; ++t) {
-        chain::check_now_and_then(t);
-        const double* xi = cliques + (t - 1) * block;
-        const double* edge = view.edge_at(t);
-        std::swap(before, now);
-        fill(now, L, -kInfinity);
-        for (Index a = 0; a < L; ++a) {
-            if (before[a] == -kInfinity) continue;
-            for (Index b = 0; b < L; ++b) {
-                if (!(xi[a * width() + b] > least)) continue;
-                const double value = before[a] + edge[a * width() + b];
-                if (value > now[b]) {
-                    now[b] = value;
-                    from[t * L + b] = a;
-                }
-            }
-        }
-        for (Index b = 0; b < L; ++b) now[b] += view.node[t * width() + b];
+    View view = prepare(i, scores, 1.0, frame, cut);
+    const Index size = T == 1 ? width() : block;
+    double* open = frame.take(std::max<Index>(1, T - 1) * size);
+    for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+        const double* own = T == 1 ? view.node : view.edge_at(t);
+        const double* q = cliques + (t - 1) * size;
+        for (Index k = 0; k < size; ++k) open[(t - 1) * size + k] = q[k] > least ? own[k] : -kInfinity;
     }
+    (T == 1 ? view.node : view.edge) = open;
+    view.edge_step = block;
     std::vector<Index> labels(T);
-    Index last = 0;
-    for (Index b = 1; b < L; ++b) {
-        if (now[b] > now[last]) last = b;
-    }
-    if (now[last] == -kInfinity) no_support(i);
-    for (Index t = T - 1; t >= 0; --t) {
-        labels[t] = last;
-        last = from[t * L + last];
-    }
+    if (!best_path(view, labels.data(), ws)) no_support(i);
     labelling_of(i, labels.data(), best);
     return value_of(i, scores, {best.slots, best.counts});
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "structures/grammar_kernels.h"
 #include "support/sizes.h"
 
 namespace partwise {

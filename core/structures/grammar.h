@@ -9,7 +9,6 @@
 
 #include "structures/chart_structure.h"
 #include "structures/grammar_program.h"
-#include "structures/grammar_reading.h"
 
 namespace partwise {
 

@@ -1,5 +1,4 @@
-#include "structures/grammar_kernels.h"
-
+// Sums and maxima over the derivations of a sentence, by hand.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Derivations of a sentence as a chart program; the hand-written sums and maxima of grammar_kernels.h are faster, and are
+// Derivations of a sentence as a chart program; the hand-written sums and maxima of grammar_kernels.cpp are faster, and are
 // compared with it.
 //
 // For a span [s, t) of at least two words (+ is the product of two parts):

@@ -1,5 +1,4 @@
-#include "structures/grammar_reading.h"
-
+// Derivations as lists of nodes: checked, and read off slots.
 #include "structures/grammar_chart.h"
 
 namespace partwise::grammar {

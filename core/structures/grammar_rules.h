@@ -15,10 +15,22 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "structures/chart.h"
 #include "structures/structure.h"
+
+namespace partwise {
+
+// A node of a derivation: a symbol over the words [begin, end).
+struct GrammarNode {
+    Index symbol;
+    Index begin;
+    Index end;
+};
+
+}  // namespace partwise
 
 namespace partwise::grammar {
 
@@ -133,5 +145,28 @@ struct Sentence {
     // Adds all slots that an anchored rule uses.
     void add_slots(const Anchored& x, std::vector<Index>& out) const;
 };
+
+// Lists of nodes in pre-order and slots (grammar_reading.cpp).
+
+// Throws an error with this reason.
+using Refuse = std::function<void(const std::string& what)>;
+
+// The rules of a derivation whose 2 n - 1 nodes are in pre-order, in that order; refused unless it is one.
+std::vector<Anchored> anchored_rules(const Sentence& sentence, std::span<const GrammarNode> nodes,
+                                     const Refuse& refuse);
+
+// The nodes, in pre-order, of a derivation with these slots; refused if there is none.
+std::vector<GrammarNode> derivation_of(const Sentence& sentence, SlotView labelling, const Refuse& refuse);
+
+// By hand (grammar_kernels.cpp), what grammar_program.h is the oracle of.
+
+// log Z of scores (-infinity where masked), expected counts of slots and entropy (either may be null), in doubles. False
+// where their range does not suffice, or there is no derivation.
+bool plain_sums(const Sentence& sentence, const double* scores, double* marginals, double* entropy, double& log_z,
+                Workspace& ws);
+
+// The slots of the best derivation, each named as often as it is used; false if there is none. Ties go to the first
+// symbol of whole sentences, then in each span to the first rule, then to the first split.
+bool best_derivation(const Sentence& sentence, const double* scores, std::vector<Index>& slots, Workspace& ws);
 
 }  // namespace partwise::grammar

@@ -4,7 +4,6 @@
 #include <functional>
 #include <queue>
 
-#include "structures/arborescence.h"
 #include "structures/state_reduction.h"
 
 namespace partwise {
@@ -16,13 +15,17 @@ namespace {
 // sum.
 double least_log(Index n) { return -600.0 + 3.0 * std::log(static_cast<double>(n + 1)); }
 
-// Probabilities of a word's heads from the logs of their weights, which they replace.
-void normalise(double* x, Index count) {
+// Probabilities of a word's heads 0..n from weights w and escape probabilities e.
+template <class Num>
+void head_probabilities(const Num* w, const Num* e, Index n, bool root_counts, double* p) {
     double high = -kInfinity;
-    for (Index h = 0; h < count; ++h) high = std::max(high, x[h]);
+    for (Index h = 0; h <= n; ++h) {
+        p[h] = h == 0 && !root_counts ? kLogOfZero : w[h].log + e[h].log;
+        high = std::max(high, p[h]);
+    }
     double sum = 0;
-    for (Index h = 0; h < count; ++h) sum += x[h] = fast_exp(x[h] - high);
-    for (Index h = 0; h < count; ++h) x[h] /= sum;
+    for (Index h = 0; h <= n; ++h) sum += p[h] = fast_exp(p[h] - high);
+    for (Index h = 0; h <= n; ++h) p[h] /= sum;
 }
 
 }  // namespace
@@ -102,10 +105,8 @@ void SpanningTree::log_sums(Index n, const double* arcs, double* marginals, doub
         return;
     }
     reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) -> Index {
-        double* out = marginals + (m - 1) * (n + 1);
-        for (Index h = 0; h <= n; ++h) out[h] = weights[(m - 1) * (n + 1) + h].log + e[h].log;
-        if (!root_counts) out[0] = kLogOfZero;
-        normalise(out, n + 1);
+        const Index first = (m - 1) * (n + 1);
+        head_probabilities(weights.data() + first, e, n, root_counts, marginals + first);
         return StateReduction<LogNumber>::kGoOn;
     });
 }
@@ -124,9 +125,7 @@ void SpanningTree::covariance_product(Index i, const double* scores, double temp
     reduction.each_word(log_z, [&](Index m, const LogDual* e, bool root_counts) -> Index {
         const LogDual* w = weights.data() + (m - 1) * (n + 1);
         double* p = out + (m - 1) * (n + 1);
-        for (Index h = 0; h <= n; ++h) p[h] = w[h].log + e[h].log;
-        if (!root_counts) p[0] = kLogOfZero;
-        normalise(p, n + 1);
+        head_probabilities(w, e, n, root_counts, p);
         double mean = 0;
         for (Index h = 0; h <= n; ++h) mean += p[h] * (w[h].d + e[h].d);
         for (Index h = 0; h <= n; ++h) p[h] *= w[h].d + e[h].d - mean;
@@ -182,9 +181,7 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
         StateReduction<LogNumber> reduction(words, weights.data(), single_root(), ws);
         double log_z = 0;
         reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) {
-            for (Index h = 0; h <= words; ++h) p[h] = weights[(m - 1) * (words + 1) + h].log + e[h].log;
-            if (!root_counts) p[0] = kLogOfZero;
-            normalise(p, words + 1);
+            head_probabilities(weights.data() + (m - 1) * (words + 1), e, words, root_counts, p);
             return heads[m - 1] = draw_one(p, words + 1, 1.0, rng);
         });
         labelling_of(i, heads.data(), labelling);

@@ -1,7 +1,4 @@
-"""Chart programs: what comes for free for any of them, against enumeration; the chain's fast kernels against the chart.
-
-One program is there for this test alone, a segment chain (core/bindings/toy_charts.cpp).
-"""
+"""Chart programs: what comes for free for any of them, against enumeration; the chain's fast kernels against the chart."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import numpy as np
 import pytest
 
 from oracles.enumerate import Enumeration
-from partwise import _core
 from partwise.structures import Chain, Grammar
 
 # Symbol 0 is the start; symbol 3 has no rule, and of symbol 1 there is one that uses itself twice.
@@ -32,23 +28,6 @@ def trees(symbol, s, t, n_symbols):
         for q in range(s + 1, t):
             for one, two in itertools.product(trees(left, s, q, n_symbols), trees(right, q, t, n_symbols)):
                 yield [r, *one, *two]
-
-
-def segmentations(length, n_labels, longest):
-    """Slots of every way to cut positions into segments of at most `longest` with labels."""
-    edges = length * longest * n_labels
-
-    def go(s, before):
-        if s == length:
-            yield []
-        for t in range(s + 1, min(s + longest, length) + 1):
-            for b in range(n_labels):
-                slots = [((t - 1) * n_labels + b) * longest + s - (t - longest)]
-                slots += [] if before is None else [edges + b * n_labels + before]
-                for rest in go(t, b):
-                    yield slots + rest
-
-    return go(0, None)
 
 
 @dataclass
@@ -71,17 +50,10 @@ def grammar(n):
     return Toy(structure, list(trees(0, 0, n, 4)))
 
 
-def segments(n, n_labels, longest):
-    return Toy(_core._ToySegments(np.array([n]), n_labels, longest), list(segmentations(n, n_labels, longest)))
-
-
 TOYS = {
     "grammar of 1 word": lambda: grammar(1),
     "grammar of 2 words": lambda: grammar(2),
     "grammar of 5 words": lambda: grammar(5),
-    "segments": lambda: segments(5, 2, 3),
-    "segments of any length": lambda: segments(4, 3, 4),
-    "segments of 1": lambda: segments(4, 2, 1),
 }
 
 
