@@ -222,14 +222,8 @@ class NamedChain {
         nb::list out;
         const Index* next = labels.data();
         for (const Index length : rows.lengths) {
-            nb::object own = nb::steal(PyList_New(static_cast<Py_ssize_t>(length)));
-            if (!own) throw nb::python_error();
-            for (Index t = 0; t < length; ++t, ++next) {
-                PyObject* const label = PyTuple_GET_ITEM(labels_.ptr(), static_cast<Py_ssize_t>(*next));
-                Py_INCREF(label);
-                PyList_SET_ITEM(own.ptr(), static_cast<Py_ssize_t>(t), label);
-            }
-            out.append(own);
+            out.append(list_of(
+                length, [&](Index) { return PyTuple_GET_ITEM(labels_.ptr(), static_cast<Py_ssize_t>(*next++)); }));
         }
         return out;
     }

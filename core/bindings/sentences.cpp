@@ -100,33 +100,15 @@ Index checked_column(const Sentences& self, Index j) {
     return j < 0 ? j + n : j;
 }
 
-// Distinct strings of a column, and which of them each token has.
-std::pair<StringTable, std::vector<std::int32_t>> codes_of(const Sentences& self, Index j) {
-    StringTable distinct;
-    std::vector<std::int32_t> codes(self.n_tokens());
-    for (Index t = 0; t < self.n_tokens(); ++t) codes[t] = static_cast<std::int32_t>(distinct.add(self.cell(t, j)));
-    return {std::move(distinct), std::move(codes)};
-}
-
-std::vector<nb::object> python_names(const StringTable& table) {
-    std::vector<nb::object> names;
-    names.reserve(table.size());
-    for (Index k = 0; k < table.size(); ++k) names.push_back(python_string(table.name(k)));
-    return names;
-}
-
 nb::list column(const Sentences& self, Index j) {
-    const auto [table, codes] = codes_of(self, checked_column(self, j));
-    const std::vector<nb::object> names = python_names(table);
+    const CodedColumn coded = coded_column(self, checked_column(self, j));
+    const nb::list names = python_strings(coded.names);
     nb::list out;
     for (Index i = 0; i < self.size(); ++i) {
         const Index start = self.sentence_ptr()[i];
-        const Index n = self.sentence_ptr()[i + 1] - start;
-        nb::object row = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
-        for (Index t = 0; t < n; ++t) {
-            PyList_SET_ITEM(row.ptr(), static_cast<Py_ssize_t>(t), names[codes[start + t]].inc_ref().ptr());
-        }
-        out.append(row);
+        out.append(list_of(self.sentence_ptr()[i + 1] - start, [&](Index t) {
+            return PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(coded.codes[start + t]));
+        }));
     }
     return out;
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "bindings/common.h"
+#include "text/extractor.h"
+#include "text/sentences.h"
 
 namespace partwise::bindings {
 
@@ -38,11 +40,32 @@ nb::list python_strings(const Table& table) {
     return out;
 }
 
+// A list of n objects, of which item(k) is borrowed.
+template <class Item>
+nb::object list_of(Index n, Item&& item) {
+    nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
+    if (!out) throw nb::python_error();
+    for (Index k = 0; k < n; ++k) {
+        PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(k), nb::borrow(item(k)).release().ptr());
+    }
+    return out;
+}
+
 // The objects of a list or a tuple, nothing for other objects. Lent: others may change a list while the GIL is released.
 inline std::optional<std::span<PyObject* const>> members_of(PyObject* sequence) {
     if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return {};
     return std::span<PyObject* const>(PySequence_Fast_ITEMS(sequence),
                                       static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence)));
+}
+
+// Distinct strings of a column, and which of them each token has.
+inline CodedColumn coded_column(const Sentences& sentences, Index j) {
+    CodedColumn out;
+    out.codes.resize(sentences.n_tokens());
+    for (Index t = 0; t < sentences.n_tokens(); ++t) {
+        out.codes[t] = static_cast<std::int32_t>(out.names.add(sentences.cell(t, j)));
+    }
+    return out;
 }
 
 // Reads items one by one: lists or tuples of strings, and dicts from strings to strings (joined to the name by the

@@ -174,12 +174,7 @@ Column code_column(const Sentences& sentences, Index j) {
     if (j < 0 || j >= sentences.n_columns()) {
         throw InputError("no column ", j, " (there are ", sentences.n_columns(), ")");
     }
-    auto column = std::make_unique<CodedColumn>();
-    column->codes.resize(sentences.n_tokens());
-    for (Index t = 0; t < sentences.n_tokens(); ++t) {
-        column->codes[t] = static_cast<std::int32_t>(column->names.add(sentences.cell(t, j)));
-    }
-    return column;
+    return std::make_unique<CodedColumn>(coded_column(sentences, j));
 }
 
 // Numbers of the names that are not None, -1 for None.

@@ -146,6 +146,12 @@ double Chain::maximize(Index i, const double* scores, SlotCounts& best, Workspac
     return weight_of(i, scores, labels.data());
 }
 
+void Chain::sum_paths(Index i, const View& view, bool safe, Sums& sums, Workspace& ws) const {
+    with_width(view.width,
+               [&](auto w) { safe ? chain::scaled_sums<w()>(view, sums, ws) : chain::log_sums<w()>(view, sums, ws); });
+    if (sums.log_partition == -kInfinity) nothing_left(i);
+}
+
 double Chain::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                             Workspace& ws) const {
     if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
@@ -157,14 +163,7 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
     sums.node = marginals;
     sums.edge = marginals ? marginals + edge_begin(i) : nullptr;
     const bool safe = is_safe(view, cut);
-    with_width(width(), [&](auto w) {
-        if (safe) {
-            chain::scaled_sums<w()>(view, sums, ws);
-        } else {
-            chain::log_sums<w()>(view, sums, ws);
-        }
-    });
-    if (sums.log_partition == -kInfinity) nothing_left(i);
+    sum_paths(i, view, safe, sums, ws);
     if (marginals) add_ends(i, marginals, marginals);
     if (entropy && safe) {
         // H = log Z - <mu, scores / temperature>: no large numbers here, so little cancels.
@@ -233,11 +232,8 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
     const double* edge_d = direction + edge_begin(i);
     const bool safe = is_safe(view, cut);
     with_width(width(), [&](auto w) {
-        if (safe) {
-            chain::scaled_covariance<w()>(view, node_d, edge_d, out, out + edge_begin(i), ws);
-        } else {
-            chain::log_covariance<w()>(view, node_d, edge_d, out, out + edge_begin(i), ws);
-        }
+        const auto product = safe ? chain::scaled_covariance<w()> : chain::log_covariance<w()>;
+        product(view, node_d, edge_d, out, out + edge_begin(i), ws);
     });
     add_ends(i, out, out);
 }

@@ -60,6 +60,8 @@ class Chain final : public ChartStructure<Chain, LabelSequences>, public CliqueV
     Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
     // Whether a path has a value; the best one.
     static bool best_path(const chain::View& view, Index* labels, Workspace& ws);
+    // Sums in scaled probabilities where that is safe, else in log space.
+    void sum_paths(Index i, const chain::View& view, bool safe, chain::Sums& sums, Workspace& ws) const;
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
     // The kernels' view of scores * scale with masks as -infinity. Copies unless the scores serve as they are.

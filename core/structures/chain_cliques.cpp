@@ -32,14 +32,7 @@ double Chain::clique_marginals(Index i, const double* scores, double temperature
         view.edge = edges;
         view.edge_step = block;
     }
-    with_width(width(), [&](auto w) {
-        if (safe) {
-            chain::scaled_sums<w()>(view, sums, ws);
-        } else {
-            chain::log_sums<w()>(view, sums, ws);
-        }
-    });
-    if (sums.log_partition == -kInfinity) nothing_left(i);
+    sum_paths(i, view, safe, sums, ws);
     return temperature * sums.log_partition;
 }
 

@@ -35,7 +35,6 @@ struct Sums {
     double* node{};
     double* edge{};
     double* edges{};
-    bool entropy_wanted = false;
     double log_partition = 0;
     double entropy = 0;
 };

@@ -166,6 +166,19 @@ template <class Edges>
     return best;
 }
 
+// The first k in [0, n) with the largest x(k).
+template <class X>
+Index first_best(Index n, const X& x) {
+    Index best = 0;
+    double high = x(0);
+    for (Index k = 1; k < n; ++k) {
+        const double value = x(k);
+        best = value > high ? k : best;
+        high = value > high ? value : high;
+    }
+    return best;
+}
+
 // Visitor, up: the best score of a derivation of each cell; -infinity where there is none.
 struct Best {
     double* chart;

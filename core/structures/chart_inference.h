@@ -62,13 +62,8 @@ bool best(const Program& program, const double* scores, Workspace& ws, Use&& use
     program.up(Best{chart, scores});
     if (chart[program.root()] == -kInfinity) return false;
     std::vector<Index> stack;
-    const auto first_best = [&](const auto& e) {
-        const auto x = edge_scores(e, chart, scores);
-        Index chosen = 0;
-        for (Index k = 1; k < e.count(); ++k) chosen = x(k) > x(chosen) ? k : chosen;
-        return chosen;
-    };
-    derive(program, stack, first_best, use);
+    const auto choose = [&](const auto& e) { return first_best(e.count(), edge_scores(e, chart, scores)); };
+    derive(program, stack, choose, use);
     return true;
 }
 

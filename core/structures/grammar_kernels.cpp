@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "structures/grammar_chart.h"
+#include "structures/numbers.h"
 
 namespace partwise::grammar {
 
@@ -267,11 +268,7 @@ bool sums_around(const Sentence& sentence, const double* scores, double centre, 
     const Index n_slots = sentence.slots().count();
     if (!marginals) marginals = frame.take(n_slots);
     Outside(chart, z, marginals, frame).run();
-    if (entropy) {
-        double energy = 0;
-        for (Index r = 0; r < n_slots; ++r) energy += marginals[r] > 0.0 ? marginals[r] * scores[r] : 0.0;
-        *entropy = std::max(0.0, log_z - energy);
-    }
+    if (entropy) *entropy = entropy_of_sums(log_z, marginals, scores, n_slots);
     return true;
 }
 

@@ -194,21 +194,25 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         sizes.push_back(len(out->labels[v].size()));
         vertices.push_back(v);
     }
-    std::vector<const Axes*> open;
+    // Axes with variables, and the slot at which these are 0.
+    std::vector<std::pair<const Axes*, Index>> open;
     std::vector<std::vector<Index>> scopes;
     for (const Axes& axes : all) {
         std::vector<Index> scope;
         Index slot = axes.begin;
         for (std::size_t k = 0; k < axes.vertices.size(); ++k) {
             const Index v = axes.vertices[k];
-            if (variable[v] >= 0) scope.push_back(variable[v]);
-            slot += axes.steps[k] * out->labels[v].front();
+            if (variable[v] >= 0) {
+                scope.push_back(variable[v]);
+            } else {
+                slot += axes.steps[k] * out->labels[v].front();
+            }
         }
         if (scope.empty()) {
             out->always.push_back(slot);
         } else {
             scopes.push_back(std::move(scope));
-            open.push_back(&axes);
+            open.emplace_back(&axes, slot);
         }
     }
     try {
@@ -229,22 +233,18 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         out->vertices.push_back(vertices[out->tree.order[p]]);
     }
     out->slots.reserve(out->tree.factor_size);
-    for (const Axes* axes : open) {
-        Index begin = axes->begin;
+    for (const auto& each : open) {
+        const Axes* axes = each.first;
         std::vector<std::pair<Index, std::size_t>> order;  // place of a variable, its axis
         for (std::size_t k = 0; k < axes->vertices.size(); ++k) {
             const Index v = axes->vertices[k];
-            if (variable[v] >= 0) {
-                order.emplace_back(place[variable[v]], k);
-            } else {
-                begin += axes->steps[k] * out->labels[v].front();
-            }
+            if (variable[v] >= 0) order.emplace_back(place[variable[v]], k);
         }
         std::sort(order.begin(), order.end());
         std::vector<Index> shape;
         for (const auto& [at, k] : order) shape.push_back(len(out->labels[axes->vertices[k]].size()));
         for_each_combination(shape, [&](const std::vector<Index>& at) {
-            Index slot = begin;
+            Index slot = each.second;
             for (std::size_t j = 0; j < at.size(); ++j) {
                 const std::size_t k = order[j].second;
                 slot += axes->steps[k] * out->labels[axes->vertices[k]][at[j]];

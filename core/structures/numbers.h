@@ -68,6 +68,13 @@ inline LogDual operator+(LogDual a, LogDual b) {
     return {large.log + fast_log1p(ratio), large.d + ratio / (1.0 + ratio) * (small.d - large.d)};
 }
 
+// log Z - <marginals, scores>, of scores that may be -infinity where the marginals are 0.
+inline double entropy_of_sums(double log_z, const double* marginals, const double* scores, Index n) {
+    double energy = 0;
+    for (Index r = 0; r < n; ++r) energy += marginals[r] > 0.0 ? marginals[r] * scores[r] : 0.0;
+    return log_z > energy ? log_z - energy : 0.0;
+}
+
 // y += c x
 template <class Num>
 void add_scaled(Num c, const Num* __restrict x, Num* __restrict y, Index n) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "structures/chart_ties.h"
+#include "structures/numbers.h"
 
 // Sums over a chart's derivations in doubles: no exponential inside the sums. Good where the weights' range allows it,
 // which the structure must see to (ProjectiveTree::plain_sums). For edges that are pairs of cells.
@@ -110,11 +111,7 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     fill(marginals, n * (n + 1), 0.0);
     slopes[program.root()] = 1.0 / z;
     program.down(chart::ProductSlopes{chart, weights, slopes, marginals});
-    if (entropy) {
-        double energy = 0;
-        for (Index r = 0; r < n * (n + 1); ++r) energy += marginals[r] > 0.0 ? marginals[r] * arcs[r] : 0.0;
-        *entropy = std::max(0.0, log_z - energy);
-    }
+    if (entropy) *entropy = entropy_of_sums(log_z, marginals, arcs, n * (n + 1));
     return true;
 }
 

@@ -1,5 +1,7 @@
 #include "structures/segment_chain.h"
 
+#include <ranges>
+
 #include "structures/chart_inference.h"
 #include "structures/segment_program.h"
 #include "structures/segment_scaled.h"
@@ -82,18 +84,9 @@ View SegmentChain::view_of(Index i, const double* slots) const {
 }
 
 View SegmentChain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const {
-    const Index rows = whole_row(i) + n_listed(i);
-    const std::uint8_t* allowed = mask(i);
-    double* out = frame.take(rows * width());
-    const double scale = 1.0 / temperature;
-    for (Index row = 0; row < rows; ++row) {
-        double* __restrict to = out + row * width();
-        const double* __restrict from = scores + row * width();
-        for (Index b = 0; b < n_labels(); ++b) to[b] = from[b] * scale;
-        for (Index b = n_labels(); b < width(); ++b) to[b] = -kInfinity;
-        for (Index b = 0; allowed && b < n_labels(); ++b) {
-            if (!allowed[row * width() + b]) to[b] = -kInfinity;
-        }
+    double* out = masked_scores(i, scores, 1.0 / temperature, frame);
+    for (double* row = out; row < out + num_slots(i); row += width()) {
+        fill(row + n_labels(), width() - n_labels(), -kInfinity);
     }
     for (Index b = 0; b < n_labels(); ++b) {
         for (Index d = max_lengths_[b]; d < max_length_; ++d) out[(lengths_row(i) + d) * width() + b] = -kInfinity;
@@ -107,41 +100,35 @@ View SegmentChain::prepare(Index i, const double* scores, double temperature, Wo
     return view;
 }
 
-double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+// f(program, its chart of maxima or sums, the view, the prefixes)
+template <segments::Mode mode, class F>
+void SegmentChain::with_chart(Index i, const double* scores, double temperature, Workspace& ws, F&& f) const {
     Workspace::Frame frame(ws);
-    const View view = prepare(i, scores, 1.0, frame);
+    const View view = prepare(i, scores, temperature, frame);
     const Prefixes prefixes =
-        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
+        with_width(width(), [&](auto w) { return segments::Forward<w(), mode>(view, view, frame).run(); });
     const segments::Program program{length(i), n_labels(), max_length_};
-    const segments::Chart chart(program, view, prefixes);
+    f(program, segments::Chart(program, view, prefixes), view, prefixes);
+}
+
+double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     std::vector<Segment> found;
-    const double* end = prefixes.end + length(i) * width();
-    Index b = std::max_element(end, end + n_labels()) - end;
-    for (Index t = length(i); t > 0;) {
-        const Index low = view.first_begin(t);
-        const double* own = chart.segment_scores(t, b);
-        Index s = t - 1;
-        double value = -kInfinity;
-        for (Index q = t - 1; q >= low; --q) {
-            const double x = own[q - low] + prefixes.open[q * width() + b];
-            if (x > value) {
-                value = x;
-                s = q;
-            }
+    const auto read_off = [&](const auto&, const auto& chart, const View& view, const Prefixes& prefixes) {
+        const double* last = prefixes.end + length(i) * width();
+        Index b = chart::first_best(n_labels(), [&](Index a) { return last[a]; });
+        for (Index t = length(i), s = 0; t > 0; t = s) {
+            const double* own = chart.segment_scores(t, b) + t - 1 - view.first_begin(t);
+            const double* open = prefixes.open + (t - 1) * width() + b;
+            // The shortest of the best segments.
+            s = t - 1 -
+                chart::first_best(t - view.first_begin(t), [&](Index k) { return own[-k] + open[-k * width()]; });
+            found.push_back({s, t, b});
+            const double* end = prefixes.end + s * width();
+            const double* edge = view.edge + b;
+            if (s > 0) b = chart::first_best(n_labels(), [&](Index a) { return end[a] + edge[a * width()]; });
         }
-        found.push_back({s, t, b});
-        if (s > 0) {
-            Index before = 0;
-            for (Index a = 1; a < n_labels(); ++a) {
-                const auto x = [&](Index label) {
-                    return prefixes.end[s * width() + label] + view.edge[label * width() + b];
-                };
-                if (x(a) > x(before)) before = a;
-            }
-            b = before;
-        }
-        t = s;
-    }
+    };
+    with_chart<segments::kBest>(i, scores, 1.0, ws, read_off);
     labelling_of(i, found, best);
     return value_of(i, scores, {best.slots, best.counts});
 }
@@ -225,53 +212,44 @@ void SegmentChain::segment_probabilities(Index i, const double* scores, double t
 
 std::vector<Scored> SegmentChain::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
     if (k < 1) throw InputError("k must be at least 1");
-    Workspace::Frame frame(ws);
-    const View view = prepare(i, scores, 1.0, frame);
-    const Prefixes prefixes =
-        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
-    const segments::Program program{length(i), n_labels(), max_length_};
-    const segments::Chart chart(program, view, prefixes);
-    chart::KBest<segments::Program, const segments::Chart&, segments::Scores> lists(program, chart,
-                                                                                    segments::Scores{chart});
     std::vector<Scored> out;
-    std::vector<Segment> found;
-    const auto use = [&](Index slot) {
-        if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
-    };
-    while (len(out.size()) < k && lists.derivation(len(out.size()), use)) {
-        Scored& next = out.emplace_back();
-        labelling_of(i, found, next.labelling);
-        next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
-        found.clear();
-    }
+    with_chart<segments::kBest>(i, scores, 1.0, ws, [&](const auto& program, const auto& chart, auto&&...) {
+        chart::KBest<segments::Program, const segments::Chart&, segments::Scores> lists(program, chart, {chart});
+        std::vector<Segment> found;
+        const auto use = [&](Index slot) {
+            if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
+        };
+        while (len(out.size()) < k && lists.derivation(len(out.size()), use)) {
+            Scored& next = out.emplace_back();
+            labelling_of(i, found, next.labelling);
+            next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
+            found.clear();
+        }
+    });
     return out;
 }
 
 std::vector<SlotCounts> SegmentChain::sample(Index i, const double* scores, double temperature, Index n,
                                              std::mt19937_64& rng, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    const View view = prepare(i, scores, temperature, frame);
-    const Prefixes prefixes =
-        with_width(width(), [&](auto w) { return segments::Forward<w(), segments::kSum>(view, view, frame).run(); });
-    const segments::Program program{length(i), n_labels(), max_length_};
-    const segments::Chart chart(program, view, prefixes);
-    std::vector<double> weights(program.most_edges());
-    const auto draw = [&](const auto& e) {
-        const auto x = edge_scores(e, chart, segments::Scores{chart});
-        double high = -kInfinity;
-        for (Index k = 0; k < e.count(); ++k) high = std::max(high, x(k));
-        return chart::draw_edge(e.count(), x, high, weights.data(), rng);
-    };
     std::vector<SlotCounts> out(n);
-    std::vector<Segment> found;
-    std::vector<Index> stack;
-    for (SlotCounts& one : out) {
-        chart::derive(program, stack, draw, [&](Index slot) {
-            if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
-        });
-        labelling_of(i, found, one);
-        found.clear();
-    }
+    with_chart<segments::kSum>(i, scores, temperature, ws, [&](const auto& program, const auto& chart, auto&&...) {
+        std::vector<double> weights(program.most_edges());
+        const auto draw = [&](const auto& e) {
+            const auto x = edge_scores(e, chart, segments::Scores{chart});
+            double high = -kInfinity;
+            for (Index k = 0; k < e.count(); ++k) high = std::max(high, x(k));
+            return chart::draw_edge(e.count(), x, high, weights.data(), rng);
+        };
+        std::vector<Segment> found;
+        std::vector<Index> stack;
+        for (SlotCounts& one : out) {
+            chart::derive(program, stack, draw, [&](Index slot) {
+                if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
+            });
+            labelling_of(i, found, one);
+            found.clear();
+        }
+    });
     return out;
 }
 
@@ -283,6 +261,95 @@ void SegmentChain::set_continuation(Index i, std::vector<std::uint8_t> allowed) 
     } catch (...) {
         std::swap(continuation_[i], allowed);
         throw;
+    }
+}
+
+void SegmentChain::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    const Index rows = segment_cost_ ? lengths_row(i) : first_row(i);
+    const auto amount = [&](Index row) { return row < first_row(i) ? scale : 0.5 * scale; };
+    for (Index row = 0; row < rows; ++row) {
+        for (Index b = 0; b < n_labels(); ++b) scores[row * width() + b] += amount(row);
+    }
+    for (const Index slot : gold.slots) {
+        if (slot < rows * width()) scores[slot] -= amount(slot / width());
+    }
+}
+
+void SegmentChain::check_segment(Index i, Index begin, Index end, Index label) const {
+    if (end - begin <= max_lengths_[label]) return;
+    refuse(i, begin, end, " with label ", label, " has ", end - begin, " positions, the maximum is ",
+           max_lengths_[label]);
+}
+
+void SegmentChain::labelling_of(Index i, const std::vector<Segment>& found, SlotCounts& out) const {
+    out.clear();
+    std::vector<Index> tied;
+    for (std::size_t k = found.size(); k-- > 0;) {
+        const auto [s, t, b] = found[k];
+        for (Index u = s; u < t; ++u) out.add(u * width() + b, 1.0);
+        tied.push_back((lengths_row(i) + t - s - 1) * width() + b);
+        if (k + 1 < found.size()) tied.push_back((edges_row(i) + found[k + 1].label) * width() + b);
+    }
+    for (std::size_t k = found.size(); k-- > 0;)
+        out.add((first_row(i) + found[k].begin) * width() + found[k].label, 1.0);
+    for (std::size_t k = found.size(); k-- > 0;)
+        out.add((last_row(i) + found[k].end - 1) * width() + found[k].label, 1.0);
+    add_counted(tied, out);
+    const auto listed = std::views::iota(listed_.ptr[i], listed_.ptr[i + 1]);
+    for (std::size_t k = found.size(); k-- > 0;) {
+        const auto [s, t, b] = found[k];
+        const auto order = [&](Index at) { return std::pair(listed_.ends[at], listed_.begins[at]); };
+        const auto at = std::ranges::lower_bound(listed, std::pair(t, s), {}, order);
+        if (at != listed.end() && order(*at) == std::pair(t, s))
+            out.add((whole_row(i) + *at - listed.front()) * width() + b, 1.0);
+    }
+}
+
+void SegmentChain::labelling_of(Index i, const Index* labels, const std::uint8_t* begins, SlotCounts& out) const {
+    std::vector<Segment> found;  // from the end
+    if (!begins[0]) throw InputError(name(i), ": no segment begins at position 0");
+    for (Index t = length(i); t > 0;) {
+        Index s = t - 1;
+        while (!begins[s]) --s;
+        for (Index u = s; u < t; ++u) {
+            if (labels[u] != labels[s]) {
+                throw InputError(name(i), ", position ", u, ": its label is not that of the segment it lies in");
+            }
+        }
+        check_segment(i, s, t, labels[s]);
+        found.push_back({s, t, labels[s]});
+        t = s;
+    }
+    labelling_of(i, found, out);
+}
+
+void SegmentChain::positions_of(Index i, SlotView labelling, Index* labels, std::uint8_t* begins) const {
+    const Index T = length(i);
+    labels_of(i, labelling, labels);
+    std::fill(begins, begins + T, std::uint8_t{0});
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+        const Index row = labelling.slots[k] / width();
+        if (row < first_row(i) || row >= last_row(i)) continue;
+        const Index t = row - first_row(i);
+        if (labelling.slots[k] % width() >= n_labels() || labelling.counts[k] != 1.0) {
+            throw InputError(name(i), ", position ", t, ": expected exactly one label");
+        }
+        begins[t] = 1;
+    }
+}
+
+void SegmentChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    std::vector<Index> labels(length(i));
+    std::vector<std::uint8_t> begins(length(i));
+    positions_of(i, labelling, labels.data(), begins.data());
+    SlotCounts right;
+    labelling_of(i, labels.data(), begins.data(), right);
+    check_counts(name(i), right, labelling, mask(i));
+    const std::uint8_t* joins = continuation(i);
+    for (Index t = 0; joins && t < length(i); ++t) {
+        if (!begins[t] && !joins[t * width() + labels[t]]) {
+            throw InputError(name(i), ", position ", t, ": the mask wants a segment to begin here");
+        }
     }
 }
 

@@ -81,6 +81,8 @@ class SegmentChain final : public Sequences {
     segments::TablesOf<T> tables_of(Index i, T* slots) const;
     // scores / temperature with -infinity where slots are masked or in no labelling.
     segments::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const;
+    template <segments::Mode mode, class F>
+    void with_chart(Index i, const double* scores, double temperature, Workspace& ws, F&& f) const;
     // Whether more is forbidden than labels of positions.
     bool cuts_more_than_labels(Index i) const;
     // The segments of a labelling, from the end of the sequence, as slots.

@@ -67,11 +67,7 @@ double SpanningTree::sums(Index n, const double* arcs, double* marginals, double
         log_sums(n, shifted, marginals, log_z, ws);
         used = shifted;
     }
-    if (entropy) {
-        double energy = 0;
-        for (Index r = 0; r < n * (n + 1); ++r) energy += marginals[r] > 0.0 ? marginals[r] * used[r] : 0.0;
-        *entropy = std::max(0.0, log_z - energy);
-    }
+    if (entropy) *entropy = entropy_of_sums(log_z, marginals, used, n * (n + 1));
     return shift + log_z;
 }
 
