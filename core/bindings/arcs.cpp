@@ -69,18 +69,14 @@ void bind_arcs(nb::module_& m) {
            [](ArcIndex* self, const Keys& keys) { new (self) ArcIndex(vector_of(keys)); });
     arc_index.def_static("hashed", &ArcIndex::hashed, "bits"_a);
     define_static(arc_index, "seen", args("templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1),
-                  [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads, Index min_count) {
+                  [](const Table& table, const ArcTokens& tokens, OrNone<Ints> heads, Index min_count) {
                       const std::vector<ArcTemplate> templates = templates_of(table);
-                      return run_kernel([&](auto& interrupt) {
-                          return ArcIndex::seen(templates, tokens, span_of(heads), min_count, interrupt);
-                      });
+                      return run_kernel(ArcIndex::seen, templates, tokens, span_of(heads), min_count);
                   });
     define_static(arc_index, "counted", args("templates"_a, "tokens"_a, "heads"_a.none()),
-                  [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads) {
+                  [](const Table& table, const ArcTokens& tokens, OrNone<Ints> heads) {
                       const std::vector<ArcTemplate> templates = templates_of(table);
-                      auto [keys, counts] = run_kernel([&](auto& interrupt) {
-                          return ArcIndex::counted(templates, tokens, span_of(heads), interrupt);
-                      });
+                      auto [keys, counts] = run_kernel(ArcIndex::counted, templates, tokens, span_of(heads));
                       return tuple_of(std::move(keys), std::move(counts));
                   });
     define(arc_index, "with_plain", args("kept"_a),

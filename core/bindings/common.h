@@ -32,6 +32,10 @@ using MutableInts = Array<Index>;
 template <class T, int N = 1>
 using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig>;
 
+// What a function takes for an array that may be None.
+template <class A>
+using OrNone = const std::optional<A>&;
+
 // Arguments. "x"_same is used where it lies: nothing is converted to its type. "x"_or_none may be left out.
 inline auto operator""_same(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
 inline auto operator""_or_none(const char* name, std::size_t) { return nb::arg(name) = nb::none(); }

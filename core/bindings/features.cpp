@@ -136,7 +136,7 @@ void bind_segments(nb::module_& m) {
 
     nb::class_<AttributeSegment, Segment>(m, "AttributeSegment")
         .def(nb::new_([](RowLayout& layout, const Ints& example_ptr, const Ints& row_ptr, const Ints& attributes,
-                         const std::optional<Floats>& values, bool once, Index uses, const std::optional<Ints>& parts) {
+                         OrNone<Floats> values, bool once, Index uses, OrNone<Ints> parts) {
                  check_size(values, len(attributes.size()), "values");
                  const AttributeTable table{span_of(example_ptr), span_of(row_ptr), span_of(attributes),
                                             span_of(values)};
@@ -153,7 +153,7 @@ void bind_segments(nb::module_& m) {
 
     nb::class_<SharedSegment, Segment> shared_segment(m, "SharedSegment");
     define(shared_segment, "__init__", args("size"_a, "uses"_same, "mask"_or_none),
-           [](SharedSegment* self, Index size, const Ints& uses, const std::optional<Bytes>& mask) {
+           [](SharedSegment* self, Index size, const Ints& uses, OrNone<Bytes> mask) {
                check_size(mask, size, "mask");
                new (self) SharedSegment(size, vector_of(uses), vector_of(mask));
            });
@@ -163,7 +163,7 @@ void bind_segments(nb::module_& m) {
            args("num_weights"_a, "slot_ptr"_same, "row_ptr"_same, "features"_same, "values"_or_none, "uses"_a = 1,
                 "parts"_or_none),
            [](SlotSegment* self, Index num_weights, const Ints& slot_ptr, const Ints& row_ptr, const Ints& features,
-              const std::optional<Floats>& values, Index uses, std::optional<Index> parts) {
+              OrNone<Floats> values, Index uses, std::optional<Index> parts) {
                check_size(values, len(features.size()), "values");
                run_kernel([&] {
                    new (self) SlotSegment({span_of(slot_ptr), span_of(row_ptr), span_of(features), span_of(values)},
@@ -254,8 +254,7 @@ void bind_feature_map(nb::module_& m) {
 void bind_maxent_map(nb::module_& m) {
     nb::class_<MaxentMap, FeatureMap> cls(m, "MaxentMap");
     define(cls, "__init__", args("layout"_a, "row_ptr"_same, "attributes"_same, "values"_or_none),
-           [](MaxentMap* self, RowLayout& layout, const Ints& row_ptr, const Ints& attributes,
-              const std::optional<Floats>& values) {
+           [](MaxentMap* self, RowLayout& layout, const Ints& row_ptr, const Ints& attributes, OrNone<Floats> values) {
                check_size(values, len(attributes.size()), "values");
                std::shared_ptr<RowLayout> shared = share(layout);
                run_kernel([&] {
@@ -265,7 +264,7 @@ void bind_maxent_map(nb::module_& m) {
     define_static(cls, "of_matrix",
                   args("n_labels"_a, "width"_a, "n_features"_a, "row_ptr"_same, "features"_same, "values"_or_none),
                   [](Index n_labels, Index width, Index n_features, const Ints& row_ptr, const Ints& features,
-                     const std::optional<Floats>& values) {
+                     OrNone<Floats> values) {
                       check_size(values, len(features.size()), "values");
                       if (n_labels < 1 || (len(row_ptr.size()) - 1) % n_labels != 0)
                           throw InputError("row_ptr must have a row for every label of every example");

@@ -11,7 +11,7 @@ namespace partwise::bindings {
 void bind_inference(nb::module_& m) {
     define(m, "decode", args("structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1, "examples"_or_none),
            [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs,
-              const std::optional<Ints>& examples) {
+              OrNone<Ints> examples) {
                check_weights(features, weights);
                std::vector<Index> some = vector_of(examples);
                if (!examples) {

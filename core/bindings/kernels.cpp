@@ -43,20 +43,18 @@ void bind_kernels(nb::module_& m) {
 
     nb::class_<DenseKernel, Kernel> dense_kernel(m, "DenseKernel");
     define(dense_kernel, "__init__", args("function"_a, "queries"_a, "support"_or_none),
-           [](DenseKernel* self, const KernelFunction& function, const FloatRows& queries,
-              const std::optional<FloatRows>& support) {
+           [](DenseKernel* self, const KernelFunction& function, const FloatRows& queries, OrNone<FloatRows> support) {
                new (self) DenseKernel(function, dense_rows(queries), support ? dense_rows(*support) : DenseRows{});
            });
 
     nb::class_<SparseRows> sparse_rows(m, "SparseRows");
-    define(sparse_rows, "__init__", args("num_attributes"_a, "row_ptr"_same, "attributes"_same, "values"_or_none),
-           [](SparseRows* self, Index num_attributes, const Ints& row_ptr, const Ints& attributes,
-              const std::optional<Floats>& values) {
-               check_size(values, len(attributes.size()), "values");
-               run_kernel([&] {
-                   new (self) SparseRows(num_attributes, span_of(row_ptr), span_of(attributes), span_of(values));
-               });
-           });
+    define(
+        sparse_rows, "__init__", args("num_attributes"_a, "row_ptr"_same, "attributes"_same, "values"_or_none),
+        [](SparseRows* self, Index num_attributes, const Ints& row_ptr, const Ints& attributes, OrNone<Floats> values) {
+            check_size(values, len(attributes.size()), "values");
+            run_kernel(
+                [&] { new (self) SparseRows(num_attributes, span_of(row_ptr), span_of(attributes), span_of(values)); });
+        });
     sparse_rows.def_prop_ro("num_rows", &SparseRows::num_rows)
         .def_prop_ro("num_attributes", &SparseRows::num_attributes);
 

@@ -101,19 +101,10 @@ NB_MODULE(PARTWISE_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     m.def("set_deadline", &set_deadline, "seconds"_a.none());
     m.def("out_of_time", &out_of_time);
-    bind_structures(m);
-    bind_parses(m);
-    bind_features(m);
-    bind_kernels(m);
-    bind_arcs(m);
-    bind_objective(m);
-    bind_solvers(m);
-    bind_columns(m);
-    bind_inference(m);
-    bind_products(m);
-    bind_sentences(m);
-    bind_vocabulary(m);
-    bind_named_chain(m);
+    for (const auto bind :
+         {bind_structures, bind_parses, bind_features, bind_kernels, bind_arcs, bind_objective, bind_solvers,
+          bind_columns, bind_inference, bind_products, bind_sentences, bind_vocabulary, bind_named_chain})
+        bind(m);
 }
 
 }  // namespace partwise::bindings

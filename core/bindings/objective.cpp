@@ -50,18 +50,15 @@ void bind_link(nb::module_& m) {
 }
 
 void bind_values(nb::class_<Objective>& cls) {
-    define(cls, "cost", args("i"_a), [](const Objective& o, Index i) {
-        check_index(i, o.num_examples());
-        std::vector<double> out(o.num_slots(i), 0.0);
-        o.add_cost(i, 1.0, out.data());
-        return numpy(std::move(out));
-    });
-    define(cls, "gold", args("i"_a), [](const Objective& o, Index i) {
-        check_index(i, o.num_examples());
-        std::vector<double> out(o.num_slots(i), 0.0);
-        o.add_gold(i, 1.0, out.data());
-        return numpy(std::move(out));
-    });
+    const auto slots_of = [](void (Objective::*add)(Index, double, double*) const) {
+        return [add](const Objective& o, Index i) {
+            check_index(i, o.num_examples());
+            std::vector<double> out(o.num_slots(i), 0.0);
+            (o.*add)(i, 1.0, out.data());
+            return numpy(std::move(out));
+        };
+    };
+    cls.def("cost", slots_of(&Objective::add_cost), "i"_a).def("gold", slots_of(&Objective::add_gold), "i"_a);
     define(cls, "value", args("weights"_a, "n_jobs"_a = 1), [](const Objective& o, const Floats& weights, int n_jobs) {
         check_weights(o.features(), weights);
         return run_kernel(&Objective::value, o, weights.data(), n_jobs);
@@ -119,8 +116,7 @@ void bind_dual_points(nb::class_<Objective>& cls) {
                                       change ? &*change : nullptr, n_jobs));
            });
     define(cls, "dual_terms_slots", args("counts"_a, "mass"_a.none(), "entropies"_a.none(), "n_jobs"_a = 1),
-           [](const Objective& o, const Floats& counts, const std::optional<Floats>& mass,
-              const std::optional<Floats>& entropies, int n_jobs) {
+           [](const Objective& o, const Floats& counts, OrNone<Floats> mass, OrNone<Floats> entropies, int n_jobs) {
                check_floats(counts, o.total_slots(), "counts");
                check_size(mass, o.num_examples(), "mass");
                check_size(entropies, o.num_examples(), "entropies");
@@ -206,7 +202,7 @@ void bind_hessian(nb::module_& m) {
            args("objective"_a, "weights"_a, "n_jobs"_a = 1, "every"_a = 1, "marginals"_a = nb::none(),
                 nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>()),
            [](Hessian* self, const Objective& o, const Floats& weights, int n_jobs, Index every,
-              const std::optional<Floats>& marginals) {
+              OrNone<Floats> marginals) {
                check_weights(o.features(), weights);
                if (marginals) check_floats(*marginals, o.total_slots(), "marginals");
                run_kernel([&](auto& interrupt) {
@@ -236,8 +232,8 @@ void bind_objective(nb::module_& m) {
            args("structure"_a, "features"_a, "gold_indptr"_same, "gold_slots"_same, "gold_counts"_a, "temperature"_a,
                 "cost_scale"_a, "link"_a, "cost"_or_none, "sample_weight"_or_none),
            [](Objective* self, Structure& structure, FeatureMap& features, const Ints& indptr, const Ints& slots,
-              const Floats& counts, double temperature, double cost_scale, const std::string& link,
-              const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
+              const Floats& counts, double temperature, double cost_scale, const std::string& link, OrNone<Floats> cost,
+              OrNone<Floats> sample_weight) {
                check_finite(counts, "gold_counts");
                if (cost && cost->size() == 0 && structure.num_examples() > 0)
                    throw InputError("cost must have one value per slot");

@@ -56,8 +56,8 @@ void bind_graph(nb::module_& m) {
         args("vertex_ptr"_same, "n_labels"_same, "clique_ptr"_same, "member_ptr"_same, "members"_same, "tables"_same,
              "memory_limit"_a = kDefaultMemoryLimit, "common_ptr"_same = nb::none(), "common_labels"_same = nb::none()),
         [](Graph* self, const Ints& vertex_ptr, const Ints& n_labels, const Ints& clique_ptr, const Ints& member_ptr,
-           const Ints& members, const Ints& tables, double memory_limit, const std::optional<Ints>& common_ptr,
-           const std::optional<Ints>& common_labels) {
+           const Ints& members, const Ints& tables, double memory_limit, OrNone<Ints> common_ptr,
+           OrNone<Ints> common_labels) {
             new (self) Graph({vector_of(vertex_ptr), vector_of(n_labels), vector_of(clique_ptr), vector_of(member_ptr),
                               vector_of(members), vector_of(tables), vector_of(common_ptr), vector_of(common_labels)},
                              memory_limit);
@@ -123,11 +123,10 @@ void bind_grammar(nb::module_& m) {
                 "word_ptr"_or_none, "word_columns"_or_none, "gold"_or_none, "cost"_a = "constituents",
                 "span_costs"_or_none, "tuple_codes"_or_none, "n_tuples"_a = 0, "max_bytes"_a = kDefaultMaxBytes),
            [](Grammar* self, const Ints& lengths, Index n_symbols, const IntRows& rules, const Ints& roots,
-              const Ints& words, const std::optional<Ints>& start_columns, const std::optional<Ints>& split_columns,
-              const std::optional<Ints>& end_columns, const std::optional<Ints>& span_columns,
-              const std::optional<Ints>& word_ptr, const std::optional<Ints>& word_columns,
-              const std::optional<IntRows>& gold, const std::string& cost, const std::optional<Floats>& span_costs,
-              const std::optional<Ints>& tuple_codes, Index n_tuples, double max_bytes) {
+              const Ints& words, OrNone<Ints> start_columns, OrNone<Ints> split_columns, OrNone<Ints> end_columns,
+              OrNone<Ints> span_columns, OrNone<Ints> word_ptr, OrNone<Ints> word_columns, OrNone<IntRows> gold,
+              const std::string& cost, OrNone<Floats> span_costs, OrNone<Ints> tuple_codes, Index n_tuples,
+              double max_bytes) {
                if (rules.shape(1) != 3) throw InputError("rules must have three columns: parent, left, right");
                if (word_ptr.has_value() != word_columns.has_value()) {
                    throw InputError("word_ptr and word_columns must be given together");

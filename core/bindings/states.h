@@ -47,59 +47,41 @@ nb::class_<Report> bind_report(nb::module_& m, const char* name, Members... memb
     return cls;
 }
 
-// Keywords of options. `required` ones have no default; that of `usual` ones is the struct's.
-template <class Options, class T>
-struct Required {
-    using Type = T;
+// A keyword of options: what Python gives, where it goes, and its default.
+template <class Options, class Given, bool kRequired>
+struct Field {
+    using Type = Given;
     const char* name;
-    T Options::* member;
+    std::function<void(Options&, const Given&)> set;
+    nb::object usual{};
 
-    auto argument() const { return nb::arg(name); }
-    void set(Options& options, const T& value) const { options.*member = value; }
-};
-template <class Options, class T>
-struct Usual : Required<Options, T> {
     auto argument() const {
-        if constexpr (requires { T().has_value(); }) {
-            return nb::arg(this->name) = nb::none();
+        if constexpr (kRequired) {
+            return nb::arg(name);
         } else {
-            return nb::arg(this->name) = Options{}.*(this->member);
+            return nb::arg(name) = usual;
         }
     }
 };
+
+template <class Options, class T>
+Field<Options, T, true> required(const char* name, T Options::* member) {
+    return {name, [member](Options& options, const T& value) { options.*member = value; }};
+}
+// The default is the struct's.
+template <class Options, class T>
+Field<Options, T, false> usual(const char* name, T Options::* member) {
+    return {name, required(name, member).set, nb::cast(Options{}.*member)};
+}
 // One of several names, which `parse` turns into a value.
 template <class Options, class T>
-struct Named {
-    using Type = std::string;
-    const char* name;
-    T Options::* member;
-    T (*parse)(const std::string&);
-
-    auto argument() const { return nb::arg(name); }
-    void set(Options& options, const std::string& value) const { options.*member = parse(value); }
-};
-template <class Options, class T>
-struct UsuallyNamed : Named<Options, T> {
-    const char* usual;
-    auto argument() const { return nb::arg(this->name) = usual; }
-};
-
-template <class Options, class T>
-Required<Options, T> required(const char* name, T Options::* member) {
-    return {name, member};
+Field<Options, std::string, true> named(const char* name, T Options::* member, T (*parse)(const std::string&)) {
+    return {name, [=](Options& options, const std::string& value) { options.*member = parse(value); }};
 }
 template <class Options, class T>
-Usual<Options, T> usual(const char* name, T Options::* member) {
-    return {{name, member}};
-}
-template <class Options, class T>
-Named<Options, T> named(const char* name, T Options::* member, T (*parse)(const std::string&)) {
-    return {name, member, parse};
-}
-template <class Options, class T>
-UsuallyNamed<Options, T> named(const char* name, T Options::* member, T (*parse)(const std::string&),
-                               const char* usual) {
-    return {{name, member, parse}, usual};
+Field<Options, std::string, false> named(const char* name, T Options::* member, T (*parse)(const std::string&),
+                                         const char* usual) {
+    return {name, named(name, member, parse).set, nb::cast(usual)};
 }
 
 // A class of Python for options, whose constructor takes the fields as keywords; check(options) throws InputError.

@@ -86,10 +86,10 @@ void def_sequences(nb::class_<S, Structure>& cls) {
 template <class S>
 void def_label_sequences(nb::class_<S, Structure>& cls) {
     def_sequences(cls);
-    define(
-        cls, "set_follow", args("pairs"_a.none(), "first"_or_none, "last"_or_none),
-        [](S& s, const std::optional<Bytes>& pairs, const std::optional<Bytes>& first,
-           const std::optional<Bytes>& last) { s.set_follow({vector_of(pairs), vector_of(first), vector_of(last)}); });
+    define(cls, "set_follow", args("pairs"_a.none(), "first"_or_none, "last"_or_none),
+           [](S& s, OrNone<Bytes> pairs, OrNone<Bytes> first, OrNone<Bytes> last) {
+               s.set_follow({vector_of(pairs), vector_of(first), vector_of(last)});
+           });
     def_numbers(
         cls, "labels", [](const S& s) { return starts_of(s.lengths()); },
         [](const S& s, Index i, const Index* labels, SlotCounts& out) {
@@ -154,11 +154,10 @@ void bind_structure(nb::module_& m) {
                Workspace ws;
                s.check_labelling(i, view_of(slots, counts), ws);
            });
-    define(cls, "set_mask", args("i"_a, "allowed"_a.none()),
-           [](Structure& s, Index i, const std::optional<Bytes>& allowed) {
-               check_size(allowed, checked(s, i).num_slots(i), "the mask");
-               s.set_mask(i, vector_of(allowed));
-           });
+    define(cls, "set_mask", args("i"_a, "allowed"_a.none()), [](Structure& s, Index i, OrNone<Bytes> allowed) {
+        check_size(allowed, checked(s, i).num_slots(i), "the mask");
+        s.set_mask(i, vector_of(allowed));
+    });
     define(cls, "mask", args("i"_a), [](const Structure& s, Index i) -> nb::object {
         if (!checked(s, i).mask(i)) return nb::none();
         return nb::cast(numpy(std::vector<std::uint8_t>(s.mask(i), s.mask(i) + s.num_slots(i))));
@@ -303,9 +302,8 @@ void bind_segment_chain(nb::module_& m) {
     define(cls, "__init__",
            args("lengths"_same, "n_labels"_a, "max_length"_a, "max_lengths"_or_none, "listed"_or_none,
                 "segment_cost"_a = false),
-           [](SegmentChain* self, const Ints& lengths, Index n_labels, Index max_length,
-              const std::optional<Ints>& max_lengths, const std::optional<std::tuple<Ints, Ints, Ints>>& listed,
-              bool segment_cost) {
+           [](SegmentChain* self, const Ints& lengths, Index n_labels, Index max_length, OrNone<Ints> max_lengths,
+              const std::optional<std::tuple<Ints, Ints, Ints>>& listed, bool segment_cost) {
                SegmentList list;
                if (listed) {
                    const auto& [ptr, begins, ends] = *listed;
@@ -346,7 +344,7 @@ void bind_segment_chain(nb::module_& m) {
                return tuple_of(std::move(labels), std::move(begins));
            });
     define(cls, "set_continuation", args("i"_a, "allowed"_a.none()),
-           [](SegmentChain& s, Index i, const std::optional<Bytes>& allowed) {
+           [](SegmentChain& s, Index i, OrNone<Bytes> allowed) {
                check_size(allowed, checked(s, i).lengths()[i] * s.width(), "the continuation mask");
                s.set_continuation(i, vector_of(allowed));
            });

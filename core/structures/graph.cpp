@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "structures/junction_passes.h"
 #include "structures/numbers.h"
 #include "support/vector_math.h"
 

@@ -17,10 +17,14 @@
 #include <mutex>
 
 #include "structures/clique_view.h"
-#include "structures/junction_passes.h"
+#include "structures/junction_tree.h"
 #include "structures/structure.h"
 
 namespace partwise {
+
+namespace junction {
+struct Support;
+}
 
 // All examples end to end. Example i has vertices [vertex_ptr[i], vertex_ptr[i+1]) and cliques [clique_ptr[i],
 // clique_ptr[i+1]); clique c has members[member_ptr[c]..member_ptr[c+1]), numbers of vertices within the example, and

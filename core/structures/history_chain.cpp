@@ -4,10 +4,14 @@
 #include <cmath>
 
 #include "structures/history_search.h"
-#include "structures/history_sums.h"
 #include "support/sizes.h"
 
 namespace partwise {
+
+using histories::HistoryRows;
+using histories::HistorySearch;
+using histories::HistorySums;
+using histories::set_exps;
 
 namespace {
 
@@ -125,7 +129,7 @@ double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, W
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     std::vector<Index> labels(v.length);
-    const double value = best_labelling(v, beam_width(), labels.data());
+    const double value = histories::best_labelling(v, beam_width(), labels.data());
     labelling_of(i, labels.data(), best);
     return value;
 }
