@@ -154,26 +154,27 @@ void check_identity_link(const Objective& objective) {
     if (!objective.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
 }
 
-nb::tuple pack(Plane move) { return tuple_of(std::move(move.u), move.b, move.value, move.extra); }
+nb::tuple pack_move(Plane move) { return tuple_of(std::move(move.u), move.b, move.value, move.extra); }
 
 void bind_batch_steps(nb::module_& m) {
-    define(m, "eg_batch_step", args("objective"_a, "weights"_a, "step"_a, "scores"_same, "moved"_same, "n_jobs"_a = 1),
-           [](const Objective& o, const Floats& weights, double step, const Floats& scores, const MutableFloats& moved,
-              int n_jobs) {
-               check_identity_link(o);
-               check_weights(o.features(), weights);
-               check_size(scores, o.total_slots(), "scores");
-               check_size(moved, o.total_slots(), "moved");
-               if (!(step >= 0.0) || !std::isfinite(step)) throw InputError("step must be finite and not negative");
-               return pack(run_kernel(eg_batch_step, o, weights.data(), step, scores.data(), moved.data(), n_jobs));
-           });
+    define(
+        m, "eg_batch_step", args("objective"_a, "weights"_a, "step"_a, "scores"_same, "moved"_same, "n_jobs"_a = 1),
+        [](const Objective& o, const Floats& weights, double step, const Floats& scores, const MutableFloats& moved,
+           int n_jobs) {
+            check_identity_link(o);
+            check_weights(o.features(), weights);
+            check_size(scores, o.total_slots(), "scores");
+            check_size(moved, o.total_slots(), "moved");
+            if (!(step >= 0.0) || !std::isfinite(step)) throw InputError("step must be finite and not negative");
+            return pack_move(run_kernel(eg_batch_step, o, weights.data(), step, scores.data(), moved.data(), n_jobs));
+        });
     define(m, "eg_primal_point", args("objective"_a, "z"_a, "cost_scale"_a, "old_cost_scale"_a, "n_jobs"_a = 1),
            [](const Objective& o, const Floats& z, double cost_scale, double old_cost_scale, int n_jobs) {
                check_identity_link(o);
                check_floats(z, o.features().num_weights(), "z");
                if (!std::isfinite(cost_scale) || !std::isfinite(old_cost_scale))
                    throw InputError("cost scales must be finite");
-               return pack(run_kernel(eg_primal_point, o, z.data(), cost_scale, old_cost_scale, n_jobs));
+               return pack_move(run_kernel(eg_primal_point, o, z.data(), cost_scale, old_cost_scale, n_jobs));
            });
     define(m, "gold_features", args("objective"_a, "n_jobs"_a = 1),
            [](const Objective& o, int n_jobs) { return numpy(run_kernel(gold_features, o, n_jobs)); });

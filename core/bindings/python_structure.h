@@ -146,9 +146,8 @@ class PythonStructure final : public Structure, public CliqueView {
         std::vector<SlotCounts> best(rows.examples.size());
         maximize_of(rows.examples, rows.scores.data(), values, best.data(), ws);
         for (Index i = begin; i < end; ++i) {
-            const auto& [slots, counts] = best[i - begin];
             fill(marginals, size(i), 0.0);
-            for (std::size_t k = 0; k < slots.size(); ++k) marginals[slots[k]] += counts[k];
+            best[i - begin].view().add_to(marginals, 1.0);
             entropies[i - begin] = 0.0;
             marginals += size(i);
         }

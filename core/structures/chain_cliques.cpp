@@ -215,7 +215,7 @@ double Chain::maximize_in_support(Index i, const double* scores, const double* c
     std::vector<Index> labels(T);
     if (!best_path(view, labels.data(), ws)) no_support(i);
     labelling_of(i, labels.data(), best);
-    return value_of(i, scores, {best.slots, best.counts});
+    return value_of(i, scores, best.view());
 }
 
 }  // namespace partwise

@@ -88,7 +88,7 @@ class ChartStructure : public Base {
     double gather(Index i, const double* scores, std::vector<Index>& used, SlotCounts& out) const {
         out.clear();
         add_counted(used, out);
-        return this->value_of(i, scores, {out.slots, out.counts});
+        return this->value_of(i, scores, out.view());
     }
 
    private:

@@ -50,7 +50,7 @@ double Graph::find_best(Index i, const double* scores, const junction::Support* 
 
 double Graph::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     find_best(i, scores, nullptr, best, ws);
-    return value_of(i, scores, {best.slots, best.counts});
+    return value_of(i, scores, best.view());
 }
 
 double Graph::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
@@ -95,7 +95,7 @@ std::vector<Scored> Graph::k_best(Index i, const double* scores, Index k, Worksp
     const auto add = [&](const Index* rows) {
         Scored& next = out.emplace_back();
         labelling_of_rows(i, c, rows, next.labelling);
-        next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
+        next.value = value_of(i, scores, next.labelling.view());
     };
     if (c.vertices.empty()) {
         if (k > 0) add(nullptr);
@@ -325,7 +325,7 @@ double Graph::maximize_in_support(Index i, const double* scores, const double* c
                                   Workspace& ws) const {
     const junction::Support support{cliques, least};
     if (find_best(i, scores, &support, best, ws) <= 0.5 * kLogOfZero) no_support(i);
-    return value_of(i, scores, {best.slots, best.counts});
+    return value_of(i, scores, best.view());
 }
 
 }  // namespace partwise

@@ -99,7 +99,7 @@ double SecondOrderChain::maximize(Index i, const double* scores, SlotCounts& bes
     with_width(width(), [&](auto w) { second_order::best_labels<w()>(view, labels.data(), ws); });
     if (first_forbidden(i, labels.data()) >= 0) nothing_left(i);
     labelling_of(i, labels.data(), best);
-    return value_of(i, scores, {best.slots, best.counts});
+    return value_of(i, scores, best.view());
 }
 
 double SecondOrderChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
@@ -127,7 +127,7 @@ double SecondOrderChain::gather(Index i, const double* scores, std::vector<Index
         if (slot < length(i) * n_labels()) labels[slot / n_labels()] = slot % n_labels();
     }
     labelling_of(i, labels.data(), out);
-    return value_of(i, scores, {out.slots, out.counts});
+    return value_of(i, scores, out.view());
 }
 
 void SecondOrderChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {

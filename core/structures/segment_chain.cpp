@@ -130,7 +130,7 @@ double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, W
     };
     with_chart<segments::kBest>(i, scores, 1.0, ws, read_off);
     labelling_of(i, found, best);
-    return value_of(i, scores, {best.slots, best.counts});
+    return value_of(i, scores, best.view());
 }
 
 double SegmentChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
@@ -222,7 +222,7 @@ std::vector<Scored> SegmentChain::k_best(Index i, const double* scores, Index k,
         while (len(out.size()) < k && lists.derivation(len(out.size()), use)) {
             Scored& next = out.emplace_back();
             labelling_of(i, found, next.labelling);
-            next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
+            next.value = value_of(i, scores, next.labelling.view());
             found.clear();
         }
     });

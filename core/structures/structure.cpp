@@ -27,11 +27,7 @@ Structure::Structure(Index num_examples) : num_examples_(num_examples) {
     if (num_examples < 0) throw InputError("the number of examples is negative");
 }
 
-double Structure::value_of(Index, const double* scores, SlotView labelling) const {
-    double value = 0;
-    for (std::size_t k = 0; k < labelling.slots.size(); ++k) value += labelling.counts[k] * scores[labelling.slots[k]];
-    return value;
-}
+double Structure::value_of(Index, const double* scores, SlotView labelling) const { return labelling.dot(scores); }
 
 void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
     const auto refuse = [&](Index slot, const char* why) {
@@ -57,7 +53,7 @@ void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
     check_by_maximum(i, mixture, scores, x, complaint, ws);  // too few parts
     for (int trial = 0; trial < kTrials; ++trial) {
         for (Index r = 0; r < n; ++r) scores[r] = -x[r];
-        for (std::size_t k = 0; k < mixture.slots.size(); ++k) scores[mixture.slots[k]] += mixture.counts[k];
+        mixture.add_to(scores, 1.0);
         check_by_maximum(i, mixture, scores, best, complaint, ws);
         axpy(-1.0, x, best, n);
         const double square = dot(best, best, n);
@@ -118,7 +114,7 @@ double Structure::maximum_as_sums(Index i, const double* scores, double* margina
     const double value = maximize(i, scores, best, ws);
     if (marginals) {
         fill(marginals, num_slots(i), 0.0);
-        for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] += best.counts[k];
+        best.view().add_to(marginals, 1.0);
     }
     if (entropy) *entropy = 0.0;
     return value;

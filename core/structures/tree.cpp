@@ -42,7 +42,7 @@ double* Tree::arc_scores(Index i, const double* scores, double scale, Workspace:
 
 double Tree::scored_labelling(Index i, const double* scores, const Index* heads, SlotCounts& out) const {
     labelling_of(i, heads, out);
-    return value_of(i, scores, {out.slots, out.counts});
+    return value_of(i, scores, out.view());
 }
 
 double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
