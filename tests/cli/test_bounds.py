@@ -1,4 +1,4 @@
-"""Small files that would take much memory: refused, with the flag that takes them."""
+"""Small files that would take much memory are refused; the error names the flag that accepts them."""
 
 import gzip
 
@@ -11,7 +11,7 @@ from partwise.metrics import confusion_matrix
 
 @pytest.fixture(scope="module")
 def bomb(tmp_path_factory):
-    """20 MB of sentences in 20 kB."""
+    """A gzip file of 20 kB that unpacks to 20 MB of sentences."""
     path = tmp_path_factory.mktemp("bombs") / "bomb.txt.gz"
     path.write_bytes(gzip.compress(b"a DT B-NP\nb NN I-NP\n\n" * 960_000, 9))
     return path
@@ -27,7 +27,7 @@ def test_a_large_index(cli, tmp_path):
     rows.write_text("1 9:1\n2 1:1\n")
     assert "--max-columns 9 accepts" in cli("train", "maxent", rows, "-o", model, "--max-columns", "8", status=2).stderr
     cli("train", "maxent", rows, "-o", model, "--max-columns", "9", "-q")
-    # Columns that the model does not have are left out, wherever they are.
+    # prediction ignores columns that the model does not have, whatever their numbers
     rows.write_text("1 2000000000:1\n2 1:1\n")
     assert cli("predict", model, rows).stdout.split() == ["1", "2"]
     assert "accuracy 100.00%" in cli("evaluate", model, rows).stdout
@@ -62,7 +62,10 @@ def test_inspection_of_a_kernel_on_edges(cli_json, tmp_path):
 
 
 def test_many_relations_make_no_table_of_all_pairs():
-    """30,000 relations in 1 MB would have 30,000 x 30,000 confusions: 7 GB. The most frequent ones are counted."""
+    """Only the most frequent relations are counted in the confusion matrix.
+
+    A matrix of all pairs of 30,000 relations, which fit into a file of 1 MB, would take 7 GB.
+    """
     gold = [[(0, f"r{k}"), (1, "often")] for k in range(1000)]
     names, matrix = relation_scores(gold, gold)[1]
     assert names[0] == "often"

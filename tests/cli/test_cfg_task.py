@@ -87,8 +87,8 @@ def test_predict_from_trees_and_from_text(cli, trees, parser, dev, tmp_path):
     assert read_trees(tmp_path / "out.mrg.gz") == best
 
 
-def test_brackets_in_text_become_the_treebanks(cli, parser):
-    # A text whose first character is a bracket has to be called one.
+def test_brackets_in_text_are_escaped(cli, parser):
+    # a text that begins with a bracket would be taken for a tree without --format text
     answer = cli("predict", parser, "-", "--format", "text", stdin="( she f(x) ran )\n")
     (tree,) = parse_trees(answer.stdout)
     assert words_of(tree) == ["-LRB-", "she", "f-LRB-x-RRB-", "ran", "-RRB-"]
@@ -233,7 +233,7 @@ def test_malformed_trees(cli, parser, tmp_path, text, message, size, monkeypatch
     assert [each.name for each in tmp_path.iterdir()] == ["in.mrg"]
 
 
-def test_nothing_gives_nothing(cli, parser, tmp_path):
+def test_empty_input(cli, parser, tmp_path):
     for text in ("", "\n\n"):
         answer = cli("predict", parser, "-", stdin=text)
         assert answer.stdout == ""
@@ -243,7 +243,7 @@ def test_nothing_gives_nothing(cli, parser, tmp_path):
         assert "there are no trees" in cli("train", "cfg", tmp_path / "empty", "-o", tmp_path / "m", status=2).stderr
 
 
-def test_what_cannot_be_done_is_said_before_training(cli, trees, parser, tmp_path, monkeypatch):
+def test_unsupported_options_are_refused_before_training(cli, trees, parser, tmp_path, monkeypatch):
     monkeypatch.setattr(ConstituencyParser, "fit", lambda *_, **__: pytest.fail("trained"))
     train, model = trees / "train.mrg", tmp_path / "m.pw"
     assert "not available for trees" in cli("train", "cfg", train, "-o", model, "--baseline", "maxent", status=2).stderr
@@ -307,7 +307,7 @@ def test_inspect(cli, cli_json, parser):
     assert {row[0] for row in rows} == {"rule", "start", "split", "end", "span", "word"}
     assert all(float(row[-1]) != 0 for row in rows)
     model = partwise.load(parser)
-    # Rows of padding and pairs without a weight aside, they are the model's weights.
+    # the dump has all of the model's weights but zeros and padding
     assert sum(float(row[-1]) ** 2 for row in rows) == pytest.approx(float(model.coef_ @ model.coef_))
 
 

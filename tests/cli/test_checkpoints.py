@@ -1,4 +1,4 @@
-"""``partwise train --checkpoint``: a run that was killed continues, to the same bits."""
+"""``partwise train --checkpoint``: a run that was killed resumes to the same bits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_refused(files, tmp_path, cli):
     assert "run.ckpt" in cli(*train, str(folder), status=2).stderr
 
 
-def test_by_passes(tmp_path, monkeypatch):
+def test_checkpoints_every_few_passes(tmp_path, monkeypatch):
     from partwise.solvers.engine import checkpoint as files
 
     seen = []

@@ -1,4 +1,4 @@
-"""The command line: version, help, and the demo's promises."""
+"""The command line: version, help, and what the demo prints and writes."""
 
 import importlib.metadata
 import json
@@ -59,7 +59,7 @@ def test_demo_certifies_every_run_and_writes_a_report(tmp_path):
     page = path.read_text(encoding="utf-8")
     kinds = dict.fromkeys(kind for kind, _ in demo.RUNS)
     assert len(kinds) >= 5
-    at = [page.index(f"<h2>{kind}</h2>") for kind in kinds]  # a section each, in the order of the table
+    at = [page.index(f"<h2>{kind}</h2>") for kind in kinds]  # one section per kind, in the order of demo.RUNS
     assert at == sorted(at)
     last = page[at[list(kinds).index("Dependency trees")] :].split("</section>")[0]
     assert "<svg" in last

@@ -1,4 +1,4 @@
-"""What goes wrong: one line on standard error, status 2, no traceback, nothing left behind."""
+"""Every error is one line on standard error with status 2, without a traceback or leftover files."""
 
 import gzip
 import json
@@ -75,7 +75,7 @@ def test_missing_files(cli, chunker, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_that_are_no_models(cli, files, chunker, tmp_path):
+def test_files_that_are_not_models(cli, files, chunker, tmp_path):
     test = files / "treebank" / "test.txt"
     whole = chunker.read_bytes()
     for name, content in (
@@ -184,7 +184,7 @@ def test_development_data_of_another_shape(cli, files, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["dev.txt"]
 
 
-def test_constraints_that_leave_nothing(cli, files, chunker, tmp_path):
+def test_contradictory_constraints(cli, files, chunker, tmp_path):
     rules = tmp_path / "rules.txt"
     rules.write_text("token 1 1 B-NP\ntoken 1 1 B-VP\n")
     refused(cli, "predict", chunker, files / "treebank" / "test.txt", "--constraints", rules, "-o", tmp_path / "out")
@@ -201,7 +201,7 @@ def command(*args, **kwargs):
 
 
 def test_full_disk(files, chunker, tmp_path):
-    """A limit on the size of files stands for a disk without room."""
+    """A full disk (simulated by a limit on file sizes) is reported as an error."""
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -227,7 +227,7 @@ def test_full_device(files, chunker):
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(tmp_path, files, number):
-    """Ctrl-C: status 130 and no half file; the same for other signals that ask a process to end."""
+    """Ctrl-C and other signals that end a process leave no partial file; Ctrl-C exits with status 130."""
     out = tmp_path / "m.pw"
     args = ["train", "tag", str(files / "treebank" / "train.txt"), "-o", str(out), "--tol", "0", "--solver", "eg"]
     args += ["--max-passes", "1000000", "--history-file", str(tmp_path / "h.csv")]
@@ -236,7 +236,7 @@ def test_interrupted(tmp_path, files, number):
     )
     try:
         deadline = time.monotonic() + 30
-        while not (tmp_path / "h.csv").exists():  # it is written when training begins
+        while not (tmp_path / "h.csv").exists():  # the file appears when training begins
             assert time.monotonic() < deadline
             assert running.poll() is None, running.stderr.read()
             time.sleep(0.02)
@@ -252,7 +252,7 @@ def test_interrupted(tmp_path, files, number):
 
 
 def test_closed_pipe(files, chunker):
-    """A reader that goes away is no error to talk about."""
+    """If the reader of the output closes the pipe, the command ends without an error message."""
     running = subprocess.Popen(
         [
             sys.executable,
@@ -277,7 +277,7 @@ def test_closed_pipe(files, chunker):
 
 
 def test_closed_streams(files, chunker):
-    """Streams that were closed before the process began."""
+    """Commands work when standard streams were closed before the process began."""
     for redirect, name, args in (
         ("<&-", "input", ("predict", chunker, "-")),
         ("<&-", "input", ("inspect", "-")),
@@ -296,7 +296,7 @@ def test_two_inputs_from_one_stream(cli, chunker, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_report_that_cannot_be_written(cli, files, tmp_path):
-    """The model took longer: it stays, and the error says so."""
+    """If the report cannot be written, the model is kept, and the error says so."""
     out = tmp_path / "m.pw"
     error = refused(cli, "train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", "--report", "/dev/full")
     assert error.startswith("error: /dev/full: no space")
@@ -322,7 +322,8 @@ def test_version_without_an_installation(cli, monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", absent)
-    monkeypatch.setitem(vars(partwise), "__version__", "")  # taken back at the end, whatever is asked for below
+    # registers the attribute with monkeypatch, which restores it at the end
+    monkeypatch.setitem(vars(partwise), "__version__", "")
     del partwise.__version__
     assert cli("--version").stdout.startswith("partwise, version ")
 
@@ -330,7 +331,7 @@ def test_version_without_an_installation(cli, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.filterwarnings("default::RuntimeWarning")
 def test_a_full_disk_for_the_history_leaves_the_model(cli, files, tmp_path):
-    """A warning, once; the training is worth more than its history."""
+    """A full disk for the history gives a single warning, and training goes on to save the model."""
     out, history = tmp_path / "m.pw", tmp_path / "h.csv"
     history.symlink_to("/dev/full")
     args = ("train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", "--history-file", history)
@@ -340,8 +341,8 @@ def test_a_full_disk_for_the_history_leaves_the_model(cli, files, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes")
-def test_names_that_are_no_text(cli, files, tmp_path):
-    """A byte that is no UTF-8 in a file's name is shown as an escape."""
+def test_names_that_are_not_utf8(cli, files, tmp_path):
+    """A byte of a file name that is not UTF-8 is shown as an escape."""
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff")
     with open(f"{odd}.txt", "wb") as out:
         out.write((files / "treebank" / "dev.txt").read_bytes())

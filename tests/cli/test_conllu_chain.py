@@ -1,4 +1,4 @@
-"""Several models in one command and in one object."""
+"""Several CoNLL-U models in one command and in one object."""
 
 import re
 
@@ -19,7 +19,7 @@ QUICK = ("-q", "--tol", "0.1")
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory, cli):
-    """Files, and models that fit each other: tags, features from tags, a parser of both."""
+    """Make files and models that build on each other: tags, features predicted from tags, a parser that uses both."""
     folder = tmp_path_factory.mktemp("rich")
     for name, n, seed in (("train", 100, 3), ("dev", 30, 4)):
         sentences = rich_sentences(n, seed)
@@ -219,7 +219,7 @@ def test_a_key_that_is_filled_is_that_key_alone(bank):
     assert "reads feats.Number, which neither" in ConlluPipeline([fills_case, number]).why_not_text()
 
 
-def test_a_model_is_no_input(cli, bank):
+def test_a_model_in_place_of_input(cli, bank):
     for command in ("predict", "evaluate"):
         answer = cli(command, bank / "tags.pw", bank / "parser.pw", status=2)
         assert answer.stderr == f"error: {bank}/parser.pw: is a model; the input is missing\n"

@@ -1,4 +1,4 @@
-"""Parsers by names of columns: inputs, single features, templates of relations, choice by LAS."""
+"""Parsers with named columns: inputs, single features, templates of relations, model choice by LAS."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_templates_of_relations_and_single_features(cli, cli_json, bank, tmp_pat
     assert len(parser._model.labeller.features.table.templates) == 1
     assert parser.columns_ == ["upos", "feats"]
     assert any("feats.Case=" in text for text, _ in parser.explain(sentences[0], 1))
-    # a feature is told from another: without its values the tree is another one
+    # without the values "Case=Nom" there are fewer features, so the model distinguishes them
     other = [s.with_columns({5: [c.replace("Case=Nom", "Case=Acc") for c in s.column("feats")]}) for s in sentences]
     weights = DependencyParser(templates=arcs.read_text(), labels=False, tol=0.1).fit(other).coef_
     assert len(weights) < len(same.coef_)
@@ -64,7 +64,7 @@ def test_templates_of_relations_and_single_features(cli, cli_json, bank, tmp_pat
     assert "--label-templates cannot be combined with --unlabelled" in answer.stderr
 
 
-def test_features_that_are_no_list_are_named(cli, bank, tmp_path):
+def test_malformed_features_are_named(cli, bank, tmp_path):
     arcs, bad = tmp_path / "arcs", tmp_path / "bad.conllu"
     arcs.write_text("upos feats.Case | upos\n")
     lines = (bank / "train.conllu").read_text().split("\n")
@@ -89,7 +89,7 @@ def test_the_path_chooses_by_las(cli_json, bank, tmp_path):
 
 
 def test_predicted_tags(cli, cli_json, bank, tmp_path):
-    """The parser is that of the jackknifed sentences, the tagger beside it that of all of them."""
+    """With --predicted-tags, the parser is trained on jackknifed tags, the saved tagger on all sentences."""
     model, train, dev = tmp_path / "m.pw", bank / "train.conllu", bank / "dev.conllu"
     args = ("train", "dep", train, "-o", model, "--predicted-tags", 4, "--seed", 3, "--tol", "0.1")
     said = cli_json(*args, "--dev", dev)
@@ -111,7 +111,7 @@ def test_predicted_tags(cli, cli_json, bank, tmp_path):
     ]
     assert said["tag_accuracy"] == {"upos": pytest.approx(np.mean(right))}
     assert 0.5 < said["tag_accuracy"]["upos"] < 1
-    # the two files are those of the chain, with the same scores
+    # evaluating the two files as a chain gives the same scores
     chain = cli_json("evaluate", tmp_path / "m.upos.pw", model, dev)["models"]
     assert chain[1]["las"] == said["las"]
     assert chain[0]["accuracy"] == said["tag_accuracy"]["upos"]
@@ -155,7 +155,7 @@ def test_the_summary_says_where_tags_are_from(cli, bank, tmp_path):
         (("--predicted-tags", 2, "--report", "{folder}/m.upos.pw"), "two outputs to the same file"),
     ],
 )
-def test_predicted_tags_that_cannot_be(cli, bank, tmp_path, options, message):
+def test_invalid_predicted_tags(cli, bank, tmp_path, options, message):
     given = [str(option).format(folder=tmp_path) for option in options]
     answer = cli("train", "dep", bank / "train.conllu", "-o", tmp_path / "m.pw", *given, status=2)
     assert message in answer.stderr

@@ -1,4 +1,4 @@
-"""Taggers of CoNLL-U by names of columns: what is learnt, where it is written, how it is scored."""
+"""Taggers of CoNLL-U with named columns: what they learn, where they write it, how they are scored."""
 
 import json
 
@@ -27,7 +27,7 @@ def bank(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def train(cli, bank):
-    """Trains a tagger with these options, once."""
+    """Return a function that trains a tagger with the given options, once for equal options."""
     made = {}
 
     def get(*options):
@@ -60,7 +60,7 @@ def test_predictions_go_to_the_column_of_the_target(cli, cli_json, bank, train, 
     share = sum(a[at] == b[at] for a, b in pairs) / len(pairs)
     assert share > 0.9
     assert share == pytest.approx(said["accuracy"])
-    # what was there before does not matter: the inputs alone do
+    # predictions depend on the input columns only, not on old values of the target column
     blank = tmp_path / "blank.conllu"
     blank.write_text(text_of([s.with_columns({at: ["_"] * len(s)}) if "." not in target else s for s in gold]))
     cli("predict", model, blank, "-o", tmp_path / "again.conllu")
@@ -190,8 +190,8 @@ def test_wrong_names(cli, bank, tmp_path, options, message):
     assert answer.stderr.count("\n") == 1
 
 
-def test_keys_that_other_data_do_not_have(cli, bank, train):
-    """Only what is learnt from must have a key that is an input."""
+def test_keys_that_other_data_lack(cli, bank, train):
+    """A key among the inputs must occur in the training data, but need not occur in other data."""
     sentences = [s.with_columns({5: ["_"] * len(s)}) for s in read_conllu(bank / "dev.conllu")]
     (bank / "bare.conllu").write_text(text_of(sentences))
     cli("evaluate", train("--inputs", "form,feats.Case"), bank / "bare.conllu")

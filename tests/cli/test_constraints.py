@@ -1,4 +1,4 @@
-"""Files of constraints: rules become masks, schemes allow what well-formed labels do, errors have a place."""
+"""Constraint files: rules become masks, schemes allow exactly the well-formed labels, errors name the place."""
 
 import itertools
 
@@ -34,7 +34,7 @@ def test_forbidden_pairs(rules):
 
 
 @pytest.mark.parametrize(("rule", "place"), [("token 3 1 O", "2:7: "), ("token 2 2 O", "2:9: ")])
-def test_tokens_that_are_not_there(rules, rule, place):
+def test_rules_about_missing_tokens(rules, rule, place):
     found = rules(f"token 1 1 O\n{rule}\n")
     with pytest.raises(FormatError, match=f"{place}there is no"):
         found.allowed([["a"], ["b"]])
@@ -55,7 +55,7 @@ def test_two_rules_about_one_word_both_hold(rules):
 
 
 def labels_of_spans(scheme, spans, n):
-    """The labels that a scheme writes for chunks (first, last, type)."""
+    """Return the labels by which a scheme writes chunks (first, last, type)."""
     labels = ["O"] * n
     for k, (first, last, kind) in enumerate(spans):
         touching = k > 0 and spans[k - 1][1] == first - 1 and spans[k - 1][2] == kind
@@ -81,7 +81,7 @@ def all_spans(n, start=0):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_schemes_allow_exactly_what_they_write(scheme, rules):
-    """Of all label sequences of length 3 those are allowed that some set of chunks is written as."""
+    """A label sequence of length 3 is allowed exactly if some set of chunks is written like that."""
     prefixes = {"iob1": "BI", "iob2": "BI", "iobes": "BIES"}[scheme]
     labels = ["O", *(f"{p}-{kind}" for p in prefixes for kind in ("N", "V"))]
     found = rules(f"scheme {scheme}\n", labels)

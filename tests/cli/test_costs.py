@@ -108,7 +108,7 @@ def test_an_unknown_label_in_a_file_of_costs_has_its_line(cli, files, tmp_path):
     assert f"{cost}:3: label 'X-NP' was not in the training data" in ended.stderr.replace("\n", "")
 
 
-def test_the_summary_shows_what_of_a_loss_is_not_its_own(cli, files, tmp_path):
+def test_the_summary_shows_changed_settings_of_a_loss(cli, files, tmp_path):
     flags = (files / "treebank" / "train.txt", "-o", tmp_path / "m.pw", "--loss", "softmax-margin", "--tol", "0.1")
     changed = cli("train", "tag", *flags, "--cost-scale", "0.5", "--temperature", "2").stdout
     assert "loss softmax-margin with temperature 2 and cost scale 0.5, C = " in changed

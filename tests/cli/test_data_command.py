@@ -1,4 +1,4 @@
-"""``partwise data`` and ``partwise solvers``: what they list is what there is."""
+"""``partwise data`` and ``partwise solvers`` list all data sets and solvers."""
 
 import json
 
@@ -94,6 +94,6 @@ def test_solvers_are_listed_with_their_options():
     assert "did you mean 'lbfgs'?" in run("solvers", "lbfg", status=2).stderr
 
 
-def test_check_of_a_folder_that_is_not_there(cli, tmp_path):
+def test_check_of_a_missing_folder(cli, tmp_path):
     result = cli("data", "check", "--data", tmp_path / "nosuch", status=2)
     assert "nosuch: no such folder" in result.stderr

@@ -45,7 +45,8 @@ def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
 
 def test_models_are_chosen_by_las_where_there_are_names(cli, cli_json, trees, tmp_path):
     train, dev = trees / "train.conllu", tmp_path / "dev.conllu"
-    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))  # a name that cannot be guessed
+    # a relation that the model never predicts
+    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))
     args = ("train", "dep", train, "-o", tmp_path / "m.pw", "--dev", dev, "--early-stopping", 2, "--C", "1")
     said = cli_json(*args)
     assert said["early_stopping"]["best_score"] == pytest.approx(said["las"])
@@ -84,7 +85,7 @@ def test_few_crossing_trees_are_no_reason_for_another_structure(cli, tmp_path):
 
 
 def without_columns(path, columns, out):
-    """A copy of a CoNLL-U file with these columns (numbers from 1) blank."""
+    """Copy a CoNLL-U file with these columns (numbers from 1) blank."""
     rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:
         for k in columns if len(row) > 1 else ():
@@ -116,7 +117,7 @@ def test_blank_columns_and_unknown_features_are_told(cli, cli_json, trees, parse
             err = cli("predict", parser, bare, *more).stderr
             assert warning in err
             assert f"unknown features: {said['unknown_rate']:.2%} of those in the data\n" in err
-        # a column that is blank in some blocks only is a column
+        # a column counts as blank only if it is blank in all blocks
         both = tmp_path / "both.conllu"
         both.write_text(bare.read_text() + dev.read_text())
         assert "blank" not in cli("predict", parser, both).stderr
@@ -202,7 +203,11 @@ def test_k_best_trees_can_be_read_back(cli, parser, tmp_path, text, crlf):
 
 
 def test_odd_files_change_in_heads_and_relations_only(cli, parser, tmp_path):
-    """A byte order mark, carriage returns, comments, multi-word tokens, empty nodes, odd spaces, no end."""
+    """Prediction changes heads and relations only.
+
+    The file has a byte order mark, carriage returns, comments, multi-word tokens, empty nodes, odd spaces and no last
+    newline.
+    """
     given = (
         "\ufeff# a\r\n1-2\tx\u00a0y\t_\t_\t_\t_\t_\t_\t_\t\r\n1\tx\u00a0 z\t\tDET\tDT\t_\t{}\t{}\t_\t \r\n# b\r\n"
         "2\t\u2028\t_\tNOUN\tNN\t_\t{}\t{}\t_\tA=b\r\n2.1\te\t_\t_\t_\t_\t_\t_\t0:root\t_\r\n"
@@ -248,7 +253,7 @@ def test_constraints_file(cli, trees, parser, tmp_path):
             rules.check(1)
 
 
-def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monkeypatch):
+def test_unsupported_options_are_refused_before_training(cli, trees, tmp_path, monkeypatch):
     monkeypatch.setattr(DependencyParser, "fit", lambda *_, **__: pytest.fail("trained"))
     train, model = trees / "train.conllu", tmp_path / "m.pw"
     assert "not available for trees" in cli("train", "dep", train, "-o", model, "--baseline", "maxent", status=2).stderr
@@ -260,7 +265,7 @@ def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monke
 
 
 def test_conllx_from_file_to_prediction(cli, tmp_path):
-    """Columns 9 and 10 are a tree too, which is not the predicted one; a model remembers the format."""
+    """Columns 9 and 10 of CoNLL-X (a second tree) are blank in predictions, and a model remembers the format."""
     path, model, out = tmp_path / "train.conll", tmp_path / "m.pw", tmp_path / "out.conll"
     rows = [line.split("\t") for line in make_treebank(40, 3).conllu().split("\n") if not line.startswith("#")]
     path.write_text("\n".join("\t".join([*row[:8], *row[6:8]]) if len(row) == 10 else "" for row in rows))
@@ -274,7 +279,7 @@ def test_conllx_from_file_to_prediction(cli, tmp_path):
 
 
 def test_long_sentences_by_an_old_model(cli, cli_json, parser, chunker, tmp_path):
-    """The limit of a model is a matter of memory and time, which somebody else may have more of."""
+    """--max-length overrides the model's limit on sentences, as a larger machine may handle longer ones."""
     path, out = tmp_path / "long.conllu", tmp_path / "out.conllu"
     path.write_text("".join(f"{k}\tw\t_\tNOUN\tNN\t_\t{k - 1}\tx\t_\t_\n" for k in range(1, 503)) + "\n")
     for command in (("predict", parser, path, "-o", out), ("evaluate", parser, path)):
@@ -383,7 +388,7 @@ def test_report_names_features_and_confusions(cli, trees, parser, tmp_path):
     name, weight = best[0]
     assert f"{weight:.3g}"[:4] in page
     assert "for an arc (in 40 sentences)" in page
-    # the feature is one of an arc that is predicted, and has this weight there
+    # the page shows a feature of a predicted arc with its weight
     arcs = [(s, m, arc[0]) for s, tree in zip(dev, model.predict(dev), strict=True) for m, arc in enumerate(tree, 1)]
     assert any((name, weight) in model.explain(*arc) for arc in arcs)
     found = DepTask().evaluate(model, DepTask().read(str(trees / "dev.conllu"), {}, labelled=True))

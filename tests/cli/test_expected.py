@@ -1,4 +1,4 @@
-"""What users of CRFsuite, CRF++ and LIBLINEAR look for: folds, weights of labels, dumps, all pairs, completion."""
+"""Features known from CRFsuite, CRF++ and LIBLINEAR: folds, class weights, dumps, all pairs, shell completion."""
 
 import gzip
 
@@ -27,7 +27,7 @@ def test_folds_are_scored_by_models_that_have_not_seen_them(cli, cli_json, files
     assert found["mean"] == pytest.approx(np.mean(scores))
     assert found["deviation"] == pytest.approx(np.std(scores, ddof=1))
     assert (found["folds"], found["score_name"], found["converged"]) == (3, "accuracy", True)
-    assert found["mean"] < said["accuracy"]  # of the training data
+    assert found["mean"] < said["accuracy"]  # the accuracy on the training data is higher
     whole = MaxentClassifier(C=0.1, random_state=5).fit(X, y)
     np.testing.assert_allclose(partwise.load(tmp_path / "m.pw").coef_, whole.coef_)
 
@@ -41,7 +41,7 @@ def test_folds_of_sentences(cli, files, tmp_path, task, data, name):
     assert "the mean of 2 folds" in line
 
 
-def test_folds_that_cannot_be(cli, tmp_path):
+def test_invalid_folds(cli, tmp_path):
     path = tmp_path / "two.txt"
     path.write_text("a X\nb Y\n\nb Y\na X\n\n")
     common = ("train", "tag", path, "-o", tmp_path / "m.pw")
@@ -52,7 +52,7 @@ def test_folds_that_cannot_be(cli, tmp_path):
 
 @pytest.mark.filterwarnings("always:class_weight names")
 def test_a_fold_without_a_weighted_label_is_trained(cli, tmp_path):
-    """Label 3 is in one fold alone: its weight has no label to go with when that fold is left out."""
+    """Without the only fold that has label 3, training ignores the weight of label 3 and warns."""
     path, out = tmp_path / "few.svm", tmp_path / "m.pw"
     path.write_text("1 1:1\n2 2:1\n" * 4 + "3 1:1 2:1\n")
     answer = cli("train", "maxent", path, "-o", out, "--folds", "3", "--class-weight", "3=2")
@@ -61,7 +61,7 @@ def test_a_fold_without_a_weighted_label_is_trained(cli, tmp_path):
     assert partwise.load(out).classes_.tolist() == [1, 2, 3]
 
 
-def test_a_fold_that_cannot_be_trained_without_leaves_the_model(cli, tmp_path):
+def test_the_model_is_kept_if_a_fold_fails(cli, tmp_path):
     path, out = tmp_path / "few.svm", tmp_path / "m.pw"
     path.write_text("1 1:1\n1 2:1\n" * 4 + "3 1:1 2:1\n")
     answer = cli("train", "maxent", path, "-o", out, "--folds", "3", status=2)
@@ -135,7 +135,7 @@ def test_dump_of_a_classifier_is_enough_to_classify(cli, files, classifier):
     np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-9)
 
 
-def test_dumps_that_cannot_be(cli, files, chunker, tmp_path):
+def test_unsupported_dumps(cli, files, chunker, tmp_path):
     assert "cannot be combined with --json" in cli("inspect", chunker, "--dump", "-", "--json", status=2).stderr
     cli("train", "dep", files / "treebank" / "dev.conllu", "-o", tmp_path / "p.pw", "-q")
     out = tmp_path / "w.txt"
@@ -162,7 +162,7 @@ def test_legal_labels(cli, files, tmp_path, said, scheme):
     path = files / "treebank" / "dev.txt"
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--features", "chunk", "--legal", said, "--tol", "0.1", "-q")
     assert partwise.load(tmp_path / "m.pw").scheme_ == scheme
-    if said == "yes":  # parts of speech are no chunks
+    if said == "yes":  # parts of speech do not follow a chunk scheme
         answer = cli("train", "tag", path, "--columns", "1,2", "--legal", said, status=2)
         assert "legal=True: the labels are not O, B-x, I-x" in answer.stderr
 
@@ -218,8 +218,8 @@ def test_a_report_on_hundreds_of_labels_lists_the_frequent_ones(cli, files, tmp_
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_nothing_gives_nothing(cli, files, chunker, classifier, tmp_path, text):
-    """An empty part of a pipeline is not an error for a filter; for training and scores it is."""
+def test_empty_input(cli, files, chunker, classifier, tmp_path, text):
+    """Empty input is accepted by `predict` with a warning, and refused by `train` and `evaluate`."""
     path, parser, out = tmp_path / "empty.conllu", tmp_path / "p.pw", tmp_path / "out.txt"
     path.write_text(text)
     cli("train", "dep", files / "treebank" / "dev.conllu", "-o", parser, "-q")
@@ -234,7 +234,11 @@ def test_nothing_gives_nothing(cli, files, chunker, classifier, tmp_path, text):
 
 
 def test_the_report_of_train_begins_with_scores(cli, files, tmp_path):
-    """The file's name and no path; a curve of the scores on development data, and calibration, where there are some."""
+    """The report of train begins with scores.
+
+    It names files without their folders, and shows the curve of development scores and the calibration if there are
+    development data.
+    """
     train, dev, report = files / "treebank" / "train.txt", files / "treebank" / "test.txt", tmp_path / "r.html"
     common = ("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--report", report)
     cli(*common, "--dev", dev, "--early-stopping", "3")
@@ -255,7 +259,7 @@ def test_the_report_of_train_begins_with_scores(cli, files, tmp_path):
     cli(*common, "--tol", "0.1")
     page = report.read_text()
     assert "on development data" not in page
-    assert 'id="calibration"' not in page  # what a model says of its own training data is no test of it
+    assert 'id="calibration"' not in page  # no calibration on the training data, which would say little
 
 
 def test_the_report_of_path(cli, cli_json, files, tmp_path):
@@ -269,4 +273,4 @@ def test_the_report_of_path(cli, cli_json, files, tmp_path):
     assert 'id="calibration"' in page
     assert all(f'<th scope="row">{value}</th>' in page for value in ("0.01", "0.1", "1"))
     cli(*common)
-    assert 'id="calibration"' not in report.read_text()  # the model was trained on what was held out, in the end
+    assert 'id="calibration"' not in report.read_text()  # the final model was trained on the held-out examples too

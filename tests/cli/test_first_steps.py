@@ -1,4 +1,4 @@
-"""What new users run into: misspelt names, input of another kind, labels in another column."""
+"""Messages for typical mistakes of new users: misspelt names, another kind of input, labels in another column."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_model_of_crfsuite_refuses_columns(cli, tmp_path, separator):
     assert cli("predict", tmp_path / "m.crfsuite", tmp_path / "items").stdout.startswith("O")
 
 
-def test_a_cell_that_is_no_number_is_named():
+def test_a_cell_that_is_not_a_number_is_named():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": [np.nan, 3.0, 4.0], "name": [1.0, "a", 2.0]})
     with pytest.raises(ValueError, match=r"could not convert .*'a'\nX: row 1, column 'name': 'a'"):
@@ -106,7 +106,7 @@ def test_a_label_that_switches_legality_off_is_named(cls):
         assert cls(tol=0.1, legal=True).fit(WORDS, wrong).scheme_ == "iob2"
         assert cls(tol=0.1, legal=False).fit(WORDS, wrong).scheme_ is None
         touching = [["I-X", "I-X", "O"], ["I-X", "B-X", "O"]]
-        cls(tol=0.1).fit(WORDS[:2], touching)  # IOB1
+        cls(tol=0.1).fit(WORDS[:2], touching)  # chunks in IOB1
 
 
 def test_partitions_name_it_too(tmp_path):
@@ -122,7 +122,7 @@ def test_segments_need_no_rule():
 
 
 def test_progress_in_a_pipe():
-    """The first and the last line of a run that ends before ten seconds have passed."""
+    """A run of less than ten seconds prints its first and its last line of progress into a pipe."""
     program = (
         "from partwise import SequenceTagger; from partwise.callbacks import ProgressLine\n"
         "X = [[['a'], ['b']], [['b'], ['c']]] * 20\n"

@@ -1,4 +1,4 @@
-"""Flags are what estimators and solvers declare: names, defaults, types, help."""
+"""Flags have the names, defaults, types and help of the estimators' and solvers' parameters."""
 
 import inspect
 from dataclasses import fields
@@ -24,12 +24,12 @@ def test_every_parameter_is_the_estimators(name):
         assert option.default == default or option.default == str(default), option.name
         assert option.help
         assert option.help[-1] == "."
-        assert "None" not in option.help, option.name  # that cannot be written on a command line
+        assert "None" not in option.help, option.name  # None cannot be written on a command line
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_defaults_given_as_flags_are_the_defaults(name):
-    """The flags' defaults, taken through the command line, make the same estimator as no flags at all."""
+    """Settings parsed from the flags' defaults equal the estimator's defaults."""
     from partwise.cli.flags import estimator_settings
 
     task = get_task(name)
@@ -60,7 +60,7 @@ def test_docstrings_are_read():
 
 @pytest.mark.parametrize("name", available_solvers())
 def test_every_solver_option_can_be_given(name):
-    """Each default, written as text, is read back as the same value."""
+    """Each default of a solver option, written as text, is parsed to the same value."""
     given = {item.name: item.default for item in fields(SOLVERS[name])}
     texts = [f"{key.replace('_', '-')}={value}" for key, value in given.items()]
     assert solver_options(name, texts) == given

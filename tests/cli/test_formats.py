@@ -1,4 +1,4 @@
-"""Every input format of the taggers and classifiers, from file to prediction, and what odd text does to them."""
+"""Every input format of taggers and classifiers, from file to prediction, and with odd text."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_conllu(cli, cli_json, tmp_path):
 
 
 def test_models_made_in_python(cli, cli_json, tmp_path):
-    """A model that was not trained on the command line is read by what its features need."""
+    """The columns that a model reads from a file follow from its features if it was trained in Python."""
     model, path = tmp_path / "m.pw", tmp_path / "test.txt"
     path.write_text(BANK.columns(), encoding="utf-8")
     sentences = [list(zip(*rows, strict=True)) for rows in zip(BANK.words, BANK.tags, strict=True)]
@@ -68,7 +68,7 @@ def test_models_made_in_python(cli, cli_json, tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"format": "x"}, {"separator": "y"}, {"n_columns": -3}, {"n_columns": 10**9}])
-def test_settings_that_make_no_sense(cli, tmp_path, chunker, settings):
+def test_invalid_settings(cli, tmp_path, chunker, settings):
     model = partwise.load(chunker)
     model.input_settings_ = {**model.input_settings_, **settings}
     model.save(tmp_path / "m.pw")
@@ -83,8 +83,8 @@ def test_names_tell_formats():
     assert detect("train.txt.gz") == detect("-") == "columns"
 
 
-def test_odd_text_comes_back(cli, tmp_path):
-    """Words of every kind go through training and prediction unchanged."""
+def test_odd_text_is_unchanged(cli, tmp_path):
+    """Words of all kinds pass through training and prediction unchanged."""
     sentences = [[(word, "A" if k % 2 else "B") for k, word in enumerate(ODD)]] * 3
     path, model, out = tmp_path / "train.txt", tmp_path / "m.pw", tmp_path / "out.txt"
     write_columns(path, sentences, "\t")
@@ -104,8 +104,8 @@ def test_a_lone_surrogate_is_an_error(cli, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rubbish(cli, tmp_path, chunker, classifier, seed):
-    """Random bytes as data, model, template or rules: a message or an answer, never a traceback."""
+def test_random_bytes(cli, tmp_path, chunker, classifier, seed):
+    """Random bytes as data, model, template or rules give an error message or an answer, never a traceback."""
     rng = np.random.default_rng(seed)
     path, good = tmp_path / "rubbish", tmp_path / "good.txt"
     good.write_text("a X B\nb Y I\n\na X B\nb Y O\n")
@@ -135,7 +135,10 @@ def test_rubbish(cli, tmp_path, chunker, classifier, seed):
 
 @pytest.mark.parametrize("top", ["\ufeff", "", "# x\r\n"], ids=["mark", "bare", "comment"])
 def test_tags_of_odd_conllu_files(cli, tmp_path, top):
-    """Carriage returns, no end of the last line, a byte order mark: tags change and nothing else."""
+    """Prediction changes the tags only.
+
+    The file has carriage returns, no last newline, and perhaps a byte order mark.
+    """
     (tmp_path / "train.conllu").write_text(BANK.conllu(), encoding="utf-8")
     cli("train", "tag", tmp_path / "train.conllu", "-o", tmp_path / "m.pw", "-q", "--tol", "0.1")
     given = top + "1\tthe\t_\t{}\tDT\t\t_\t_\t_\t_\r\n2\tsailor\t_\t{}\tNN\t_\t_\t_\t_\ta"
@@ -154,7 +157,7 @@ def test_tags_of_odd_conllu_files(cli, tmp_path, top):
 
 
 def test_many_columns_cost_no_more_than_their_number(cli, tmp_path):
-    """A line of a million characters: finding the columns to keep once took minutes."""
+    """Choosing columns takes linear time: a line of 200,000 columns once took minutes."""
     path, n = tmp_path / "wide.txt", 200_000
     path.write_text("".join(" ".join(["a"] * n) + f" {label}\n" for label in "XYX") + "\n")
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--features", "pos", "-q")

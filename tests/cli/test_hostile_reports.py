@@ -1,4 +1,4 @@
-"""Reports of data whose strings try to break out of the page, against those of the same data in plain letters."""
+"""Strings that try to break out of a report do not: the page has the structure of one with harmless strings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers.report_cases import Reader
 from partwise.cli import main
 from partwise.report import plots
 
-#: White space, brackets and what formats part fields with are left out: they are read as what they are there.
+#: No white space, brackets or separators of the formats: these would be read as such.
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img/src=x/onerror=alert`1`>',
@@ -31,7 +31,7 @@ PLAIN = [f"plain{k}" for k in range(len(HOSTILE))]
 
 
 class Page(Reader):
-    """Notes also what links point to."""
+    """An HTML reader that also collects the links' targets."""
 
     def __init__(self):
         super().__init__()
@@ -72,7 +72,7 @@ def items(w):
 
 
 def page_of(folder, words, task, make, name, flags):
-    """The report of training, read."""
+    """Train with a report, and return the parsed page."""
     folder.mkdir()
     data, report = folder / name, folder / "r.html"
     data.write_text(make(words), encoding="utf-8")
@@ -102,7 +102,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_no_string_becomes_markup(tmp_path, case, monkeypatch):
-    monkeypatch.setattr(plots, "_VARIES", math.inf)  # whether there are plots over seconds depends on the clock
+    # no plots over seconds: whether they are shown depends on the clock
+    monkeypatch.setattr(plots, "_VARIES", math.inf)
     task, make, end, flags = CASES[case]
     hostile, text = page_of(tmp_path / "<b>&'", HOSTILE, task, make, f'<img src=x onerror=y>"{end}', flags)
     plain, _ = page_of(tmp_path / "plain", PLAIN, task, make, f"data{end}", flags)
@@ -116,4 +117,4 @@ def test_no_string_becomes_markup(tmp_path, case, monkeypatch):
     assert set(hostile.links) == set(plain.links)
     for letter in "\x01\x07\x1b\x7f\u2028\u202e\u2066":
         assert letter not in text
-    assert "<script>alert" in "".join(hostile.texts)  # it is there, as text
+    assert "<script>alert" in "".join(hostile.texts)  # the string is on the page, as text

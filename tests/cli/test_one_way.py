@@ -1,4 +1,4 @@
-"""What is on the way of a sentence through the commands, and what is not."""
+"""Commands load only the task and estimator that they need, use the public API, and read each sentence once."""
 
 import subprocess
 import sys
@@ -70,7 +70,7 @@ def test_commands_use_the_public_side_of_estimators():
         assert "._model" not in path.read_text(), path
 
 
-def test_what_a_tagger_says_of_itself():
+def test_description_of_a_tagger():
     X, y = [["a", "b", "a"]], [["X", "Y", "X"]]
     tagger = SequenceTagger(template="pos", **QUICK).fit(X, y)
     assert tagger.template_.columns == [0]
@@ -102,7 +102,7 @@ def test_training_sentences_are_read_once_though_they_are_scored(cli_json, files
 
 
 class Watch(TrainingCallback):
-    """Keeps the answers for some training examples."""
+    """Callback that keeps the answers for some training examples."""
 
     def __init__(self, which):
         self.which, self.found = which, None
@@ -119,8 +119,8 @@ class Watch(TrainingCallback):
         ({"transition_features": "all"}, True),
         ({"loss": "hinge", "solver": "bcfw"}, True),
         ({"features": "all"}, True),
-        ({"features": "all", "min_count": 2}, False),  # some attributes have no weight
-        ({"model": "maxent"}, False),  # it is trained on single positions
+        ({"features": "all", "min_count": 2}, False),  # rare attributes have no weight
+        ({"model": "maxent"}, False),  # training looks at single positions
     ],
 )
 def test_answers_for_training_examples(options, there):
@@ -134,5 +134,5 @@ def test_answers_for_training_examples(options, there):
     best = tagger.predict([X[i] for i in watch.which])
     assert (watch.found == best) if there else (watch.found is None)
     watch.found = None
-    tagger.fit(X, y, sample_weight=[1, 1, 0, 1, 1, 1, 1])  # the batch has no example 2
+    tagger.fit(X, y, sample_weight=[1, 1, 0, 1, 1, 1, 1])  # example 2 is not in the batch
     assert watch.found is None

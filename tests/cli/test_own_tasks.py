@@ -84,7 +84,7 @@ def test_the_command_line_has_the_task_of_a_file(plugin, tmp_path):
     assert "task points" in run("--plugin", plugin, "inspect", model)
 
 
-def test_what_cannot_be_a_task_is_refused():
+def test_invalid_tasks_are_refused():
     class Other(TagTask):
         name = "tag"
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_a_task_is_refused():
     with pytest.raises(ValueError, match="there are no model files of kind 'nothing'"):
         register_task(Other, "nothing")
     with pytest.raises(ValueError, match="model files of kind 'tagger' belong to task 'tag': derive an estimator"):
-        register_task(Other, "tagger")  # `predict` would give every tagger's model to it
+        register_task(Other, "tagger")  # otherwise `predict` would use the new task for every tagger
     assert "other" not in TASKS
     for cls, message in (
         (3, "only subclasses of partwise.cli.tasks.Task can be registered, got 3"),

@@ -103,7 +103,7 @@ def item_text() -> str:
     ],
 )
 def test_every_task(task, text, flags, training, tmp_path, cli):
-    """Partition and train: the model of `train` on the file itself, which reads its own training data."""
+    """For every task, training on a partition gives the model that training on the file gives."""
     data = tmp_path / "data.txt"
     data.write_text(text())
     common = ("--solver", "lbfgs", "--tol", "1e-3", *training, "--json")
@@ -205,7 +205,7 @@ def test_workers_that_do_not_start(tmp_path, cli, monkeypatch):
 
 
 @pytest.mark.parametrize("task", ["tag", "segment", "cfg"])
-def test_there_is_no_flag_without_use(task, tmp_path, cli):
+def test_max_labels_is_refused_where_it_has_no_effect(task, tmp_path, cli):
     data = tmp_path / "data.txt"
     data.write_text("a A\n\n")
     done = cli("partition", task, data, "-o", tmp_path / "dir", "--max-labels", 5, status=2)

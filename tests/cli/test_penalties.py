@@ -1,4 +1,4 @@
-"""--l1 and --l2, --penalty and --l1-ratio: what is trained, and what is said of it."""
+"""Penalty flags --l1, --l2, --penalty and --l1-ratio: what is trained, and how messages name the flags."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_every_task_has_the_flags(name):
         ({"l1": 0.0}, {}),
         ({"l1": 0.0, "l2": 4.0}, {"C": 0.25}),
         ({"l1": 0.5, "l2": 1.5}, {"penalty": "elasticnet", "l1_ratio": 0.25, "C": 0.5}),
-        ({"l1": 10.0}, {"penalty": "elasticnet", "l1_ratio": 0.5, "C": 0.05}),  # beside the default l2, 10
+        ({"l1": 10.0}, {"penalty": "elasticnet", "l1_ratio": 0.5, "C": 0.05}),  # the default l2 is 10 too
         ({"l1": 2.0, "l2": 0.0}, {"penalty": "l1", "l1_ratio": 1.0, "C": 0.5}),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_path_over_l1(cli, cli_json, files, tmp_path):
 def test_a_path_over_given_values(cli, cli_json, files, tmp_path):
     train, dev, model = files / "digits" / "train.svm", files / "digits" / "dev.svm", tmp_path / "m.pw"
     said = cli_json("path", "maxent", train, "-o", model, "--dev", dev, "--grid", "1, 0.01,0.1")
-    assert [point["C"] for point in said["points"]] == [0.01, 0.1, 1.0]  # the strongest penalty first
+    assert [point["C"] for point in said["points"]] == [0.01, 0.1, 1.0]  # begins with the strongest penalty
     assert said["C"] == max(said["points"], key=lambda point: point["score"])["C"] == partwise.load(model).C
     one = cli_json("path", "maxent", train, "-o", model, "--dev", dev, "--grid", "0.1")
     assert one["points"][0]["primal"] == pytest.approx(said["points"][1]["primal"], rel=2e-3)

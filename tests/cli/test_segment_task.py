@@ -1,4 +1,4 @@
-"""``partwise train segment`` and what follows it."""
+"""``partwise train segment``, and prediction, evaluation and inspection of its models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that ask a command to end: nothing half-written stays."""
+"""A signal that ends a command leaves no partial file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_partition_that_is_being_written(tmp_path, number):
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path):
-    """As under nohup."""
+    """A signal that was ignored when the command started (as under nohup) stays ignored."""
     program = (
         "import signal, os; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "from partwise.cli.errors import run_safely\n"
@@ -43,8 +43,11 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
-def test_a_second_signal_does_not_stop_the_first_one_s_work(tmp_path):
-    """Supervisors send several, to the process and to its group: the temporary file is taken away all the same."""
+def test_a_second_signal_during_clean_up(tmp_path):
+    """Temporary files are removed although a second signal arrives during the clean-up.
+
+    Supervisors often signal the process and its group.
+    """
     program = (
         "import os, signal, sys\n"
         "from partwise.cli.errors import run_safely\n"
@@ -63,7 +66,7 @@ def test_a_second_signal_does_not_stop_the_first_one_s_work(tmp_path):
 
 
 def test_a_signal_in_a_finalizer():
-    """Python goes on after an error there: the command ends all the same, and without a traceback."""
+    """A signal during a finalizer, where Python ignores exceptions, ends the command without a traceback."""
     program = (
         "import os, signal, time\n"
         "from partwise.cli.errors import run_safely\n"

@@ -1,4 +1,4 @@
-"""`partwise predict` block by block: the bytes of a run over the whole input, little memory, answers on the way."""
+"""`partwise predict` by blocks: the output of a single block, bounded memory, and answers while input arrives."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ TEST = make_treebank(23, seed=9)
 
 
 def odd(text):
-    """Blank lines of all kinds, line ends of both."""
+    """Vary blank lines and line ends, and add a byte order mark."""
     parts = text.removesuffix("\n\n").split("\n\n")
     parts = [part.replace("\n", "\r\n") if k % 5 == 3 else part for k, part in enumerate(parts)]
     return (
@@ -35,7 +35,7 @@ def items(bank):
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory, cli, files, classifier):
-    """Model and input by name."""
+    """Return (model, input) by name."""
     folder = tmp_path_factory.mktemp("streams")
     found = {"rows": (classifier, files / "digits" / "test.svm")}
     for name, flags in {"columns": (), "maxent": ("--model", "maxent"), "hinge": ("--loss", "hinge")}.items():
@@ -65,7 +65,7 @@ def cases(tmp_path_factory, cli, files, classifier):
 
 @pytest.fixture
 def block_sizes(monkeypatch):
-    """Set the size of blocks; gives the list of how many examples the blocks of all runs had."""
+    """Return a function that sets the block size, and that returns the list of block lengths of later runs."""
     numbers = []
 
     def choose(size):
@@ -93,7 +93,7 @@ def block_sizes(monkeypatch):
 
 
 def in_one_go(model, data, marginals, k_best, rules, as_json):
-    """The output from all of the input at once."""
+    """Return the output for all of the input as a single block."""
     fitted, task = load_model(str(model), 1, None)
     read = task.read(str(data), task.recall(fitted), labelled=False)
     told = task.rules(fitted, str(rules)) if rules else None
@@ -162,13 +162,13 @@ def test_a_damaged_line_late_in_the_file(name, size, cases, cli, tmp_path, block
     line = bad.count(b"\n") + 1
     assert re.fullmatch(rf"error: {re.escape(str(path))}:{line}:\d+: .*\n", answer.stderr)
     assert os.listdir(tmp_path) == [path.name]
-    # What was right before it is on standard output by then.
+    # answers for blocks before the damage are written
     block_sizes(size)
     shown = cli("predict", model, path, status=2)
     assert bool(shown.stdout) == (size < 1 << 20)
 
 
-def test_rules_for_what_is_not_there(cases, cli, tmp_path, block_sizes):
+def test_rules_about_missing_sentences(cases, cli, tmp_path, block_sizes):
     out, rules = tmp_path / "out", tmp_path / "rules"
     for name, lines in {
         "columns": {
@@ -211,7 +211,7 @@ def test_a_task_without_blocks_is_one_block(files, classifier):
 
 
 @pytest.mark.parametrize("text", ["", "\n\n \n\t\r\n", "\ufeff"])
-def test_nothing(text, cases, cli, tmp_path, block_sizes):
+def test_empty_input(text, cases, cli, tmp_path, block_sizes):
     for name in ("columns", "conllu", "trees", "rows"):
         model, data = cases[name]
         path, out = tmp_path / f"nothing{data.suffix}", tmp_path / "out"
@@ -251,7 +251,7 @@ print(peak_memory(), file=sys.stderr)
     ("name", "piped"), [("columns", False), ("columns", True), ("items", False), ("conllu", False), ("rows", True)]
 )
 def test_memory_does_not_grow_with_the_input(name, piped, cases, tmp_path):
-    """The peak with 30 MB of input is about that with 5 MB."""
+    """Memory with 30 MB of input is about the same as with 5 MB."""
     model, data = cases[name]
     text = data.read_bytes().removeprefix(b"\xef\xbb\xbf").rstrip(b"\n") + (b"\n" if name == "rows" else b"\n\n")
     peaks = []

@@ -1,4 +1,4 @@
-"""Which features a tagger is trained with: by the labels and columns, by name, by a template with its files."""
+"""Features that `train tag` chooses or is given: by labels and columns, by name, by template with word lists."""
 
 import numpy as np
 import pytest
@@ -9,17 +9,17 @@ from partwise.cli.tasks.tagged_files import read_tagged
 from partwise.features.presets import tag_columns
 from partwise.io import CodedSequences
 
-#: Small problems are solved to rounding by default.
+#: The default tolerance solves small problems to rounding, which these tests do not need.
 QUICK = ("--solver", "eg", "--tol", "0.01")
 ENDS = {"PER": ("son", "sky", "ez"), "LOC": ("burg", "ville", "stan"), "ORG": ("Corp", "Bank", "Soft")}
 FILLERS = [("the", "DT"), ("old", "JJ"), ("house", "NN"), ("of", "IN"), ("sees", "VBZ"), ("a", "DT"), ("and", "CC")]
 
 
 def names_file(path, n, seed, order=(0, 1, 2)):
-    """Sentences with names of three types in columns word, part of speech, label.
+    """Write sentences with names of three types in columns word, part of speech, label.
 
-    The words of names hardly occur twice: their ends tell the type. Parts of speech say that they are names, and of
-    some other nouns too.
+    Most words of names occur once, and their endings determine the type. Parts of speech mark names, and some other
+    nouns.
     """
     rng = np.random.default_rng(seed)
 
@@ -62,7 +62,7 @@ def test_names_with_parts_of_speech_are_no_phrases(cli, cli_json, names, tmp_pat
     assert (other["features"], other["feature_columns"]) == ("chunk", [1, 2])
     f1 = [cli_json("evaluate", tmp_path / name, test)["f1"] for name in ("m.pw", "chunk.pw")]
     assert f1[0] > f1[1] + 0.1
-    # the tags are looked at
+    # the model has weights for parts of speech
     dump = cli("inspect", tmp_path / "m.pw", "--dump", "-").stdout
     assert "state\ttag1[0]=NNP\tB-PER\t" in dump
     assert "state\tsuffix=burg\tB-LOC\t" in dump
@@ -93,7 +93,7 @@ def test_columns_are_those_of_the_file(cli_json, tmp_path):
 def test_phrases_are_told_by_parts_of_speech(cli_json, files, tmp_path):
     train = files / "treebank" / "train.txt"
     assert chosen(train) == "chunk"
-    # one type of phrase alone leaves most tokens outside, as names do
+    # with one type of phrase, most tokens are O, as with names
     alone = tmp_path / "vp.txt"
     rows = [line.split() for line in train.read_text().splitlines()]
     alone.write_text("\n".join(" ".join([*row[:2], row[2] if "VP" in row[2] else "O"]) if row else "" for row in rows))
@@ -108,7 +108,7 @@ def test_a_column_of_many_values_holds_no_tags(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("".join(f"w{k} l{k} x {'B-X' if k % 3 else 'O'}\n\n" for k in range(200)))
     data = read_tagged(str(path), {}, labelled=True)
-    assert tag_columns(data.X) == ()  # one has as many values as tokens, the other a single one
+    assert tag_columns(data.X) == ()  # neither column has tags: one has a value per token, the other a single value
     assert suitable_preset(data, ()) == "ner"
 
 
@@ -163,14 +163,14 @@ def test_templates_take_clusters_and_gazetteers(cli, cli_json, names, lists):
         (("--features", "ner", "--clusters", "absent"), "absent: no such file"),
     ],
 )
-def test_lists_that_nothing_looks_at(cli, names, lists, monkeypatch, args, message):
+def test_unused_lists(cli, names, lists, monkeypatch, args, message):
     monkeypatch.chdir(lists)
     (lists / "plain").write_text("U0:%x[0,0]\nB\n")
     (lists / "towns.txt.gz").write_text("x\n")
     assert message in cli("train", "tag", names[0], "-o", "m.pw", *args, status=2).stderr
 
 
-def test_items_have_no_use_for_lists(cli, lists):
+def test_lists_are_refused_with_items(cli, lists):
     items = lists / "data.items"
     items.write_text("A\tw=a\nB\tw=b\n\n")
     said = cli("train", "tag", items, "-o", lists / "m.pw", "--clusters", lists / "clusters.txt", status=2).stderr

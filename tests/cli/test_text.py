@@ -1,4 +1,4 @@
-"""Plain text for taggers that look at words alone, and what predictions in CoNLL-U look like."""
+"""Plain text as input of taggers that use words only, and predictions written as CoNLL-U."""
 
 import json
 
@@ -13,7 +13,7 @@ WORDS = [line.split() for line in TEXT.split("\n") if line.strip()]
 
 @pytest.fixture(scope="module")
 def taggers(cli, files, tmp_path_factory):
-    """Models of words alone, trained on CoNLL-U and on columns, and one of words and parts of speech."""
+    """Train taggers of words only (on CoNLL-U and on columns) and a tagger of words and parts of speech."""
     folder = tmp_path_factory.mktemp("models")
     bank = files / "treebank"
     cli("train", "tag", bank / "train.conllu", "-o", folder / "conllu.pw", "-q", "--tol", "0.1")
@@ -56,12 +56,12 @@ def test_a_line_from_a_pipe(cli, taggers, name):
 
 
 def test_columns_stay_columns(cli, taggers, tmp_path):
-    """Files that the format of the training data fits are read in it, however they look."""
+    """Input that fits the training data's format is read in that format, even if it could be plain text."""
     path = tmp_path / "in.txt"
     for content, n in (
         ("the\nold\n\ncat\n", [2, 1]),
         ("the DT\nold JJ\n\ncat NN\n", [2, 1]),
-        ("the DT X\nold JJ X\n", [2]),  # more columns than there were
+        ("the DT X\nold JJ X\n", [2]),  # one column more than in training
         ("the\tDT\tX\n", [1]),
         ("the DT\n", [1]),
         ("the\n", [1]),
@@ -74,13 +74,13 @@ def test_columns_stay_columns(cli, taggers, tmp_path):
     assert [len(json.loads(line)["labels"]) for line in lines] == [2, 2, 2]
 
 
-def test_a_missing_column_is_no_text(cli, taggers, tmp_path):
+def test_a_missing_column_is_not_text(cli, taggers, tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("the DT\nold\n\ncat NN\n")
     assert f"{path}:2:" in cli("predict", taggers / "columns.pw", path, status=2).stderr
 
 
-def test_columns_are_no_text_for_models_of_conllu(cli, files, taggers, tmp_path):
+def test_columns_are_not_text_for_conllu_models(cli, files, taggers, tmp_path):
     path, out = tmp_path / "in.txt", tmp_path / "out.conllu"
     for content, n in (
         ((files / "treebank" / "test.txt").read_text().replace("\t", " "), 3),

@@ -127,7 +127,7 @@ def test_constraints(cli, files, chunker, tmp_path):
 
 
 def test_maxent_tagger_answers_as_a_crf_does(cli, cli_json, files, tmp_path):
-    """Marginals, k best and constraints of --model maxent, and its report and calibration."""
+    """--model maxent: marginals, k best answers, constraints, report and calibration as with a CRF."""
     train, test = files / "treebank" / "train.txt", files / "treebank" / "test.txt"
     model, rules, report = tmp_path / "m.pw", tmp_path / "rules.txt", tmp_path / "r.html"
     cli("train", "tag", train, "-o", model, "--model", "maxent", "--tol", "0.01", "-q", "--report", report)
@@ -156,8 +156,8 @@ def test_maxent_tagger_answers_as_a_crf_does(cli, cli_json, files, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--model", "maxent")])
 @pytest.mark.parametrize("more", [(), ("--k-best", 2), ("--marginals",)])
-def test_rules_that_leave_nothing_are_counted_as_rules_count(cli, tmp_path, options, more):
-    """From 1, sentences and tokens."""
+def test_contradictory_rules_are_counted_from_1(cli, tmp_path, options, more):
+    """Errors about contradictory rules count sentences and tokens from 1, as the rules do."""
     data, model, rules = tmp_path / "data.txt", tmp_path / "m.pw", tmp_path / "rules.txt"
     data.write_text("a A\nb B\nc A\n\nb A\na A\nc B\n\nd B\n")
     cli("train", "tag", data, "-o", model, "-q", *options)
@@ -265,8 +265,8 @@ def test_early_stopping_of_a_run_without_a_step(cli_json, files, tmp_path):
     assert "early_stopping" not in said or said["early_stopping"]["scores"]
 
 
-def test_scores_on_the_way_are_those_that_cost_little(monkeypatch):
-    """A tenth of the time spent so far, whether there is a new certificate or not."""
+def test_development_scores_take_a_tenth_of_the_time(monkeypatch):
+    """Development scores take at most a tenth of the time spent so far, with or without a new certificate."""
     from types import SimpleNamespace
 
     from partwise.cli import callbacks
@@ -406,7 +406,8 @@ def test_the_report_says_what_was_scored(cli, files, tmp_path):
         assert f"scored on {where}" in report.read_text()
     size = partwise.load(tmp_path / "m.pw").result_.weights
     assert f"{(size != 0).sum():,}</" in report.read_text()
-    assert f" of {len(size):,}" not in report.read_text()  # some weights belong to no feature
+    # the length of the weight vector is not shown: it includes padding
+    assert f" of {len(size):,}" not in report.read_text()
 
 
 def test_rows_that_scikit_learn_wrote(cli, cli_json, tmp_path):
@@ -418,7 +419,7 @@ def test_rows_that_scikit_learn_wrote(cli, cli_json, tmp_path):
         dump_svmlight_file(X, [1, 2, 1, 2], rows, zero_based=zero_based)
         cli("train", "maxent", rows, "-o", model, "-q", *["--zero-based"] * zero_based)
         assert partwise.load(model).n_features_in_ == 3
-        assert cli_json("evaluate", model, rows)["accuracy"] == 1.0  # how to read it is remembered
+        assert cli_json("evaluate", model, rows)["accuracy"] == 1.0  # the model remembers --zero-based
         first = cli_json("inspect", model, "--top", 3)["top"]
         names = sorted(name for [pairs] in [first.values()] for name, _ in pairs)
         assert names == [f"column {k + (not zero_based)}" for k in range(3)]

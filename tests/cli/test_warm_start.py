@@ -1,4 +1,4 @@
-"""``partwise train --from``: a saved model is the start of another run."""
+"""``partwise train --from``: training starts from a saved model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*arguments, code=0):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Files of 40 and of 60 sentences, and a model of the first."""
+    """Write files of 40 and of 60 sentences, and train a model on the first."""
     place = tmp_path_factory.mktemp("from")
     (place / "old.txt").write_text(BANK[:40].columns())
     (place / "new.txt").write_text(BANK.columns())
@@ -78,7 +78,7 @@ def test_a_model_may_be_replaced_by_the_one_that_goes_on_from_it(folder, tmp_pat
 
 
 def test_checkpoints_hold(folder, tmp_path):
-    """A run that was interrupted ends with the bits of one that was not."""
+    """A resumed run ends with the same bits as an uninterrupted one."""
     ask = ("train", "tag", folder / "new.txt", "--from", folder / "old.pw", "--tol", 1e-7, "-q")
     run(*ask, "-o", tmp_path / "whole.pw")
     kept = ("--checkpoint", tmp_path / "state", "--checkpoint-every", 0)

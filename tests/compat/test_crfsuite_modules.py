@@ -1,6 +1,6 @@
-"""python-crfsuite's and sklearn-crfsuite's interfaces, beside the original where it is installed.
+"""The python-crfsuite and sklearn-crfsuite interfaces, compared with the originals where these are installed.
 
-Their own test suites pass against these modules but for "arow"; here is what those leave out.
+The originals' own test suites pass against these modules, except for "arow"; these tests add what the suites lack.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_the_same_objective_and_no_higher(tmp_path, params, possible):
         weights = np.array([*info.transitions.values(), *info.state_features.values()])
         values.append(loss + c1 * np.abs(weights).sum() + c2 * (weights**2).sum())
     assert values[0] <= values[1] * (1 + 1e-4)
-    assert values[0] >= values[1] * (1 - 1e-2)  # the same objective, not another one
+    assert values[0] >= values[1] * (1 - 1e-2)  # not lower by much, or it would be another objective
 
 
 @pytest.mark.parametrize("module", [pycrfsuite, original], ids=["ours", "theirs"])
@@ -103,7 +103,8 @@ def test_info_is_the_originals(tmp_path):
     found = ours.info()
     assert found.labels == theirs.labels
     assert found.attributes == theirs.attributes
-    assert found.transitions == pytest.approx(theirs.transitions, abs=1e-6)  # theirs is read from text
+    # the original parses weights from a text dump
+    assert found.transitions == pytest.approx(theirs.transitions, abs=1e-6)
     assert found.state_features == pytest.approx(theirs.state_features, abs=1e-6)
     assert {key: theirs.header[key] for key in found.header} == found.header
 
@@ -135,7 +136,7 @@ def test_held_out_groups(tmp_path):
     held = [(x, y) for k, (x, y) in enumerate(zip(xs, ys, strict=True)) if k % 3 == 2]
     right = sum(a == b for x, y in held for a, b in zip(tagger.tag(x), y, strict=True))
     total = sum(len(y) for _, y in held)
-    # The model is that of the last certificate or a step after it.
+    # The reported accuracy belongs to the last certificate; the model may be a step further.
     assert last["item_accuracy_float"] == pytest.approx(right / total, abs=0.02)
     assert isinstance(last["scores"]["0"], LabelScore)
     assert trainer.logparser.featgen_num_features > 0
@@ -191,11 +192,11 @@ def test_bad_use(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ModelFormatError, match="damaged"):
         tagger.open(path)
-    assert tagger.labels() == ["D", "N", "V"]  # the model that was open still is
+    assert tagger.labels() == ["D", "N", "V"]  # the previous model stays open
 
 
 def test_odd_training_data_as_the_original(tmp_path):
-    """Empty sequences, labels as bytes, one label."""
+    """Odd training data gives the original's answers: empty sequences, labels as bytes, a single label."""
     for number, (xs, ys) in enumerate(
         [([X[0], []], [Y[0], []]), ([X[0]], [[b"D", b"N", b"V"]]), ([X[1]], [["N", "N"]])]
     ):
@@ -288,7 +289,7 @@ def test_install_after_the_original_was_imported_is_refused():
 
 
 def test_threads_share_a_tagger(tmp_path):
-    """Each thread has the labels of the sequence that it gave, whichever sequence was set last."""
+    """Each thread gets the labels of its own sequence, even if another thread sets another sequence meanwhile."""
     xs, ys = made_up(60)
     trained(pycrfsuite, tmp_path / "model", {}, xs, ys)
     tagger = pycrfsuite.Tagger()

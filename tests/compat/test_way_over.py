@@ -1,4 +1,4 @@
-"""Programs that come from sklearn-crfsuite: their pickles, scikit-learn's model selection, memory, messages."""
+"""Migration from sklearn-crfsuite: its pickles, scikit-learn's model selection, memory and messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partwise.model_files.values import object_array
 X = [[{"w": f"w{(i + k) % 7}", "first": k == 0} for k in range(2 + i % 3)] for i in range(24)]
 Y = [[str(int(item["w"][1]) % 3) for item in x] for x in X]
 
-#: Modules with the names and attributes that sklearn-crfsuite's pickles have; the original's code is not needed.
+#: Stand-in modules with the names and attributes in sklearn-crfsuite's pickles, so that it need not be installed.
 ORIGINAL = """
 import pickle, sys, types
 
@@ -79,12 +79,13 @@ def test_cross_val_predict():
     assert [type(labels) for labels in found] == [list] * len(X)
     crf = sklearn_crfsuite.CRF().fit(X, Y)
     assert isinstance(crf.predict_marginals(X[:2])[0], list)
-    assert (crf.predict(X[:1]) == Y[:1]).all()  # sequences of one length are the rows of a table, as in the original
+    # as in the original, sequences of equal length become the rows of an array
+    assert (crf.predict(X[:1]) == Y[:1]).all()
 
 
 @pytest.mark.parametrize("as_array", [False, True])
 def test_cross_val_predict_with_our_own_estimators(as_array):
-    """NumPy reads answers as an array of lists, whether their lengths differ or not."""
+    """NumPy reads predictions as an array of lists, whether or not their lengths are equal."""
     rows = object_array(X) if as_array else X
     found = cross_val_predict(SequenceTagger(), rows, Y, cv=3)
     assert found.tolist() == Y
@@ -96,7 +97,7 @@ def test_cross_val_predict_with_our_own_estimators(as_array):
 
 
 def test_sequences_of_a_trainer_share_their_names():
-    """CRFsuite keeps two numbers per attribute."""
+    """Appended sequences share the strings of names: the memory per attribute stays below 60 bytes."""
     rows = [[{f"name {k}": "a long value", f"odd {k}": bool(k % 2)} for k in range(20)] for _ in range(200)]
     labels = ["xy"[k % 2] for k in range(20)]
     trainer = pycrfsuite.Trainer(verbose=False)
@@ -112,7 +113,7 @@ def test_sequences_of_a_trainer_share_their_names():
 
 @pytest.mark.parametrize("held", [False, True])
 def test_messages_come_after_each_pass(held, capsys):
-    """The run itself certifies every fifth pass."""
+    """There is a message after each pass, although the run computes a certificate in every fifth pass only."""
     crf = sklearn_crfsuite.CRF(verbose=not held, c1=0.01, c2=0.1, delta=1e-9, max_iterations=12)
     crf.fit(X, Y, **({"X_dev": X[:3], "y_dev": Y[:3]} if held else {}))
     numbers = [each["num"] for each in crf.training_log_.iterations]

@@ -1,4 +1,4 @@
-"""Chunking attributes against the templates written as data; digit strings against their promises."""
+"""Chunking attributes follow the templates given as data; digit strings have their documented properties."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_digit_strings_follow_their_chain():
     for y in digit_strings(1500, seed=0).y_train:
         np.add.at(counts, (y[:-1], y[1:]), 1)
     rows = counts.sum(axis=1, keepdims=True)
-    # Four standard errors of each frequency.
+    # the tolerance is four standard errors of each frequency
     assert np.all(np.abs(counts / rows - matrix) <= 4 * np.sqrt(matrix * (1 - matrix) / rows))
 
 

@@ -1,4 +1,4 @@
-"""Readers of data files, on files made here; the real data is read when its folder is given."""
+"""Readers of data files, on small files made here, and on the real data if their folder is given."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Data sets by name: digests are checked whatever way a file came, and nothing half-done is left."""
+"""Data sets by name: digests are checked however a file arrived, and failed downloads leave no files."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ TEXT = b"some text\n" * 100
 
 @pytest.fixture
 def server(tmp_path):
-    """A server of this machine with one plain and one gzipped file."""
+    """Start a local server with one plain and one gzipped file."""
     root = tmp_path / "served"
     root.mkdir()
     (root / "plain.txt").write_bytes(TEXT)
@@ -41,7 +41,7 @@ def server(tmp_path):
 
 @pytest.fixture
 def listed(monkeypatch):
-    """Adds a data set to the table."""
+    """Return a function that adds a data set to the table."""
 
     def add(*files):
         monkeypatch.setitem(table.DATA_SETS, "made", DataSet("made", "", "", "", files))

@@ -1,4 +1,4 @@
-"""The built-in treebank: trees are trees, arcs cross only when asked to, and words alone do not tell tags."""
+"""The built-in treebank: heads form trees, arcs cross only on request, and words alone do not determine tags."""
 
 from collections import defaultdict
 
@@ -48,7 +48,7 @@ def test_arcs_cross_only_when_asked():
 
 
 def spans(tree, start=0):
-    """(label, first word, one past the last) of all constituents, and where the tree ends."""
+    """Return (label, first word, one past the last) of all constituents, and where the tree ends."""
     if isinstance(tree[1], str):
         return [], start + 1
     found, end = [], start
@@ -59,7 +59,7 @@ def spans(tree, start=0):
 
 
 def test_constituents_have_one_head():
-    """Of the words of a constituent one has its head outside, so trees and arcs say the same."""
+    """Exactly one word of each constituent has its head outside of it, so constituents and dependencies agree."""
     for heads, tree in zip(BANK.heads, BANK.trees, strict=True):
         for _, first, end in spans(tree)[0]:
             assert sum(not first < head <= end for head in heads[first:end]) == 1
@@ -115,7 +115,7 @@ def test_words_decide_the_attachment_but_not_always():
             verb = words[before]
             noun = words[next(k for k in range(len(words)) if heads[k] == m + 1)]
             if verb not in kind_of:
-                continue  # made up
+                continue  # an invented verb
             expected = noun not in WORN and noun in TOOLS.get(kind_of[verb], ())
             agree += expected == (heads[m] == before + 1)
             total += 1

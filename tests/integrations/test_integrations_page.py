@@ -1,4 +1,4 @@
-"""The code of docs/integrations.md runs, each library's section where the library is."""
+"""The code in docs/integrations.md runs, each section only if its library is installed."""
 
 import importlib
 import re
@@ -10,11 +10,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encodi
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.filterwarnings("ignore")  # MLflow has its own
+@pytest.mark.filterwarnings("ignore")  # MLflow raises warnings of its own
 @pytest.mark.parametrize("library", SECTIONS)
 def test_the_section_runs(library, tmp_path, monkeypatch, capsys):
     pytest.importorskip(library.lower())
-    importlib.import_module(f"partwise.integrations.{library.lower()}")  # entry points are of installed packages
+    # registers the factories as the entry points of the installed package do
+    importlib.import_module(f"partwise.integrations.{library.lower()}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path}/runs")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

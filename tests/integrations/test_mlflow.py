@@ -13,7 +13,7 @@ mlflow = pytest.importorskip("mlflow")
 pandas = pytest.importorskip("pandas")
 from partwise.integrations import mlflow as flavour  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow has its own
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow raises warnings of its own
 
 X, Y = [["a", "b"], ["b"], ["a", "a"]], [["A", "B"], ["B"], ["A", "A"]]
 
@@ -83,7 +83,7 @@ def test_pipelines_annotate(tmp_path):
         flavour.save_model(pipeline, tmp_path / "other", pyfunc_predict_fn="predict_proba")
 
 
-def test_what_is_no_model_is_refused(tagger, tmp_path):
+def test_objects_that_are_not_models_are_refused(tagger, tmp_path):
     with pytest.raises(ValueError, match="SequenceTagger is no fitted estimator of partwise"):
         flavour.save_model(SequenceTagger(), tmp_path / "model")
     with pytest.raises(ValueError, match="int is no fitted estimator of partwise"):

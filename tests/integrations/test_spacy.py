@@ -1,4 +1,4 @@
-"""Docs as input, and models in pipelines of spaCy."""
+"""spaCy Docs as input of models, and models as components of spaCy pipelines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS, TAGS = BANK.words, BANK.tags
 
 
 def rows(words, tags):
-    """A sentence as a parser takes it."""
+    """Return a sentence in the parser's columns."""
     return [(word, "_", "_", tag, "_") for word, tag in zip(words, tags, strict=True)]
 
 
@@ -53,7 +53,7 @@ def nlp():
 
 
 def doc_of(nlp, *sentences, **more):
-    """A Doc of these sentences, with their boundaries."""
+    """Make a Doc of these sentences, with sentence boundaries."""
     words = [word for sentence in sentences for word in sentence]
     starts = [k == 0 for sentence in sentences for k in range(len(sentence))]
     return Doc(nlp.vocab, words=words, sent_starts=starts, **more)
@@ -393,7 +393,7 @@ def test_the_factories_are_entry_points():
 
 
 def test_real_text(data_dir, nlp):
-    """English web treebank: texts through tokenizer, sentencizer, tagger and parser."""
+    """On the English web treebank, a pipeline of tokenizer, sentencizer, tagger and parser works on plain text."""
     from partwise.io import read_conllu
 
     sentences = list(read_conllu(data_dir / "ud-english-ewt" / "dev.conllu.gz"))
@@ -401,7 +401,8 @@ def test_real_text(data_dir, nlp):
     words, tags = ([sentence.column(name) for sentence in train] for name in ("form", "upos"))
     nlp.add_pipe("sentencizer")
     nlp.add_pipe("partwise_tagger").use(SequenceTagger(template="pos", tol=0.1).fit(words, tags))
-    plain = [list(zip(*own, strict=True)) for own in zip(words, tags, strict=True)]  # (form, upos), as Docs have them
+    # (form, upos) pairs, as the pipeline reads them from Docs
+    plain = [list(zip(*own, strict=True)) for own in zip(words, tags, strict=True)]
     nlp.add_pipe("partwise_parser").use(DependencyParser(tol=0.3).fit(plain, [each.heads for each in train]))
     texts = [" ".join(sentence.column("form")) for sentence in test]
     docs = list(nlp.pipe("\n ".join(texts[k : k + 5]) for k in range(0, len(texts), 5)))

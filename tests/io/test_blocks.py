@@ -1,4 +1,6 @@
-"""Files in blocks: the same bytes, cut between sentences only, as soon as there is something to answer."""
+"""Reading in blocks: the blocks' bytes are the file's, cuts lie between sentences, and a block
+comes as soon as it can.
+"""
 
 import gzip
 import os
@@ -72,7 +74,7 @@ def test_parsed_blocks_are_the_parsed_file(size, write):
 
     found = [s for b in blocks(COLUMNS, after_blank_lines) for s in lists(parse_columns(b.data, line=b.line))]
     assert found == lists(parse_columns(COLUMNS))
-    assert found[2][0] == ("\ufeffg", "h")  # a mark that is none
+    assert found[2][0] == ("\ufeffg", "h")  # only at the start of a file would it be a byte order mark
     parts = [parse_items(b.data, line=b.line) for b in blocks(ITEMS, after_empty_lines)]
     assert tuple([s for part in parts for s in part[k]] for k in range(2)) == parse_items(ITEMS)
     parts = [parse_svmlight(b.data, n_features=4, line=b.line) for b in blocks(ROWS, after_lines)]
@@ -166,9 +168,9 @@ def test_a_pipe_is_answered_when_it_waits():
     assert got[-1] == b"the end\n"
 
 
-def test_a_gzip_file_out_of_proportion_in_blocks(tmp_path):
+def test_highly_compressed_gzip_files_in_blocks(tmp_path):
     path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(b"a b\n\n" * 4_000_000, 9))  # 20 MB in 20 kB, and no sentence is long
+    path.write_bytes(gzip.compress(b"a b\n\n" * 4_000_000, 9))  # 20 MB in 20 kB, without a long sentence
     assert sum(len(block.data) for block in text_blocks(path, after_blank_lines, 1 << 20)) == 20_000_000
     path.write_bytes(gzip.compress(b"a b\n\n" * 200_000 + b"a" * 20_000_000, 9))
     blocks = text_blocks(path, after_blank_lines, 1_000_000)
@@ -178,7 +180,7 @@ def test_a_gzip_file_out_of_proportion_in_blocks(tmp_path):
     assert error.value.line == 400_001
 
 
-def test_sentences_of_a_gzip_file_out_of_proportion(tmp_path):
+def test_sentences_of_a_highly_compressed_gzip_file(tmp_path):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress((WORD.format(1, "a", 0, "\n") + "\n").encode() * 1_000_000, 9))
     assert next(iter(ConlluReader(path))).forms == ["a"]

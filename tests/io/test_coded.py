@@ -1,4 +1,4 @@
-"""Sequences of strings as numbers: they look like lists of lists, and train the same models bit for bit."""
+"""Coded sequences (strings stored as numbers) behave like lists of lists, and train the same models bit for bit."""
 
 import pickle
 
@@ -46,7 +46,7 @@ def test_no_sequences_and_empty_ones():
 
 
 def test_labels_are_not_turned_to_strings(table, monkeypatch):
-    """What is done per label is done per distinct one: the strings of positions are not asked for."""
+    """Training and scoring convert each distinct label once, and never make the strings of all positions."""
     coded = CodedSequences.of(table, 2)
     for name in ("flat", "__iter__", "__getitem__"):
         monkeypatch.setattr(CodedSequences, name, lambda *_: pytest.fail("strings were made"))

@@ -1,4 +1,4 @@
-"""Files of columns: what is read, what is refused and where, what comes back."""
+"""Files of columns: what is read, what is refused and where, and what is the same after writing and reading."""
 
 import gzip
 import pickle
@@ -71,10 +71,10 @@ def test_one_byte_order_mark_is_dropped():
         (b"\tX\n", "\t", 1, 1, "empty field"),
         (b"a  b\n", " ", 1, 3, "empty field"),
         (b"ab\n\xc3\xa9\xff c\n", None, 2, 2, "not UTF-8 (byte 0xFF)"),
-        (b"a\xc0\x80", None, 1, 2, "not UTF-8 (byte 0xC0)"),  # overlong NUL
+        (b"a\xc0\x80", None, 1, 2, "not UTF-8 (byte 0xC0)"),  # NUL in two bytes, which UTF-8 forbids
         (b"a\xed\xa0\x80", None, 1, 2, "a lone surrogate"),
-        (b"a\n\xf4\x90\x80\x80", None, 2, 1, "not UTF-8"),  # beyond U+10FFFF
-        (b"a\xe2\x82", None, 1, 2, "not UTF-8"),  # cut short
+        (b"a\n\xf4\x90\x80\x80", None, 2, 1, "not UTF-8"),  # above U+10FFFF
+        (b"a\xe2\x82", None, 1, 2, "not UTF-8"),  # an incomplete character
         (b"\x80", None, 1, 1, "not UTF-8"),
     ],
 )
@@ -90,7 +90,7 @@ def test_malformed(tmp_path, data, separator, line, column, message):
     assert (str(copy), copy.line) == (str(found), line)
 
 
-def test_separators_there_are():
+def test_unknown_separators():
     with pytest.raises(ValueError, match="tab or a space"):
         parse_columns(b"a,b\n", separator=",")
 
@@ -135,7 +135,7 @@ def test_odd_strings_come_back(tmp_path, name):
     path = tmp_path / name
     first = [text for text in ODD_STRINGS if writable(text, last=False)]
     last = [text for text in ODD_STRINGS if writable(text, last=True)]
-    assert (len(first), len(last)) == (200, 198)  # what ends in a carriage return cannot end a line
+    assert (len(first), len(last)) == (200, 198)  # a last column cannot end in a carriage return
     for words, tags in ((first, ["X"] * len(first)), (["X"] * len(last), last)):
         sentences = [[pair] for pair in zip(words, tags, strict=True)] + [list(zip(words, tags, strict=True))]
         write_columns(path, sentences)

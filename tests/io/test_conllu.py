@@ -1,4 +1,4 @@
-"""CoNLL-U and CoNLL-X: the same bytes out as in, and files that are wrong."""
+"""CoNLL-U and CoNLL-X files are written as they were read, and malformed files are refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_new_tree_changes_its_columns_only(tmp_path):
     other = sentence.with_tree([2, 0, 2, 3], ["a", "b", "c", "d"])
     before, after = "".join(sentence.lines).split("\n"), "".join(other.lines).split("\n")
     assert before[:3] == after[:3]
-    assert before[6] == after[6]  # the empty node
+    assert before[6] == after[6]  # the line of the empty node
     assert after[3] == "1\tdo\tdo\tAUX\tVBP\tMood=Imp\t2\ta\t_\t_"
     assert after[4] == "2\tn't\tnot\tPART\tRB\t\t0\tb\t_\tSpaceAfter=No "
     assert sentence.heads == [3, 3, 0, 3]
@@ -127,7 +127,7 @@ BAD = {
 @pytest.mark.parametrize(
     ("text", "column"),
     [
-        ("1\tw\t_\n", 6),  # behind the last
+        ("1\tw\t_\n", 6),  # behind the last column
         (LINE.format(1, 0).replace("\n", "\tmore\n"), 21),
         (LINE.format(1, "x"), 13),
         (LINE.format(1, 5), 13),
@@ -215,7 +215,7 @@ def test_byte_order_mark_is_no_part_of_a_column(tmp_path):
     assert read_conllu(put(tmp_path, "\ufeff# x\n" + text))[0].comments == ["# x"]
 
 
-def test_a_reader_counts_anew(tmp_path):
+def test_a_reader_restarts_its_counts(tmp_path):
     reader = ConlluReader(put(tmp_path, LINE.format(1, 7) + "\n" + TEXT), strict=False)
     for _ in range(2):
         assert len(list(reader)) == 2
@@ -241,7 +241,7 @@ def test_cycles_against_following_heads(heads):
 
     word = find_cycle(heads)
     assert (word == 0) == all(map(reaches_root, range(1, n + 1)))
-    if word:  # it lies on a cycle, not just on a way into one
+    if word:  # report words on a cycle, not words that only lead to one
         other = heads[word - 1]
         for _ in range(n):
             if other == word:
@@ -258,7 +258,7 @@ LINES = st.one_of(
 
 
 @given(st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r\n", "\n\n"])), max_size=8))
-def test_anything_is_refused_or_kept(tmp_path_factory, lines):
+def test_any_text_is_refused_or_kept(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("any")
     data = "".join(line + end for line, end in lines).encode()
     path = folder / "a"

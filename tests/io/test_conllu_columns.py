@@ -1,4 +1,4 @@
-"""Columns of CoNLL-U by name, features one by one, rules of lemmas."""
+"""CoNLL-U columns by name, single features, and rules that turn forms into lemmas."""
 
 import random
 
@@ -45,7 +45,7 @@ def test_values_by_name():
         ("", "there is no column ''"),
     ],
 )
-def test_names_that_are_none(names, message):
+def test_invalid_names(names, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         parse_columns_list(names)
 
@@ -64,7 +64,7 @@ def test_a_key_is_put_and_taken_away():
         Column.named("misc.A").put(found, ["x"])
 
 
-def test_features_that_are_no_list_are_refused_with_their_line():
+def test_malformed_features_are_refused_with_their_line():
     assert split_feats("_") == split_feats("") == {}
     assert split_feats("A=1|B=2=3") == {"A": "1", "B": "2=3"}
     assert join_feats({"b": "1", "A": "2", "Ab": "3"}) == "A=2|Ab=3|b=1"
@@ -74,7 +74,7 @@ def test_features_that_are_no_list_are_refused_with_their_line():
         broken = sentence(FILE.replace("VB\t_", f"VB\t{bad}"))
         with pytest.raises(FormatError, match=r"^x\.conllu:3: FEATS"):
             column_values([broken], parse_columns_list("form,feats.Case"))
-        assert column_values([broken], parse_columns_list("feats"))  # as it is, it may be anything
+        assert column_values([broken], parse_columns_list("feats"))  # the whole column may be any text
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_rules_of_lemmas(form, lemma, rule):
 def test_rules_make_unseen_lemmas():
     rule = lemma_rule("cities", "city")
     assert apply_lemma_rule(rule, "Parties") == "party"
-    assert apply_lemma_rule(rule, "as") == "as"  # too short for it
-    assert apply_lemma_rule("lower/-0+/-2+", "AS") == "AS"  # nothing would be left
+    assert apply_lemma_rule(rule, "as") == "as"  # too short for the rule
+    assert apply_lemma_rule("lower/-0+/-2+", "AS") == "AS"  # the rule would remove all letters
     for bad in ("", "lower", "lower/-0+/-1", "small/-0+/-0+", "lower/-x+/-0+"):
         with pytest.raises(ValueError, match="is no rule of a lemma"):
             apply_lemma_rule(bad, "x")

@@ -1,4 +1,6 @@
-"""What all readers have in common: missing files, damaged gzip files, bytes that are no text; odd strings in models."""
+"""Common behaviour of all readers: missing files, damaged gzip files, bytes that are not UTF-8, odd
+strings in models.
+"""
 
 import gzip
 
@@ -53,7 +55,7 @@ def test_damaged_gzip(tmp_path, reader):
 
 @readers
 @pytest.mark.parametrize("bad", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"])
-def test_no_text(tmp_path, reader, bad):
+def test_bytes_that_are_not_utf8(tmp_path, reader, bad):
     path = tmp_path / "file"
     path.write_bytes(GOOD[reader] + bad)
     with pytest.raises(FormatError, match=r"not UTF-8|surrogate") as error:

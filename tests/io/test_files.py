@@ -1,4 +1,4 @@
-"""Reading whole files and writing them whole or not at all."""
+"""Files are read whole, and written whole or not at all."""
 
 import gzip
 import io
@@ -60,12 +60,12 @@ def test_every_damage_of_a_gzip_file_is_seen(tmp_path):
             read_bytes(path)
         assert error.value.path == str(path)
     refused = 0
-    for place in range(10, len(good)):  # the header's own fields hold nothing of the content
+    for place in range(10, len(good)):  # the first 10 bytes, the gzip header, do not affect the content
         bad = good.copy()
         bad[place] ^= 0x10
         path.write_bytes(bad)
         try:
-            assert read_bytes(path) == text  # a bit that fills up the last byte means nothing
+            assert read_bytes(path) == text  # unused bits of the last byte may change
         except FormatError:
             refused += 1
     assert refused >= len(good) - 12
@@ -76,7 +76,7 @@ def test_every_damage_of_a_gzip_file_is_seen(tmp_path):
 
 @pytest.fixture(scope="module")
 def bomb(tmp_path_factory):
-    """21 MB of sentences in 21 kB."""
+    """A gzip file of 21 kB that unpacks to 21 MB of sentences."""
     path = tmp_path_factory.mktemp("bombs") / "bomb.gz"
     path.write_bytes(gzip.compress(b"1\ta\t_\t_\t_\t_\t0\tx\t_\t_\n\n" * 1_000_000, 9))
     return path
@@ -101,7 +101,7 @@ def test_gzip_out_of_proportion_is_refused_before_it_fills_the_memory(name, bomb
         READERS[name](bomb)
 
 
-def test_what_is_held_of_such_a_file(bomb):
+def test_memory_of_a_highly_compressed_file(bomb):
     tracemalloc.start()
     try:
         with pytest.raises(FormatError, match="out of proportion"):
@@ -138,7 +138,10 @@ def test_gzip_out_of_proportion_from_a_pipe(bomb, monkeypatch):
 
 
 def test_many_gzip_members_take_linear_time(tmp_path):
-    """Each of them was found in a copy of the rest of the file: 1 MB took a minute."""
+    """Reading many gzip members takes linear time.
+
+    1 MB once took a minute, because the rest of the file was copied for each member.
+    """
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"", mtime=0) * 50_000 + gzip.compress(b"text"))
     begin = time.process_time()
     assert read_bytes(tmp_path / "a.gz") == b"text"
@@ -226,14 +229,14 @@ def test_permissions_and_links(tmp_path):
     assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
 
 
-def test_modes_there_are(tmp_path):
+def test_unknown_modes(tmp_path):
     with pytest.raises(ValueError, match="mode"), atomic_write(tmp_path / "a", "ab"):
         pass
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 class TestLeftovers:
-    """Temporary files of processes that were killed."""
+    """The next write removes temporary files of processes that were killed."""
 
     KILLED = (
         "import os, signal, sys\n"
@@ -248,7 +251,7 @@ class TestLeftovers:
         path = tmp_path / "out"
         for _ in range(2):
             subprocess.run([sys.executable, "-c", self.KILLED, str(path)])
-            assert len(os.listdir(tmp_path)) == 1  # not two after the second
+            assert len(os.listdir(tmp_path)) == 1  # the second run removed the first one's file
         others = [".out.tmp", ".out.0123456789ab.txt", ".other.0123456789ab.tmp", ".out.x.0123456789ab.tmp"]
         for name in others:
             (tmp_path / name).touch()
@@ -256,7 +259,7 @@ class TestLeftovers:
             file.write(b"whole")
         assert sorted(os.listdir(tmp_path)) == sorted(["out", *others])
 
-    def test_but_not_those_that_are_being_written(self, tmp_path):
+    def test_files_being_written_are_kept(self, tmp_path):
         path = tmp_path / "out"
         with atomic_write(path) as first:
             first.write(b"first")

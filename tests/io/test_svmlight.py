@@ -97,7 +97,7 @@ def test_as_scikit_learn(tmp_path):
 
 
 def test_a_large_index_in_a_small_file(tmp_path):
-    """Whatever is trained on such rows has weights for all columns: 11 GB for 21 bytes."""
+    """Rows with a huge column index are refused: weights for all columns would take 11 GB for a file of 21 bytes."""
     path = tmp_path / "rows"
     path.write_text("1 100000000:1\n2 1:1\n")
     with pytest.raises(FormatError, match=r"100,000,000 columns for 2 values.*max_features=100000000"):
@@ -105,7 +105,7 @@ def test_a_large_index_in_a_small_file(tmp_path):
     assert read_svmlight(path, max_features=100_000_000)[0].shape == (2, 100_000_000)
     assert read_svmlight(path, max_features=None)[0].nnz == 2
     assert read_svmlight(path, n_features=10**9)[0].shape == (2, 10**9)
-    assert parse_svmlight(path.read_bytes())[0].nnz == 2  # sparse itself: what it costs is up to the caller
+    assert parse_svmlight(path.read_bytes())[0].nnz == 2  # parsing alone returns a sparse matrix, which stays small
     path.write_text(f"1 {MAX_FEATURES}:1\n")
     assert read_svmlight(path)[0].shape == (1, MAX_FEATURES)
 
@@ -119,7 +119,7 @@ def test_many_columns_where_many_occur():
     assert not in_proportion(rows(1601, spread), 100)
     assert in_proportion(rows(1601, spread), 1601)
     assert not in_proportion(rows(1601, spread), 1601, n_weights=2)
-    assert not in_proportion(rows(1600, np.zeros(1000, dtype=int)), 100)  # many values in one column
+    assert not in_proportion(rows(1600, np.zeros(1000, dtype=int)), 100)  # all values are in one column
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     try:
         X, y = read_svmlight(path)
     except FormatError as refusal:
-        line = refusal.line or 1  # too many columns are a matter of all lines
+        line = refusal.line or 1  # an excessive number of columns is an error without a line
     else:
         line = 1
         assert X.shape[0] == len(y)

@@ -1,7 +1,7 @@
 """Models of Wapiti and of CRF++ with their patterns and templates, against enumeration of all labellings.
 
-The files are written here. What the programs themselves answer was compared with real models of theirs: same tags,
-scores and probabilities to the digits that they print.
+The tests write the model files themselves. Real models were compared with the programs' own output: tags, scores and
+probabilities agreed to all printed digits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def wapiti_cell(x, at, column):
 
 
 def wapiti_name(x, t, pattern):
-    """A pattern's attribute, by Python's regular expressions (of bytes, with the classes that the patterns use)."""
+    """Return a pattern's attribute, computed with Python's regular expressions."""
 
     def macro(match):
         kind, absolute, row, column, expression = match.groups()
@@ -70,7 +70,11 @@ def wapiti_name(x, t, pattern):
 
 
 def wapiti_file(path, patterns, labels, names, weights, kind=2, automatic=0):
-    """names: bytes; weights: name -> (one per label, one per pair), what its first letter has."""
+    """Write a Wapiti model file.
+
+    `weights` has for each name (bytes) an array per label, one per pair of labels, or both, as the name's first letter
+    says.
+    """
     out = [f"#rdr#{len(patterns)}/1/{automatic}\n".encode()]
     out += [b"%d:%s,\n" % (len(p), p) for p in (pattern.encode() for pattern in patterns)]
     for strings in ([label.encode() for label in labels], names):
@@ -82,7 +86,7 @@ def wapiti_file(path, patterns, labels, names, weights, kind=2, automatic=0):
 
 
 def wapiti_model(path, patterns=PATTERNS, labels=("O", "B", "Zé"), seed=0):
-    """A file with random weights of what occurs in some sentences, and its scoring function."""
+    """Write a model with random weights for attributes of some sentences, and return its scoring function."""
     rng = np.random.default_rng(seed)
     X, n = sentences(), len(labels)
     names = sorted({wapiti_name(x, t, p) for x in X for t in range(len(x)) for p in patterns})
@@ -148,13 +152,15 @@ def crfpp_model(path, template=TEMPLATE, labels=("O", "B", "Zé"), seed=0, facto
 
 
 def check(tagger, score, labels):
-    """Tags, scores, probabilities and marginals by enumeration; words that the model has not seen are among them."""
+    """Compare tags, scores, probabilities and marginals with enumeration, also for words that the
+    model does not know.
+    """
     X = [*sentences(10, seed=1), [("new", "Q"), ("É", "N")], [("new", "D")]]
     best = tagger.predict(X)
     found = tagger.predict_marginals(X)
     for x, y, (ranked,), marginals in zip(X, best, tagger.predict_k_best(X, 1), found, strict=True):
         every = list(itertools.product(range(len(labels)), repeat=len(x)))
-        nodes, edges = score(x)  # edges[t]: from t - 1 to t
+        nodes, edges = score(x)  # edges[t] scores the labels at t - 1 and t
         values = np.array(
             [sum(nodes[t, e[t]] + (edges[t, e[t - 1], e[t]] if t else 0.0) for t in range(len(x))) for e in every]
         )
@@ -223,7 +229,7 @@ def test_older_wapiti_files_and_files_without_patterns(tmp_path):
 
 
 def matched(expression, text):
-    """Wapiti's matching as its sources have it, one character after another."""
+    """Match as Wapiti's C sources do, one character after another."""
     classes = {"a": str.isalpha, "d": str.isdigit, "l": str.islower, "u": str.isupper, "w": str.isalnum}
 
     def one(c, s):
@@ -284,7 +290,7 @@ def test_expressions_match_as_wapiti_does():
         assert found == expected, (expression, text)
 
 
-def test_expressions_end_soon():
+def test_matching_takes_bounded_time():
     assert Expression(b"^" + b"a*" * 60 + b"b").search(b"a" * 3000) is None
     assert Expression(b"a?" * 100 + b"b").search(b"a" * 300) is None
     for wrong in (b"*a", b"a**", b"^?", b"a\\", b"a" * 201):
@@ -292,8 +298,9 @@ def test_expressions_end_soon():
             Expression(wrong)
 
 
-def test_what_was_tried_in_vain_counts():
-    assert Expression(b"a?ab").search(b"xabyz") == (1, 3)  # as in Wapiti
+def test_failed_attempts_count_towards_the_length():
+    # Wapiti counts the "a" that "a?" tried in vain, and matches "aby"
+    assert Expression(b"a?ab").search(b"xabyz") == (1, 3)
     assert Patterns('u:%m[0,0,"a?ab"]\n').attributes([["xabyz"]]) == [[["u:aby"]]]
 
 
@@ -314,7 +321,7 @@ def test_wrong_patterns(line):
 
 
 def test_training_with_patterns(tmp_path):
-    """`*` patterns have weights for labels and for pairs, b patterns for pairs alone."""
+    """`*` patterns get weights for labels and for pairs of labels, `b` patterns for pairs only."""
     X = sentences(30)
     y = [["ab"[len(word) % 2] for word, _ in x] for x in X]
     tagger = SequenceTagger(template=Patterns("u:%x[0,0]\nb:%x[0,1]\n*:%x[-1,1]\n"), features="all").fit(X, y)
@@ -437,7 +444,7 @@ def test_damaged_crfpp_files(tmp_path, old, new, words):
 
 @pytest.mark.parametrize("tool", ["wapiti", "crfpp"])
 def test_random_damage(tmp_path, tool):
-    """A damaged file is refused, or is another model: nothing else happens."""
+    """A randomly damaged file is refused or loads as another valid model."""
     path = tmp_path / "model"
     {"wapiti": wapiti_model, "crfpp": crfpp_model}[tool](path)
     data, rng, refused = path.read_bytes(), np.random.default_rng(0), 0

@@ -19,7 +19,7 @@ LABELS = ["B-x", "I-x", "O", "é"]
 
 
 def made_up(n, seed=0):
-    """Sequences of attribute names with lengths around the hash's blocks of 12 bytes, and labels."""
+    """Make labelled sequences whose attribute names have lengths around 12 bytes, the block size of CRFsuite's hash."""
     rng = np.random.default_rng(seed)
     words = ["w" * k + "=ü" * (k % 3) for k in range(1, 40)]
     X, y = [], []
@@ -32,7 +32,7 @@ def made_up(n, seed=0):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A model that CRFsuite trained, and one that partwise trained and wrote in CRFsuite's format."""
+    """Return a model that CRFsuite trained, and one that partwise trained and wrote in CRFsuite's format."""
     folder = tmp_path_factory.mktemp("crfsuite")
     X, y = made_up(60)
     trainer = pycrfsuite.Trainer(verbose=False)
@@ -103,10 +103,10 @@ def damaged(raw, rng):
     if kind == 1:
         for at in rng.integers(len(data), size=rng.integers(1, 5)):
             data[at] ^= 1 << int(rng.integers(8))
-    elif kind == 2:  # a number somewhere becomes another one
+    elif kind == 2:  # replace a number anywhere in the file
         at = 4 * int(rng.integers(len(data) // 4))
         data[at : at + 4] = int(rng.choice([0, 1, 2**31, 2**32 - 1, rng.integers(2**32)])).to_bytes(4, "little")
-    elif kind == 3:  # one of the header's, with the size put right
+    elif kind == 3:  # replace a number of the header, and correct the size
         at = 4 * int(rng.integers(12))
         data[at : at + 4] = int(rng.integers(2 * len(data))).to_bytes(4, "little")
         data[4:8] = len(data).to_bytes(4, "little")
@@ -130,12 +130,12 @@ def test_damaged_files_are_refused_or_valid(files, tmp_path, trials):
             tagger = partwise.load(path)
         except ModelFormatError as error:
             refused += str(path) in str(error)
-        else:  # a weight or a letter of a name is another one: nothing in the file tells
+        else:  # a changed weight or letter of a name cannot be detected
             assert all(label in tagger.classes_ for labels in tagger.predict(X) for label in labels)
     assert refused > 0.5 * trials
 
 
-def test_what_a_file_cannot_hold(tmp_path):
+def test_models_that_a_file_cannot_hold(tmp_path):
     X, y = made_up(20)
     path = tmp_path / "model.crfsuite"
     for options, message in [
@@ -165,7 +165,7 @@ def test_what_a_file_cannot_hold(tmp_path):
 
 
 def test_temperatures_and_chunk_labels(tmp_path):
-    """What a file cannot hold as such: weights are divided by the temperature, labels are no longer kept legal."""
+    """Export divides weights by the temperature and drops the rule for chunk labels, which files cannot hold."""
     X, y = made_up(40)
     path = tmp_path / "model.crfsuite"
     for loss in ("log", "softmax-margin"):
@@ -215,6 +215,7 @@ def test_dicts_are_read_as_sklearn_crfsuite_does(files, tmp_path):
     names = [[["last:w", "bias"], ["last:ü", "bias"]]]
     known = [["last=w", "bias"], ["last=ü", "bias"]]
     assert tagger.predict_marginals(dicts) == tagger.predict_marginals(names)
-    assert tagger.predict_marginals([known]) != tagger.predict_marginals(names)  # whose names the model does not know
+    # the model knows "last:w", and not "last=w"
+    assert tagger.predict_marginals([known]) != tagger.predict_marginals(names)
     tagger.save(tmp_path / "model.pw")
     assert partwise.load(tmp_path / "model.pw").predict_marginals(dicts) == tagger.predict_marginals(dicts)

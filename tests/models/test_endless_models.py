@@ -1,4 +1,4 @@
-"""Input in place of a model, endless or huge: no more of it is read than a header allows."""
+"""Endless or huge input in place of a model: at most as much is read as the header allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from partwise.support.memory import TooLarge
 
 
 class Endless(io.RawIOBase):
-    """A head, then a pattern for ever; reading much more than a limit fails the test."""
+    """A stream of a head and an endlessly repeated pattern, which fails the test when much more than `most` is read."""
 
     def __init__(self, head: bytes, more: bytes, most: int) -> None:
         self.head, self.more, self.most = head, more, most
@@ -88,7 +88,7 @@ def test_pipes_that_promise_more_than_there_is_memory(head, monkeypatch):
 
 @pytest.mark.parametrize("head", [ours(3), b"lCRF\xff\0\0\0FOMC", b"#mdl#2#7\n"], ids=["ours", "CRFsuite", "Wapiti"])
 def test_huge_files_are_not_read(head, tmp_path):
-    """Files with holes of a terabyte."""
+    """Sparse files of a terabyte are refused without being read."""
     path = tmp_path / "model"
     path.write_bytes(head)
     os.truncate(path, 1 << 40)

@@ -1,4 +1,4 @@
-"""What `StructuredEstimator` does for all models alike, each against an enumeration of all answers."""
+"""The methods that all `StructuredEstimator` classes share, each against an enumeration of all answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from partwise.datasets import make_treebank
 from partwise.models import Ability, ConstraintError, NotAvailable
 from partwise.problem.losses import get_loss
 
-MANY = 1000  # more answers than any example here has
+MANY = 1000  # exceeds the number of answers of every example here
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fitted estimator and small examples with answers, the last one of weight 0 in a score."""
+    """A fitted estimator with small examples and their answers; scores give the last example weight 0."""
 
     estimator: Any
     X: Any
@@ -67,7 +67,7 @@ def _parser(**options: Any) -> Case:
 
 
 def _graphs(seed: int, n: int, *, features: bool = False) -> tuple[list[Any], list[list[str]]]:
-    """Graphs of up to four nodes: cycles, trees and single nodes, with edges of two types."""
+    """Make graphs of up to four nodes: cycles, trees and single nodes, with edges of two types."""
     rng = np.random.default_rng(seed)
     nodes, y = _sequences(seed, n)
     X = []
@@ -116,12 +116,12 @@ def case(request) -> Case:
 
 
 def key(answer: Any) -> Any:
-    """An answer as something that can be compared and put into a dict."""
+    """Return an answer in a hashable form."""
     return tuple(answer) if isinstance(answer, list) else str(answer)
 
 
 def test_best_answers(case):
-    """All answers, their probabilities add up to 1, the first is the best."""
+    """predict_k_best returns all answers, the best first, with probabilities that add up to 1."""
     every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
     best = case.estimator.predict(case.X)
     for answers, first in zip(every, best, strict=True):
@@ -163,7 +163,7 @@ def test_samples_have_the_probabilities_of_answers(case):
         assert len(samples) == n
         counts = dict.fromkeys(expected, 0)
         for sample in samples:
-            counts[key(sample)] += 1  # KeyError: no answer at all
+            counts[key(sample)] += 1  # a KeyError means an invalid answer
         for answer, p in expected.items():
             assert counts[answer] / n == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / n) + 1e-9)
 
@@ -182,7 +182,7 @@ def test_marginals_are_sums_of_probabilities_of_answers(case):
 
 
 def _forbidden(case: Case, answers: list[Any]) -> list[Any]:
-    """Constraints under which none of these answers is allowed, as their first part is not."""
+    """Return constraints that forbid each answer by its first part."""
     if isinstance(case.estimator, DependencyParser):
         return [{1: [h for h in range(len(a) + 1) if h not in (1, a[0])]} for a in answers]
     labels = case.estimator.classes_.tolist()
@@ -219,7 +219,7 @@ def test_constraints(case):
     assert all(key(a)[0] != first[i] for i, samples in enumerate(drawn) for a in samples)
 
 
-def test_constraints_that_make_no_sense(case):
+def test_invalid_constraints(case):
     with pytest.raises(TypeError, match="has no constraint 'forbidden'; there are: allowed"):
         case.estimator.predict(case.X, forbidden=[None] * len(case.X))
     with pytest.raises(ValueError, match=f"allowed must hold one entry for each of {len(case.X)}"):
@@ -266,7 +266,7 @@ def test_pruned_parsers_forget_features():
 
 
 def test_names_of_arcs_belong_to_their_trees():
-    """Of every tree, not only of the best: the names are those that the tree has when no other is allowed."""
+    """Each of the k best trees has the relations that it gets when all its heads are fixed."""
     X, _ = _trees(1, 12)
     bank = make_treebank(60, 0)
     arcs = [list(zip(heads, names, strict=True)) for heads, names in zip(bank.heads, bank.labels, strict=True)]
@@ -303,7 +303,7 @@ def test_trees_that_the_model_does_not_have():
         model.log_probability([sentence], [[2, 1, 0, 3]])
 
 
-def test_what_a_model_lacks_is_said():
+def test_missing_capabilities_are_named():
     kernel = _tagger(kernel="rbf").estimator
     assert {Ability.TOP_FEATURES, Ability.EXPLANATIONS}.isdisjoint(kernel._model.abilities())
     for ask in (kernel.top_features, lambda: kernel.explain(np.ones((2, 3)))):
@@ -334,7 +334,7 @@ def test_empty_examples():
 
 
 def test_scorer_of_weights(case):
-    """The same as the score of an estimator with these weights, and as a measure of its answers."""
+    """`scorer` gives the score of an estimator with these weights, with the default and a given measure."""
     score = case.estimator.scorer(case.X, case.y)
     seen: list[Any] = []
 
@@ -354,7 +354,7 @@ def test_scorer_of_weights(case):
 
 
 def test_results_of_a_path(case):
-    """`use` takes any of the results of `fit_path`; each is what `fit` finds with that C."""
+    """`use` accepts every result of `fit_path`, in any order, and each equals the result of `fit` with that C."""
     if isinstance(case.estimator, DependencyParser):
         X, y = _trees(3, 20)
     elif isinstance(case.estimator, MaxentClassifier):

@@ -1,4 +1,4 @@
-"""Items read by the core and in Python: the same names, numbers and values."""
+"""The core's reader of items and the Python reader return the same names, numbers and values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def slowly(items, separator):
 
 
 class Colour(str, Enum):  # noqa: UP042 (whose `format` is its letters)
-    """A string whose `format` differs from it."""
+    """A string whose `str()`, "Colour.RED", differs from its letters."""
 
     RED = "red"
 

@@ -1,4 +1,6 @@
-"""Whatever is not a whole, undamaged model file of a known version is refused, and nothing of it is executed."""
+"""Only whole, undamaged model files of a known version are loaded; others are refused, and nothing
+in them is executed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def load(tmp_path):
 
 
 def with_header(text: bytes, data: bytes = b"") -> bytes:
-    """A file with a right digest and this header."""
+    """Return a file with this header and a valid digest."""
     import hashlib
 
     prefix = b'{"__metadata__":{"sha256":"'
@@ -76,7 +78,7 @@ def test_something_after_the_end(tagger_bytes, load, more):
 
 
 class Bomb:
-    """Raises when it is unpickled."""
+    """An object that raises when it is unpickled."""
 
     def __reduce__(self):
         return pytest.fail, ("a pickle was executed",)
@@ -103,7 +105,7 @@ def test_not_model_files(data, load):
         load(data)
 
 
-def test_another_safetensors_file_a_directory_and_none(tmp_path):
+def test_other_files_directories_and_missing_files(tmp_path):
     save_file({"weights": np.zeros(3)}, tmp_path / "other.pw", {"format": "pt"})
     with pytest.raises(ModelFormatError, match=r"other.pw: is not a model file"):
         partwise.load(tmp_path / "other.pw")
@@ -152,7 +154,7 @@ PREFIX = b'{"__metadata__":{"sha256":"' + b"0" * 64 + b'","format":"partwise mod
         (PREFIX + b"}\xff", b""),
     ],
 )
-def test_headers_made_on_purpose(text, data, load):
+def test_forged_headers(text, data, load):
     with pytest.raises(ModelFormatError):
         load(with_header(text, data))
 
@@ -259,7 +261,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_files_made_on_purpose(name, tagger_bytes, load):
+def test_forged_files(name, tagger_bytes, load):
     with pytest.raises(ModelFormatError) as caught:
         load(remade(tagger_bytes, CHANGES[name]))
     assert "model.pw: " in str(caught.value)
@@ -270,7 +272,7 @@ def test_the_message_names_the_version(tagger_bytes, load):
         load(remade(tagger_bytes, CHANGES["newer version"]))
 
 
-def test_classifiers_made_on_purpose(tmp_path, load):
+def test_forged_classifiers(tmp_path, load):
     fitted_classifier(["a", "b", "c"]).estimator.save(tmp_path / "model.pw")
     data = (tmp_path / "model.pw").read_bytes()
     assert load(remade(data, lambda *_: None)).coef_.shape == (3, 4)
@@ -285,7 +287,7 @@ def test_classifiers_made_on_purpose(tmp_path, load):
             load(remade(data, change))
 
 
-def test_sparse_classifiers_made_on_purpose(tmp_path, load):
+def test_forged_sparse_classifiers(tmp_path, load):
     model = fitted_classifier(["a", "b", "c"]).estimator
     model.prune(keep=3)
     model.save(tmp_path / "model.pw")
@@ -320,7 +322,7 @@ def test_sparse_classifiers_made_on_purpose(tmp_path, load):
         ("names", set_array("model.transition_weights", lambda array: array[:2])),
     ],
 )
-def test_other_taggers_made_on_purpose(kind, change, tmp_path, load):
+def test_forged_taggers(kind, change, tmp_path, load):
     fitted_tagger(kind).estimator.save(tmp_path / "model.pw")
     data = (tmp_path / "model.pw").read_bytes()
     load(remade(data, lambda *_: None))

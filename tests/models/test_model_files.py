@@ -1,4 +1,4 @@
-"""Saved and loaded estimators are the same; files are safetensors; saving fails without a trace."""
+"""Loaded estimators equal the saved ones; files are valid safetensors; a failed save leaves no partial file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_taggers(name, tmp_path):
         assert new.transition_features_ == old.transition_features_
         assert new.boundary_features_ == old.boundary_features_
     same_result(new.result_, old.result_)
-    # and once more: what was loaded can be saved, to the same bytes
+    # saving the loaded model gives the same bytes
     first = (tmp_path / "model.pw").read_bytes()
     new.save(tmp_path / "model.pw")
     assert (tmp_path / "model.pw").read_bytes() == first
@@ -125,7 +125,7 @@ def test_float32_is_smaller_and_rounds_weights_alone(tmp_path):
     ids=["mixed", "odd strings", "large ints"],
 )
 def test_labels_of_many_types(labels, tmp_path):
-    # True == 1: they are one label to Python
+    # True equals 1, so they would be one label
     labels = [label for label in labels if label is not True]
     case = fitted_tagger("names", labels)
     new = saved_and_loaded(case.estimator, tmp_path)
@@ -152,7 +152,10 @@ def test_labels_that_no_file_can_hold(labels, why, tmp_path):
 
 
 def test_a_long_label_costs_its_own_length(tmp_path):
-    """NumPy's strings all take as much memory as the longest: 20,000 labels and one of 50,000 letters took 3.9 GB."""
+    """One long label does not multiply the memory of all labels.
+
+    NumPy strings take as much memory as the longest: 20,000 labels and one of 50,000 letters took 3.9 GB.
+    """
     labels = [f"l{k}" for k in range(300)] + ["x" * 50_000]
     classes = decode_labels({"dtype": "str", "values": labels})
     assert classes.dtype == object
@@ -179,7 +182,7 @@ def test_a_long_label_costs_its_own_length(tmp_path):
     assert loaded.predict(rows).tolist() == names
 
 
-def test_names_that_are_no_text(tmp_path):
+def test_names_that_are_not_utf8(tmp_path):
     with pytest.raises(ValueError, match=r"sequence 0, position 1: .*lone surrogate"):
         SequenceTagger().fit([[["a"], ["\udc80"]]], [["x", "y"]])
     tagger = SequenceTagger().fit([[["a"], ["b"]]], [["x", "\udc80"]])
@@ -275,7 +278,7 @@ def test_estimators_still_pickle():
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (HERE / "releases").glob("*.pw")))
 def test_models_of_every_release(name, tmp_path):
-    """Files that releases wrote load and predict what they predicted then."""
+    """Model files of every release load, and predict what they predicted then."""
     model = partwise.load(HERE / "releases" / f"{name}.pw")
     record = json.loads((HERE / "releases" / f"{name}.json").read_text())
     X = record["X"]

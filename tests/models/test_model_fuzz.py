@@ -1,4 +1,4 @@
-"""Files with a right digest and wrong content, at random: refused, or a model that answers without harm."""
+"""Random wrong content with a valid digest is refused, or loads as a model that predicts without harm."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from partwise.cli.tasks import task_of
 from partwise.model_files import container
 
 ROUNDS = 50
-#: JSON that may stand in place of any other.
+#: JSON values, each of which replaces every other value in turn.
 WRONG = ["7", '"x"', "[]", "{}", "null", "1e400", "-1", "true", str(2**70), "NaN", "[[]]"]
 
 
 def places_in(value, path=()):
-    """Ways to all values; of a long list to the first alone, as the others are like it."""
+    """Yield the paths to all values; of a long list only to the first item, as the others are alike."""
     items = list(value.items()) if isinstance(value, dict) else []
     if isinstance(value, list):
         items = list(enumerate(value))[: 1 if len(value) > 3 else 3]
@@ -59,10 +59,11 @@ def test_every_setting_of_a_wrong_kind(name, tmp_path):
             taken += 1
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                if place[-1] not in ("max_length", "memory_limit"):  # sentences may be too long then, graphs too wide
+                # a smaller limit would refuse the sentences or graphs
+                if place[-1] not in ("max_length", "memory_limit"):
                     assert len(model.predict(case.X)) == len(case.X)
                 model.save(os.devnull)
-                if name != "graphs":  # for which there is no command
+                if name != "graphs":  # the command line has no task for graphs
                     task = task_of(model)
                     assert task.size(model) >= 0
                     assert isinstance(task.strongest(model, 2), dict)
@@ -85,7 +86,7 @@ def test_random_changes(name, tmp_path):
         except ModelFormatError:
             refused += 1
             continue
-        with np.errstate(all="ignore"):  # weights of 1e308 are finite
+        with np.errstate(all="ignore"):  # weights of 1e308 overflow in sums
             predicted = model.predict(case.X)
         assert len(predicted) == len(case.X)
     assert 0.2 * ROUNDS < refused < ROUNDS
@@ -121,14 +122,14 @@ def test_every_setting_replaced_by_something_odd(name, tmp_path):
 @pytest.mark.parametrize(
     ("array", "row", "value", "words"),
     [
-        ("lexical", 4, (1, 4), "not in order, or twice"),  # the word 1 has no symbol then
+        ("lexical", 4, (1, 4), "not in order, or twice"),  # the word 1 then has no symbol
         ("lexical", 8, (5, 4), "words without a lexical entry"),
         ("lexical_counts", 0, 0.0, "not positive"),
         ("root_counts", 0, -1.0, "not positive"),
         ("rules", 1, (2, 0, 1), "not in order, or twice"),
     ],
 )
-def test_grammars_that_do_not_hold_together(array, row, value, words, tmp_path):
+def test_inconsistent_grammars(array, row, value, words, tmp_path):
     path = tmp_path / "model.pw"
     MODELS["constituents, markovized"]().estimator.save(path)
     metadata, _, arrays = parsed(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What is wrong with a model of one's own, or with what it is given, is said where it is found."""
+"""Mistakes in a user-defined model, or in its input, are named in the error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwise.problem import LabelledBatch
 
 
 def estimator(**methods):
-    """An estimator whose model has other methods."""
+    """Return a Matcher whose model has these methods replaced."""
     model = type("OwnModel", (MatchingModel,), methods)
     return type("Own", (Matcher,), {"_make_model": lambda self: model()})()
 
@@ -121,7 +121,7 @@ def test_mistakes_in_model_files_are_named(tmp_path, monkeypatch):
         with pytest.raises(TypeError, match=message):
             model.save(tmp_path / "model.pw")
     model = estimator(from_parts=lambda self, parts: None).fit(*DATA)
-    model_files.register("own", type(model))  # a class that no module has under its name
+    model_files.register("own", type(model))  # the class was made by `type`, so no module contains it
     model.save(tmp_path / "model.pw")
     with pytest.raises(ValueError, match=r"OwnModel.from_parts must return the model, got NoneType"):
         partwise.load(tmp_path / "model.pw")

@@ -1,4 +1,4 @@
-"""Time and memory of loading are in proportion to the file."""
+"""Loading a model takes time and memory in proportion to its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partwise.models.sequences.template_reader import TemplateReader
 
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer takes memory of its own")
 def test_a_sparse_table_takes_the_memory_of_its_weights(tmp_path):
-    """Its zeros are never written, not in the weights as solvers have them either: they were 1 GB."""
+    """Loading a sparse table takes memory for its nonzero weights only: the dense weights would take 1 GB."""
     model = fitted_classifier([1, 2]).estimator
     model.prune(keep=2)
     path = tmp_path / "model.pw"
@@ -44,7 +44,10 @@ def test_a_sparse_table_takes_the_memory_of_its_weights(tmp_path):
 
 @pytest.mark.parametrize("what", ["gazetteers", "lines"])
 def test_parts_and_templates_load_in_linear_time(what, tmp_path):
-    """15,000 gazetteers or 25,000 lines took more than a minute: each was searched for among all."""
+    """Templates with thousands of lines or gazetteers load in linear time.
+
+    15,000 gazetteers or 25,000 lines once took more than a minute, because each was looked up in a list of all.
+    """
 
     def seconds(n):
         lists, lines = {}, [f"U{k}:%prefix[0,{k},1]" for k in range(n if what == "lines" else 2)]
@@ -58,6 +61,6 @@ def test_parts_and_templates_load_in_linear_time(what, tmp_path):
         TemplateReader.from_parts(whole.part("reader"))
         return time.process_time() - begin
 
-    # The least of three: collecting garbage, or another process in the cache, can double any single time.
+    # the fastest of three runs: garbage collection or another process can double the time of any single run
     few, many = (min(seconds(n) for _ in range(3)) for n in (2000, 8000))
     assert many < 10 * few + 0.2

@@ -1,4 +1,4 @@
-"""Weights whose sums are beyond double precision: answers, or a ValueError; never an index that is none."""
+"""Weights whose sums overflow: predictions are valid or a ValueError, and never an index out of range."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LARGE = [1e308, -1e308, 1.7e308, 1e200, -1e200, 1e155]
 
 
 def values_of(answer):
-    """Numbers of dicts, arrays or lists of them."""
+    """Return the numbers in a dict, an array or lists of these."""
     if isinstance(answer, dict):
         return list(answer.values())
     return np.concatenate([np.ravel(values_of(each)) for each in answer]) if isinstance(answer, list) else answer
 
 
-# Coefficients of a kernel on edges are dropped where they are zero: others in their places are no model.
+# not with a kernel on edges, whose zero coefficients are dropped: replacing the others gives no valid model
 @pytest.mark.parametrize("name", [case for case in CASES if case != "polynomial on edges"])
 def test_huge_weights(name):
     case = fitted(name)

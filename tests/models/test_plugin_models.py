@@ -1,4 +1,4 @@
-"""Models whose training used code that is not there any more: a solver or a loss of a plug-in."""
+"""Models trained by plug-in solvers or losses load where the plug-in is missing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_model_outlives_its_solver(tmp_path, by):
     new = same_answers(old, tmp_path / "model.pw")
     assert (new.solver, new.solver_options) == ("descent", options)
     assert new.result_.solver == "descent"
-    new.save(tmp_path / "again.pw", dtype="float32")  # a file can be written anew
+    new.save(tmp_path / "again.pw", dtype="float32")  # the loaded model can be saved again
     assert partwise.load(tmp_path / "again.pw").solver == "descent"
     with pytest.raises(ValueError, match="unknown solver 'descent'"):
         new.fit(X, Y)
@@ -63,7 +63,7 @@ def test_a_model_outlives_its_solver(tmp_path, by):
 
 
 def test_a_solver_need_not_be_registered(tmp_path):
-    """Its name is a note in the file, as that of any solver."""
+    """A model file names its solver, which need not be registered where the file is loaded."""
 
     @dataclass(frozen=True)
     class Unregistered(LBFGS):
@@ -81,7 +81,7 @@ def test_a_model_outlives_an_option_of_its_solver(tmp_path):
     raw = (tmp_path / "model.pw").read_bytes()
     assert b"memory" in raw
     try:
-        SOLVERS["lbfgs"] = SOLVERS["newton"]  # has no such option
+        SOLVERS["lbfgs"] = SOLVERS["newton"]  # Newton has no option `memory`
         new = same_answers(old, tmp_path / "model.pw")
     finally:
         del SOLVERS["lbfgs"]
@@ -97,12 +97,13 @@ def test_a_model_outlives_its_loss(tmp_path, clean_losses):
     assert same_answers(old, tmp_path / "model.pw").loss == "half-log"
     del LOSSES["half-log"]
     assert same_answers(old, tmp_path / "model.pw").loss == loss
-    register_loss(Loss("half-log", temperature=2.0, cost_scale=0.0))  # another one of this name is not taken for it
+    # the file's loss wins over another registered loss of this name
+    register_loss(Loss("half-log", temperature=2.0, cost_scale=0.0))
     assert same_answers(old, tmp_path / "model.pw").loss == loss
 
 
 def test_losses_of_files_may_have_fewer_entries():
-    """Files hold losses by value, and must load when a later release adds an entry to them."""
+    """Losses in files may lack entries, so that old files load when a release adds an entry."""
     assert decode({"loss": {"name": "own", "temperature": 0.5, "cost_scale": 1.0}}) == Loss("own", 0.5, 1.0)
     for inner in ({"name": "own", "temperature": 0.5}, {**asdict(Loss("own", 0.5, 1.0)), "other": 1}):
         with pytest.raises(partwise.ModelFormatError, match="unknown kind 'loss'"):

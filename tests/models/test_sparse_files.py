@@ -1,4 +1,4 @@
-"""Files hold weights that are not zero: smaller, and with the same answers."""
+"""Files of models with many zero weights hold the nonzero ones only: they are smaller and predict the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TREES = [
 
 
 def case(name):
-    """A fitted estimator and input."""
+    """Return a fitted estimator and input."""
     if name in TAGGERS:
         found = fitted_tagger(name)
         return found.estimator, found.X
@@ -52,7 +52,7 @@ def case(name):
 NAMES = [name for name in TAGGERS if "kernel" not in TAGGERS[name][1]] + [*PARSERS, "labeler", "segments", "phrases"]
 
 
-#: Models of a few attributes that all have weights for every label: where weights are takes as much as they do.
+#: Small models whose weights are mostly nonzero: storing the positions would take as much space as the zeros.
 SMALL = ("arrays, hinge", "maxent, one tag back", "names, ends, all", "sparse", "labeler")
 
 

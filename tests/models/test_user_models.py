@@ -1,4 +1,4 @@
-"""A model of one's own (tests/helpers/matching.py) against an enumeration of all answers."""
+"""A user-defined model (tests/helpers/matching.py) against an enumeration of all answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fitted():
 
 
 def every(x, weights):
-    """All matchings with their scores and probabilities, best first."""
+    """Return all matchings with their scores and probabilities, best first."""
     found = [(list(p), float(sum(x[i, j] @ weights for i, j in enumerate(p)))) for p in permutations(range(len(x)))]
     values = np.array([value for _, value in found])
     p = np.exp(values) / np.exp(values).sum()
@@ -99,7 +99,7 @@ def test_warm_starts(loss):
     model = Matcher(loss=loss, warm_start=True).fit(X, y)
     passes = model.result_.passes
     assert model.fit(X, y).result_.passes < passes
-    other = data(6, smallest=1)  # as many examples, of other sizes: the dual point is none of theirs
+    other = data(6, smallest=1)  # the same number of examples with other sizes, so that the dual point does not fit
     cold = Matcher(loss=loss).fit(*other).result_
     assert model.fit(*other).result_.primal == pytest.approx(cold.primal, rel=2e-3)
 

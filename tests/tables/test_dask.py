@@ -1,4 +1,4 @@
-"""Predictions for Dask bags and dataframes: in order, the same as in one process."""
+"""Predictions for Dask bags and dataframes keep the order and equal those of one process."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def test_dataframes(model, tagger):
         predict_dask(model, text, columns=["x"])
 
 
-@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # a warning of Dask itself
 def test_parquet_by_dask(tagger, tmp_path):
-    """Lists in files, as docs/scoring.md reads and writes them."""
+    """The Parquet recipe of docs/scoring.md reads and writes columns of lists."""
     frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     (tmp_path / "in").mkdir()
     for k in range(3):
@@ -73,7 +73,7 @@ def test_parquet_by_dask(tagger, tmp_path):
     assert [row.tolist() for row in written["prediction"]] == tagger.predict(WORDS * 3)
 
 
-def test_lists_that_became_texts_are_noticed(tagger):
+def test_lists_that_became_strings_are_refused(tagger):
     frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     data = frames.from_pandas(pd.DataFrame({"w": [str(row) for row in WORDS]}), npartitions=1)
     with pytest.raises(TableError, match=r"dataframe\.convert-string"):
@@ -115,7 +115,7 @@ def test_arrays_for_classifiers_without_probabilities():
 
 
 def test_nothing_is_done_before_it_is_asked_for(model, monkeypatch):
-    """And partitions, types and names of the answers are known before."""
+    """Predictions are lazy, and the partitions, types and names of the result are known before."""
     frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     rows = []
     label = SequenceTagger.predict
@@ -156,7 +156,7 @@ def test_the_model_is_in_the_graph_once_or_not_at_all(tagger, tmp_path, by_file)
         frames.from_pandas(pd.DataFrame({"w": rows}), npartitions=100),
     ):
         graph = dict(dask.optimize(predict_dask(given, data))[0].__dask_graph__())
-        # each task by itself, as it is sent to a worker
+        # tasks are sent to workers one by one, so their sizes add up
         assert sum(len(cloudpickle.dumps(task)) for task in graph.values()) < most
 
 
@@ -183,7 +183,7 @@ def test_a_file_is_read_once_per_process(tagger, tmp_path, monkeypatch):
     data = bag.from_sequence(WORDS * 4, npartitions=10)
     predict_dask(tmp_path / "model.pw", data).compute(scheduler="threads", num_workers=4)
     assert len(reads) == 1
-    tagger.save(tmp_path / "model.pw")  # another file under this name
+    tagger.save(tmp_path / "model.pw")  # another file under the same name
     os.utime(tmp_path / "model.pw", (1, 1))
     predict_dask(tmp_path / "model.pw", data).compute(scheduler="sync")
     assert len(reads) == 2

@@ -1,4 +1,4 @@
-"""Tables of tokens: what frames give is what lists give, whatever library they are of; errors name row and column."""
+"""Tables of tokens (pandas, polars, Arrow) give the results of lists; errors name row and column."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def flat(sentences):
 
 
 def data():
-    """All columns, by name."""
+    """Return all columns, by name."""
     return {
         "sentence": [f"s{i}" for i, words in enumerate(WORDS) for _ in words],
         "word": flat(WORDS),
@@ -110,9 +110,9 @@ def test_pandas_keep_their_index_and_order():
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_rows_of_sentences_may_be_interleaved_if_one_says_so(maker, tagger, rng):
+def test_interleaved_sentences_need_an_option(maker, tagger, rng):
     whole = data()
-    # words of a sentence stay in order, those of others come between them
+    # mix the sentences' rows, keeping each sentence in order
     order = np.argsort(rng.random(len(whole["word"])) + np.arange(len(whole["word"])) * 0.05)
     keys = np.array(whole["sentence"])[order]
     mixed = np.concatenate([np.flatnonzero(keys == key) for key in dict.fromkeys(keys)])
@@ -325,7 +325,7 @@ def test_heads_that_make_no_tree():
         frames.predict(fitted, pl.DataFrame(given), **ask, known="given")
 
 
-def test_names_must_be_strings_of_their_own(tagger):
+def test_names_of_columns_are_checked(tagger):
     frame, ask = pd.DataFrame(data()), {"by": "sentence", "columns": "word"}
     numbered = pd.DataFrame({0: data()["sentence"], 1: data()["word"], 2: data()["tag"]})
     for options in ({"by": 0, "columns": [1]}, {"by": [0], "columns": [1]}, {"by": "0", "columns": 1}):

@@ -1,4 +1,4 @@
-"""Several files, streams, a word per row, the k best answers, threads, killed runs."""
+"""Tables in several files or streams, one word per row, k best answers, threads, and killed runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pieces(monkeypatch):
 
 @pytest.fixture
 def parts(tmp_path):
-    """A folder of three files of 5, 7 and 1 rows."""
+    """Write three files of 5, 7 and 1 rows into a folder."""
     (tmp_path / "parts").mkdir()
     rows = [WORDS[k % 4] for k in range(13)]
     for name, some in {"a.parquet": slice(0, 5), "b.parquet": slice(5, 12), "c.arrow": slice(12, 13)}.items():
@@ -104,7 +104,7 @@ class TestSeveralFiles:
         with pytest.raises(TableError, match=r"d\.parquet: column 'id' is not in both"):
             tables.predict_file(tagger, folder, out)
         write(pa.table({"id": [1, 2], "w": [WORDS[0], None]}), folder / "d.parquet")
-        with pytest.raises(TableError, match=r"d\.parquet: row 1, column 'w': is null"):  # counted in its file
+        with pytest.raises(TableError, match=r"d\.parquet: row 1, column 'w': is null"):  # rows are counted per file
             tables.predict_file(tagger, folder, out)
         assert not out.exists()
 
@@ -171,7 +171,7 @@ class TestWordsInRows:
 
 
 class TestKBest:
-    """The k best of tables are those of `predict_k_best`."""
+    """The k best answers in tables are those of `predict_k_best`."""
 
     def found(self, model, table, **options):
         batch = TablePredictor(model, k_best=3, **options).batch(pa.record_batch(table))
@@ -241,7 +241,7 @@ def test_threads_keep_the_order(tagger, tmp_path, pieces, jobs):
     assert found["prediction"].to_pylist() == tagger.predict(rows)
     assert found["id"].to_pylist() == list(range(50))
     assert tuple(scorer.unknown) == tagger.unknown_counts_
-    assert tagger.n_jobs != jobs  # it is the caller's
+    assert tagger.n_jobs != jobs  # the caller's tagger keeps its n_jobs
     rows[31] = None
     write(pa.table({"id": range(50), "w": rows}), tmp_path / "in.parquet")
     with pytest.raises(TableError, match="row 31, column 'w'"):
@@ -269,7 +269,7 @@ def test_long_rows_are_labelled_few_at_a_time(tagger, tmp_path, monkeypatch):
 
 
 def test_dictionaries_that_change(tagger, tmp_path, pieces):
-    """From one record batch to the next, as streams may have them."""
+    """Dictionaries of encoded columns may differ between the record batches of a stream."""
     parts = [pa.table({"id": pa.array(ids).dictionary_encode(), "w": WORDS[:2]}) for ids in (["a", "b"], ["x", "y"])]
     with pa.OSFile(str(tmp_path / "in.arrow"), "wb") as file, pa.ipc.new_stream(file, parts[0].schema) as writer:
         for part in parts:
@@ -281,7 +281,7 @@ def test_dictionaries_that_change(tagger, tmp_path, pieces):
 
 
 def test_labels_are_written_as_numbers(tagger, tmp_path):
-    """Of a dictionary, on disk: a byte or so per label."""
+    """Labels in Parquet files are dictionary-encoded: about a byte per label."""
     write(pa.table({"w": WORDS * 3000}), tmp_path / "in.parquet")
     tables.predict_file(tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", keep=[])
     column = pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0)

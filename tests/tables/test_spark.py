@@ -1,4 +1,4 @@
-"""The PySpark recipes of docs/scoring.md, run as they stand there."""
+"""The PySpark recipes of docs/scoring.md run as printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(shutil.which("java") is None, reason="needs Java"),
-    pytest.mark.filterwarnings("ignore"),  # PySpark's own
+    pytest.mark.filterwarnings("ignore"),  # warnings of PySpark itself
 ]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["she", "ran"]]
@@ -25,7 +25,7 @@ ROWS = [WORDS[k % 3] for k in range(40)]
 
 
 def recipes():
-    """The programs of the page by their titles."""
+    """Return the page's PySpark programs by title."""
     return dict(re.findall(r"```python\n# PySpark: (.*?)\n(.*?)```", PAGE.read_text(), re.DOTALL))
 
 
@@ -33,7 +33,7 @@ def recipes():
 def spark():
     sql = pytest.importorskip("pyspark.sql")
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    # several batches per task, several tasks per worker
+    # makes several batches per task and several tasks per worker
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "7")
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     yield session
@@ -54,7 +54,7 @@ def folder(tmp_path_factory, tagger):
 
 @pytest.fixture
 def run(spark, folder):
-    """Run programs of the page on tables; what they define."""
+    """Return a function that runs programs of the page on tables and returns the names that they define."""
 
     def run(*titles, **tables):
         scope = {"spark": spark, **tables}
@@ -127,7 +127,7 @@ def test_a_worker_reads_the_model_once(spark, sentences, folder):
 
     found = {row.seen for row in sentences.withColumn("seen", seen("words")).collect()}
     workers = {each.split()[0] for each in found}
-    # 40 rows in 3 partitions, at most 7 in a batch: at least 6 batches, each of which counts on
+    # 40 rows in 3 partitions make at least 6 batches of at most 7; the count rises with each batch of a worker
     assert len(found) >= 6
     assert max(int(each.split()[1]) for each in found) >= len(found) // len(workers)
 

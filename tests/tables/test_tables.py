@@ -1,4 +1,4 @@
-"""Labels for Parquet and Arrow files and for frames: those of `predict`, whatever the columns are made of."""
+"""Predictions for Parquet and Arrow files and for frames equal those of `predict`, whatever the column types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tagger():
 
 @pytest.fixture
 def pieces(monkeypatch):
-    """Files in many small pieces."""
+    """Make files consist of many small pieces."""
     monkeypatch.setattr(predictor, "ROWS", 3)
     monkeypatch.setattr(files, "GROUP_ROWS", 5)
 
@@ -157,7 +157,7 @@ def test_names_of_features(tmp_path):
 
 
 def test_indices_are_counted_as_in_training(tmp_path):
-    """A model of svmlight rows counts from 1."""
+    """A model trained on svmlight rows, which count from 1, counts the indices of tables from 1."""
     (tmp_path / "rows").write_text("a 1:1\nb 2:1\n".replace("a", "1").replace("b", "2") * 5)
     run("train", "maxent", tmp_path / "rows", "-o", tmp_path / "model.pw")
     model = partwise.load(tmp_path / "model.pw")
@@ -250,7 +250,7 @@ class TestMistakes:
         with pytest.raises(FileNotFoundError):
             tables.predict_file(tagger, tmp_path / f"none{kind}", tmp_path / "out.parquet")
 
-    def test_bytes_that_are_no_text(self, tagger):
+    def test_bytes_that_are_not_utf8(self, tagger):
         wrong = pa.array([b"ab", b"\xff"]).cast(pa.binary()).view(pa.string())
         column = pa.ListArray.from_arrays([0, 2], wrong)
         self.refused(tagger, {"w": column}, "in rows 0 to 0.*UTF-8")
@@ -302,7 +302,7 @@ class TestCommand:
         assert found.column_names == ["id", "tag", "tag_probability"]
         assert found["tag"].to_pylist() == tagger.predict(WORDS)
 
-    def test_what_does_not_go_together(self, tagger, tmp_path):
+    def test_incompatible_options(self, tagger, tmp_path):
         tagger.save(tmp_path / "model.pw")
         write(pa.table({"w": WORDS}), tmp_path / "in.parquet")
         (tmp_path / "in.txt").write_text("the\n")

@@ -52,7 +52,7 @@ def test_rare_words_count_as_their_class():
         ("D", "lower"): 1, ("N", "lower"): 1, ("V", "lower"): 1,
         ("D", "any"): 1, ("N", "any"): 1, ("V", "any"): 1,
     }  # fmt: skip
-    # "dog" is rare, "7" has a class that no rare word has.
+    # "dog" is rare; the class of "7" occurs among no rare words
     assert grammar.terminals(["the", "dog", "bird", "7"]).tolist() == [2, 3, 3, 4]
 
 
@@ -69,7 +69,8 @@ def test_random_trees(rng):
     assert grammar.rules.dtype == np.int64
     assert (np.diff(grammar.rules[:, 0]) >= 0).all()
     assert len(np.unique(grammar.rules, axis=0)) == len(grammar.rules)
-    # Each word is one entry, each inner node one rule, each tree one root; "any" counts the classes again.
+    # Each word is one lexical entry, each inner node one rule, each tree one root; class "any" repeats all other
+    # classes.
     n_words = sum(len(words_of(tree)) for tree in trees)
     again = grammar.lexical_counts[grammar.lexical[:, 1] == grammar.n_terminals - 1].sum()
     classes = grammar.lexical_counts[grammar.lexical[:, 1] >= len(grammar.words)].sum() - again
@@ -77,7 +78,7 @@ def test_random_trees(rng):
     assert grammar.lexical_counts.sum() - again == n_words
     assert grammar.rule_counts.sum() == n_words - len(trees)
     assert grammar.root_counts.sum() == len(trees)
-    # What training sentences consist of is in the grammar.
+    # the grammar has every entry and rule of the training trees
     entries, rules = {(a, b) for a, b in grammar.lexical.tolist()}, grammar.rules.tolist()
     for tree in trees:
         numbers = iter(grammar.check_words(words_of(tree)).tolist())

@@ -39,7 +39,7 @@ def test_frequencies():
     grammar = grammar_of(CATS)
     found = relative_frequencies(grammar)
     rules = {" ".join(grammar.symbols[k] for k in rule): p for rule, p in zip(grammar.rules, found.rules, strict=True)}
-    # Three S, one for each rule; four NP over two words.
+    # three S, each with its own rule; four NP over two words
     assert rules == pytest.approx({"S NP VP+V": -np.log(3), "S NP VP": -np.log(3), "S NP+N VP+V": -np.log(3),
                                    "NP D N": 0.0, "VP V NP": 0.0})  # fmt: skip
     assert np.exp(found.roots).tolist() == pytest.approx([0.25, 0.75])
@@ -47,7 +47,7 @@ def test_frequencies():
 
 def test_lexicon():
     grammar = grammar_of(CATS)
-    # As N: cat 3, dog 1; as NP+N: cat 1. As a noun, whatever is above it: cat 4 of 5, dog 1 of 5.
+    # Counts as N: cat 3, dog 1; as NP+N: cat 1. Counts as a noun under any parent: cat 4 of 5, dog 1 of 5.
     assert lexicon_of(grammar, "cat", 0.0) == pytest.approx({"N": 3 / 4, "NP+N": 1.0})
     assert lexicon_of(grammar, "dog", 0.0) == pytest.approx({"N": 1 / 4})
     assert lexicon_of(grammar, "cat", 2.0) == pytest.approx({"N": (3 + 2 * 0.8) / 6, "NP+N": (1 + 2 * 0.8) / 3})
@@ -58,7 +58,7 @@ def test_lexicon():
 
 def test_classes_of_unknown_words():
     grammar = grammar_of(CATS, rare=1)
-    # Rare: dog (N), saw (V), a (D). "sat" is known as a verb twice, as VP+V; V has "saw" alone.
+    # Rare: dog (N), saw (V), a (D). "sat" occurs twice, but as VP+V, so that "saw" is the only V.
     assert lexicon_of(grammar, "bird", 0.0) == pytest.approx({"D": 1 / 4, "N": 1 / 4, "V": 1.0})
     assert lexicon_of(grammar, "7", 0.0) == lexicon_of(grammar, "bird", 0.0)
 
@@ -70,7 +70,7 @@ def test_probabilities_of_a_symbol_sum_to_one(rare, tag_weight):
     grammar = read_off([transform.binary(tree) for tree in make_treebank(80).trees], rare=rare)
     found = relative_frequencies(grammar, tag_weight)
     total = np.bincount(grammar.rules[:, 0], np.exp(found.rules), grammar.n_symbols)
-    # The class of all rare words is no event of its own.
+    # exclude the class of all rare words, whose probabilities repeat those of the words
     end = found.lexicon.indptr[-2] if rare else None
     total += np.bincount(found.lexicon.symbols[:end], np.exp(found.lexicon.log_probabilities[:end]), grammar.n_symbols)
     np.testing.assert_allclose(total, 1.0)
@@ -83,7 +83,7 @@ def test_probabilities_of_a_symbol_sum_to_one(rare, tag_weight):
 
 
 def best_by_hand(grammar, found, words):
-    """The probability of the best tree, by a table of all symbols over all spans."""
+    """Compute the log-probability of the best tree by a table of all symbols over all spans."""
     n = len(words)
     table = np.full((n, n + 1, grammar.n_symbols), -np.inf)
     indptr, symbols, values = found.lexicon.of(grammar.terminals(words))
@@ -100,7 +100,7 @@ def best_by_hand(grammar, found, words):
 
 
 def log_probability(grammar, found, tree):
-    """Of a tree in normal form."""
+    """Return the log-probability of a tree in normal form."""
     rows = rows_of_tree(tree, grammar.symbol_numbers)
     indptr, symbols, values = found.lexicon.of(grammar.terminals(words_of(tree)))
     total = found.roots[grammar.roots.tolist().index(rows[0, 0])]
@@ -141,7 +141,7 @@ def test_best_trees():
 
 
 def test_roots_have_probabilities():
-    """All else being equal, the root decides, over one word as over two."""
+    """Between trees that differ in the root's label only, the more frequent root wins, over one word and over two."""
     text = "(B (A a) (A b)) (C (A a) (A b)) (C (A a) (A b)) (D c) (E c) (E c)"
     parser = RelativeFrequencyParser.of(parse_trees(text), rare=0)
     (first, p), (second, q) = parser.predict_with_log_probability([["a", "b"], ["c"]])

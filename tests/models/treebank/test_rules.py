@@ -31,7 +31,7 @@ def test_rules():
     parser = RelativeFrequencyParser(grammar)
     sentence = "I saw the man in the park with a telescope"
     ((tree, value),) = parser.predict_with_log_probability([sentence.split()])
-    # Each of its five derivations has the same rules but for the attachments: twice the verb phrase's 0.4.
+    # the five derivations differ only in the attachments, and all use the verb phrase's rule of 0.4 twice
     verb = 0.25 * 0.4 * 0.4 * 0.6 * (0.5 * 0.75 * 0.5) * (0.5 * 0.5 * 0.75 * 0.3) * (0.5 * 0.5 * 0.25 * 0.2)
     assert value == pytest.approx(np.log(verb))
     assert tree[2][0] == tree[2][1][0] == "VP"
@@ -120,7 +120,7 @@ def test_grammars_that_derive_nothing(tmp_path, text, start, message):
         ("A -> 'a'\n%start S\r\nS -> S A\r\n", 2),
     ],
 )
-def test_what_contradicts_other_lines_has_its_own(tmp_path, text, line):
+def test_contradictory_lines_are_named(tmp_path, text, line):
     path = tmp_path / "rules.txt"
     path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(FormatError) as error:

@@ -63,7 +63,7 @@ def test_ancestors():
 
 
 def test_chains():
-    """The made nodes belong to the last label of the chain, whose parent is the label above it."""
+    """Nodes made for a unary chain get the chain's last label; its parent annotation is the label above the chain."""
     text = "(S (VP (V a) (NP (N b)) (PP c)))"
     assert binary(text, 1, 1) == "(S+VP (V a) (VP|V (NP+N b) (PP c)))"
     assert binary(text, 1, 2) == "(S+VP (V a) (VP^S|V (NP+N^VP b) (PP c)))"
@@ -208,7 +208,7 @@ def check_normal(normal):
     st.lists(st.tuples(st.lists(LABELS, min_size=1, max_size=3), st.lists(LABELS, max_size=2)), min_size=2, max_size=2)
 )
 def test_symbols_differ_where_trees_do(pair):
-    """Two chains under two lists of ancestors have one symbol only if they are the same."""
+    """Symbols of two (chain, ancestors) pairs are equal only if the pairs are."""
     from partwise.models.constituents.treebank.transform import made_symbol, phrase_symbol
 
     (chain, above), (other, higher) = pair
@@ -238,7 +238,10 @@ def test_generated_treebank():
 
 
 def test_treebank_sample(data_dir):
-    """A quarter of the trees, with and without traces and function tags; the orders in turn, each on other trees."""
+    """A quarter of the sample's trees is restored exactly, with and without traces and function tags.
+
+    Each pair of orders is tried on other trees.
+    """
     trees = treebank_sample(data_dir)
     for number, orders in enumerate(ORDERS):
         for each in trees[number :: 4 * len(ORDERS)]:
