@@ -1,4 +1,4 @@
-"""``python -m tests.faults``: the table of faults, time-boxed and resumable."""
+"""``python -m tests.faults``: run the table of faults within a time limit; a later call resumes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import digest, page, runner
 from .kept import Kept, mend, read
 from .rows import TESTS, Row, all_rows
 
-#: Seconds between two lines of progress, and between two writings of the page.
+#: Seconds between two lines of progress, and between two updates of the page.
 OFTEN, SELDOM = 10.0, 120.0
 
 

@@ -1,4 +1,4 @@
-"""Formats whose files hold models, training data and states: those of other tools, partitions, dual blocks, tables."""
+"""Damaged binary files: models of other tools, partitions, dual blocks, tables of numbers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def _answers(tagger: Any, X: list[Any]) -> None:
     with np.errstate(all="ignore"):  # weights of 1e308 are finite
         try:
             labels, marginals = tagger.predict(X), tagger.predict_marginals(X)
-        except ValueError as error:  # scores that overflow, templates of columns that the sentences have not
+        # Scores that overflow, or templates that name columns which the sentences do not have
+        except ValueError as error:
             if not any(words in str(error) for words in ("beyond double precision", "column", "finite")):
                 raise AssertionError(str(error)) from None
             return
@@ -109,12 +110,12 @@ def _use_patterns(patterns: Any, path: Path, number: int) -> None:
         raise AssertionError(f"{len(rows)} rows")
 
 
-# partitions: the container's digest and the manifest's are right, what is in it is wrong
+# Forged partitions: the digests of the container and of the manifest are right, its content is wrong.
 
 
 @cache
 def _partition() -> tuple[dict[str, bytes], Any, Any]:
-    """The files of a partition, by name, and its data."""
+    """Return the files of a partition, by name, and the sentences and labels in it."""
     folder = Path(tempfile.mkdtemp())
     X = [[["a", "bias"], ["b"]], [["b"], ["c", "a"], ["b"]], [["a"]]] * 3
     y = [["A", "B"], ["B", "A", "B"], ["A"]] * 3
@@ -169,7 +170,7 @@ def forged_batch(rng: random.Random) -> bytes:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors name a file of the partition: as those of the file at `path`, which was copied there."""
+    """Make errors name `path`, the forged file, where they name its copy in the partition's folder."""
     folder = path.parent / "parts"
     try:
         yield
@@ -177,7 +178,7 @@ def _naming(path: Path) -> Iterator[None]:
         if error.path is None or Path(error.path).parent != folder:
             raise
         raise PartitionError(error.message, path) from None
-    except ValueError as error:  # parameters and features that contradict each other: the folder is named
+    except ValueError as error:  # parameters and features contradict each other: such an error names the folder
         if not str(error).startswith(f"{folder} was written with"):
             raise
         raise PartitionError(str(error), path) from None
@@ -200,7 +201,7 @@ def _read_manifest(path: Path) -> Any:
 def _read_batch(path: Path) -> Any:
     data = path.read_bytes()
     metadata, arrays = _parts(manifest(), "partwise partition")
-    with suppress(ValueError, TypeError):  # no digest where it should be: that of the manifest stays
+    with suppress(ValueError, TypeError):  # where no digest can be read, keep the one in the manifest
         arrays["digests"][1] = np.frombuffer(bytes.fromhex(container.digest_of(path)), dtype=np.uint8)
     arrays["sizes"][1, -1] = len(data)
     folder = _folder(path, {"batch000001.pwb": data, "partition.pwp": _packed(metadata, arrays)})
@@ -209,7 +210,7 @@ def _read_batch(path: Path) -> Any:
 
 
 def _use_partition(found: Any, path: Path, number: int) -> None:
-    """All batches are read; training takes ten times as long."""
+    """Read all batches. Train in every eighth trial only, as training takes ten times as long."""
     _, X, _ = _partition()
     with _naming(path):
         batches = [found.read(k) for k in range(found.n_batches)]
@@ -222,12 +223,12 @@ def _use_partition(found: Any, path: Path, number: int) -> None:
                 raise AssertionError(f"primal {tagger.result_.primal}")
 
 
-# dual blocks: their digest is known to the run that wrote them
+# Dual blocks: the run that wrote them knows their digests.
 
 
 @cache
 def _block() -> tuple[bytes, bytes, Any, int, int]:
-    """A file of dual blocks, its digest, solver, and numbers of examples and weights."""
+    """Return a file of dual blocks, its digest, its solver, and its numbers of examples and weights."""
     solver, problem = get_solver("eg"), problem_for("eg")
     state = solver.init_state(problem, np.random.default_rng(0), None)
     path = Path(tempfile.mkdtemp()) / "block"
@@ -251,7 +252,7 @@ def _use_block(found: Any, path: Path, number: int) -> None:
         raise AssertionError("a damaged file was read")
 
 
-# tables of numbers and pixels
+# Tables of numbers and pixels.
 
 
 def idx() -> bytes:
@@ -263,7 +264,7 @@ def _use_idx(values: Any, path: Path, number: int) -> None:
         raise AssertionError(str(values.dtype))
 
 
-#: Without its first bytes no file is one of another tool.
+#: Words of errors about files whose first bytes are damaged, so that they do not look like a model file.
 UNKNOWN = ("is not a model file", "far too short for a model file")
 MODEL = {"lines": True, "errors": ModelFormatError, "packed": False, "whole": UNKNOWN}
 FORMATS: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Certificates of all solvers on random small problems, held against the optimum in extended precision."""
+"""Certificates of all solvers on small random problems, compared with optima in extended precision."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from partwise.solvers.engine.registry import SOLVERS
 
 from .rows import Row
 
-#: Relative error allowed of a primal value without a stated rounding (no certificate).
+#: Allowed relative error of a primal value whose rounding is not stated (there is no certificate).
 UNSTATED = 1e-9
-#: Passes of methods whose steps take longer from pass to pass.
+#: Maximum numbers of passes of methods whose steps become slower from pass to pass.
 MOST_PASSES = {"bmrm": 40, "one-slack": 40, "block-dual": 60}
 #: Messages of documented refusals.
 REFUSALS = "without a penalty its best weight is|weights without a penalty need exact blocks"
@@ -30,14 +30,14 @@ REFUSALS = "without a penalty its best weight is|weights without a penalty need 
 
 @dataclass(frozen=True)
 class Runs:
-    """A problem and how its solvers are called; often: with a certificate after each pass."""
+    """A problem and how to call its solvers. `often`: certify after each pass."""
 
     drawn: Drawn
     limits: dict[str, Any]
     often: bool
 
     def solved(self, solver: str) -> Result:
-        """The solver's result."""
+        """Return the result of this solver."""
         often = self.often and any(item.name == "check_every" for item in fields(SOLVERS[solver]))
         passes = min(self.limits["max_passes"], MOST_PASSES.get(solver, np.inf))
         with warnings.catch_warnings():
@@ -47,7 +47,7 @@ class Runs:
 
 
 def runs(number: int) -> Runs:
-    """The problem of this number."""
+    """Return the problem of trial `number`."""
     rng = np.random.default_rng([20, number])
     one = drawn(rng, KINDS[number % len(KINDS)])
     limits = {
@@ -59,7 +59,7 @@ def runs(number: int) -> Runs:
 
 
 def faults_of(one: Drawn, tol: float, result: Result, best: Optimum) -> list[str]:
-    """What a result claims that is not so."""
+    """List the false claims of a result."""
     exact, slack = one.enumerated, one.problem.loss.rescaling == "slack"
     if not np.isfinite([*result.weights, result.primal]).all():
         return ["numbers that are not finite"]
@@ -83,7 +83,8 @@ def faults_of(one: Drawn, tol: float, result: Result, best: Optimum) -> list[str
     check("difference", primal - dual, gap)
     if result.dual_point is not None:
         recomputed = dual_of(one, result.dual_point)
-        if recomputed is not None:  # with an l1 term the best multiple of a plane is sought, and found roughly
+        # With an l1 term the library searches for the best multiple of a plane, and finds it approximately.
+        if recomputed is not None:
             check("dual point", recomputed - dual if one.problem.l1 else abs(recomputed - dual), rounding)
     if result.status == "converged":
         check("converged", value - best.upper, LONG(max(tol, ROUNDING_FLOOR)) * abs(primal))
@@ -91,9 +92,10 @@ def faults_of(one: Drawn, tol: float, result: Result, best: Optimum) -> list[str
 
 
 def dual_of(one: Drawn, point: DualPoint) -> LONG | None:
-    """D of a dual point in extended precision from its expected counts, masses and entropies as the library has them.
+    """Compute D of a dual point in extended precision from the library's expected counts, masses and entropies.
 
-    Exact ones of rounded scores belong to another point. None for aggregates, slack rescaling and box bounds.
+    Exact values for rounded scores would be those of another dual point. Return None for aggregates, slack rescaling
+    and box bounds.
     """
     problem, exact, case = one.problem, one.enumerated, one.case
     if problem.loss.rescaling == "slack" or problem.penalty.free is not None or problem.l2 == 0:
@@ -125,7 +127,7 @@ def dual_of(one: Drawn, point: DualPoint) -> LONG | None:
 
 
 def trial(number: int, folder: Path) -> tuple[str, str]:
-    """All solvers on one problem."""
+    """Run all solvers on one problem."""
     these = runs(number)
     one, results, wrong = these.drawn, [], []
     for solver in suitable_solvers(one.problem):

@@ -1,4 +1,4 @@
-"""Checkpoints whose content is wrong and whose digest is right."""
+"""Checkpoints whose content is wrong although their digest is right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOLVERS = available_solvers()
 
 
 def held(solver: str, folder: Path) -> tuple[Any, Any, dict[str, np.ndarray]]:
-    """As `saved`, of a new run for a solver that keeps files beside its checkpoint or its data."""
+    """Return what `saved` returns; for a solver that keeps files beside its checkpoint, make a new run in `folder`."""
     if "files for blocks" not in REGISTERED[solver].requires:
         return saved(solver)
     problem, path = saved_run(solver, folder)
@@ -32,7 +32,7 @@ def held(solver: str, folder: Path) -> tuple[Any, Any, dict[str, np.ndarray]]:
 
 @cache
 def saved(solver: str) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
-    """A problem, and what the checkpoint of a run on it holds."""
+    """Return a problem, and the values and arrays in the checkpoint of a run on it."""
     with tempfile.TemporaryDirectory() as folder:
         problem, path = saved_run(solver, Path(folder))
         values, arrays = parts(path)
@@ -41,7 +41,7 @@ def saved(solver: str) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
 
 @cache
 def least(solver: str) -> float:
-    """The lowest objective value that is known of its problem: no dual value is above it."""
+    """Return the lowest primal value that is known for the solver's problem. No valid dual value is above it."""
     problem = saved(solver)[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -50,7 +50,7 @@ def least(solver: str) -> float:
 
 
 def _drawn(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], str]:
-    """With one array or value replaced, perhaps by the same one, and what that was."""
+    """Replace one array or value, perhaps by an equal one. Return values, arrays and a text about the change."""
     if arrays and rng.random() < 0.4:
         name = rng.choice(sorted(arrays))
         array = arrays[name].copy()
@@ -68,10 +68,10 @@ def _drawn(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tu
 
 
 def mutate(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], str]:
-    """With one array or value changed, and what that was."""
+    """Change one array or value. Return the values, the arrays, and a text about the change."""
     while True:
         found, others, what = _drawn(rng, values, arrays)
-        # written out, as NaN is not equal to itself, and 1, 1.0 and True are equal to each other
+        # Compare texts, because NaN is not equal to itself, and 1, 1.0 and True are equal to each other.
         if repr(found) != repr(values) or any(not _same(arrays[name], others[name]) for name in arrays):
             return found, others, what
 

@@ -1,6 +1,7 @@
-"""Runs trials: ``python -m tests.faults.child MODULE FOLDER``.
+"""Runs trials in a process of their own: ``python -m tests.faults.child MODULE FOLDER``.
 
-Orders come as JSON lines, [row's name, numbers]; there is a line when it is ready, and one after each trial.
+Orders are read from standard input as JSON lines: [row's name, trial numbers]. The process writes a line when it is
+ready, and one after each trial.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .rows import REPORT, all_rows, reported
 def main(module: str, scratch: str) -> None:
     orders, out = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what a trial prints is no result
+    os.dup2(2, 1)  # standard output carries results: send what a trial prints to standard error
     warnings.simplefilter("ignore")
     rows = all_rows((module,))
     try:
@@ -44,7 +45,7 @@ def main(module: str, scratch: str) -> None:
                 record = {"row": name, "trial": number, "outcome": outcome, "detail": detail} | used
                 print(json.dumps(record), file=out, flush=True)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)  # who gave the orders may have been killed
+        shutil.rmtree(scratch, ignore_errors=True)  # the parent process may have been killed before it could do this
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Dask workers that are killed in the midst of a run, and clusters that are gone."""
+"""Dask workers that are killed during a run, and clusters that are shut down during a run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from partwise.solvers import BlockDual, Checkpoint
 
 from .rows import Row
 
-#: Parameters of an estimator; a run is a dozen rounds.
+#: Parameters of estimators whose runs take about a dozen rounds.
 RUNS: dict[str, dict[str, Any]] = {
     "lbfgs": {"solver": "lbfgs", "tol": 1e-30, "max_passes": 15},
     "block-dual, eg-prox": {"solver": BlockDual(inner="eg-prox", groups=2), "tol": 1e-30, "max_passes": 12},
     "block-dual, bcfw": {"solver": BlockDual(inner="bcfw", groups=2), "loss": "hinge", "tol": 1e-30, "max_passes": 12},
 }
-#: Seconds without a worker that are an error; seconds more that a run may take; and that the error may be late, for
-#: what Dask itself needs to see that connections are broken.
+#: Seconds without a worker after which a run must raise an error; seconds by which a killed worker may delay a run;
+#: seconds by which the error may be late, because Dask takes some time to notice broken connections.
 PATIENCE, EXTRA, LATE = 5.0, 60.0, 30.0
 
 
@@ -43,7 +43,7 @@ def estimator(name: str, **more: Any) -> Any:
 
 @cache
 def folder() -> str:
-    """A partition, as long as this process lives."""
+    """Return a partition that lasts as long as this process."""
     made = tempfile.TemporaryDirectory(prefix="faults-")
     KEPT.append(made)
     X, y = words(400)
@@ -58,7 +58,7 @@ KEPT: list[Any] = []
 
 @cache
 def uninterrupted(name: str) -> tuple[np.ndarray, int]:
-    """Weights of a run in this process, and its steps."""
+    """Return the weights and the number of steps of a run in this process, without a cluster."""
     steps: list[int] = []
     found = estimator(name, callbacks=lambda progress: steps.append(1)).fit(partitions.open(folder()))
     return found.result_.weights, len(steps)
@@ -73,7 +73,7 @@ def make_cluster() -> Any:
 
 @cache
 def cluster() -> Any:
-    """A client of a cluster for many trials: a worker that is killed is started anew."""
+    """Return a client of a cluster that serves many trials: Dask restarts a worker that was killed."""
     from dask.distributed import Client
 
     made = make_cluster()
@@ -83,7 +83,7 @@ def cluster() -> Any:
 
 
 def whole_cluster() -> Any:
-    """The same with both workers there. Dask's nannies sometimes do not start one anew: then another cluster serves."""
+    """Return a client whose two workers run. Dask sometimes does not restart a worker: then make another cluster."""
     with suppress(TimeoutError):
         cluster().wait_for_workers(2, timeout=20)
         return cluster()
@@ -96,15 +96,16 @@ def whole_cluster() -> Any:
 
 @cache
 def seconds_alone(name: str) -> float:
-    """Of a run on the cluster without a fault."""
-    estimator(name).fit(distributed.open(folder(), cluster()))  # workers import and read
+    """Return the seconds that a run takes on the cluster without a fault."""
+    # The first run includes imports and reading in the workers
+    estimator(name).fit(distributed.open(folder(), cluster()))
     begin = time.monotonic()
     estimator(name).fit(distributed.open(folder(), cluster()))
     return time.monotonic() - begin
 
 
 class At:
-    """A callback that does something on another thread soon after a step, while the next one is worked on."""
+    """A callback that starts `work` on another thread `wait` seconds after a step, during the next step."""
 
     def __init__(self, step: int, wait: float, work: Callable[[], Any]) -> None:
         self.left, self.wait, self.work = step, wait, work
@@ -133,7 +134,8 @@ def worker_killed(number: int, _: Path) -> tuple[str, str]:
     alone = seconds_alone(name)
     for _attempt in range(5):
         client = whole_cluster()
-        pid = rng.choice(sorted(client.run(os.getpid, on_error="ignore").values()))  # one may be gone already
+        # A worker of an earlier trial may still be missing
+        pid = rng.choice(sorted(client.run(os.getpid, on_error="ignore").values()))
         kill = At(rng.randint(1, n_steps - 2), rng.random() * alone / n_steps, lambda pid=pid: kill_and_wait(pid))
         begin = time.monotonic()
         found = estimator(name, callbacks=kill).fit(distributed.open(folder(), client)).result_.weights
@@ -160,7 +162,7 @@ def kill_and_wait(pid: int) -> None:
 
 
 def cluster_gone(number: int, folder_: Path) -> tuple[str, str]:
-    """All workers are killed, or the scheduler is closed; the run is then continued in this process."""
+    """Kill all workers or close the scheduler during a run; then resume the run in this process."""
     name, workers = list(RUNS)[number // 2 % len(RUNS)], number % 2 == 1
     expected, n_steps = uninterrupted(name)
     rng = random.Random(number)
@@ -187,7 +189,7 @@ def cluster_gone(number: int, folder_: Path) -> tuple[str, str]:
 
 
 def run_until_gone(name: str, workers: bool, step: int, path: Path) -> float | None:
-    """Seconds from the cluster's end to the error; None: the run had ended before."""
+    """Return the seconds from the end of the cluster to the error; None if the run had ended before."""
     from dask.distributed import Client
 
     with make_cluster() as made:
@@ -196,7 +198,7 @@ def run_until_gone(name: str, workers: bool, step: int, path: Path) -> float | N
 
         def kill_workers() -> None:
             for nanny in made.workers.values():
-                nanny.close_gracefully()  # it does not start its worker anew
+                nanny.close_gracefully()  # the nanny must not restart its worker
             for pid in pids:
                 kill_and_wait(pid)
 
@@ -219,7 +221,7 @@ ROWS = [
         f"Dask worker killed in the midst of a run ({'; '.join(RUNS)})",
         f"completes, bit-identical, < {EXTRA:.0f} s more",
         30,
-        0,  # tests/distributed has it
+        0,  # tests/distributed checks this in the normal tests
         worker_killed,
         ("bit-identical",),
         300,

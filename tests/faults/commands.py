@@ -1,4 +1,4 @@
-"""Every command of the command line, ended by signals and by readers that go away."""
+"""Every command of the command line, ended by a signal or because the reader of its output goes away."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TASKS = {
     "dep": "train.conllu",
     "cfg": "train.mrg",
 }
-#: Ways to call a command; "out..." is what it writes.
+#: Ways to call a command. The command writes the files whose names begin with "out".
 CALLS: dict[str, str] = {
     **{f"train {task}": f"train {task} {data} -o out.pw --tol 1e-5" for task, data in TASKS.items()},
     **{f"partition {task}": f"partition {task} {data} -o out.parts" for task, data in TASKS.items()},
@@ -71,17 +71,17 @@ CALLS: dict[str, str] = {
     "demo": "demo --strings 30 --sentences 60 --report out.html",
     "solvers": "solvers",
 }
-#: Packages without which a call is left out.
+#: Packages that a call needs; the call is left out where the package is not installed.
 NEEDS = {"predict, table": "pyarrow", "train, local cluster": "distributed"}
 COMMANDS = {
     name: call.split() for name, call in CALLS.items() if name not in NEEDS or importlib.util.find_spec(NEEDS[name])
 }
-#: In turn, one after all commands had the one before.
+#: How commands are ended. The first way is tried on all commands, then the second, and so on.
 ENDS = ("SIGTERM", "SIGHUP", "SIGINT", "closed pipe", "/dev/full", "SIGTERM", "SIGHUP", "SIGTERM")
 
 
 def registered() -> Iterator[str]:
-    """Names of all commands, subcommands with those they are under, as click knows them."""
+    """Return the names of all commands as click knows them; a subcommand follows the name of its group."""
     context = click.Context(main)
     for name in main.list_commands(context):
         command = main.get_command(context, name)
@@ -94,7 +94,7 @@ def registered() -> Iterator[str]:
 
 @cache
 def given() -> dict[str, bytes]:
-    """Inputs by their names: data, models, a partition."""
+    """Return input files by name: data, models, a partition."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_built_in("treebank", folder, 150, seed=3)
@@ -128,14 +128,14 @@ def given() -> dict[str, bytes]:
 
 
 def lay_out(folder: Path) -> None:
-    """The inputs, as files."""
+    """Write the input files to `folder`."""
     for name, data in given().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
 
 
 def run_here(name: str, folder: Path, told: Path, out: int, other_end: int | None) -> None:
-    """The command, in a process that was forked: as ``partwise`` would run it, to the end of the process."""
+    """Run a command in this forked process as the program ``partwise`` would, and end the process."""
     atexit._clear()
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]
     weakref.finalize._registered_with_atexit = False  # type: ignore[attr-defined]
@@ -151,7 +151,7 @@ def run_here(name: str, folder: Path, told: Path, out: int, other_end: int | Non
     os.chdir(folder)
     os.environ["PARTWISE_DATA"] = str(DATA.resolve())
     (told.parent / "begun").touch()
-    if "--scheduler" in COMMANDS[name]:  # Dask's processes are those of a program, not of a fork
+    if "--scheduler" in COMMANDS[name]:  # a forked process cannot start Dask's processes: run a new program
         found = os.pathsep.join([str(Path(partwise.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         program = [sys.executable, "-m", "partwise", *COMMANDS[name]]
         os.execve(sys.executable, program, os.environ | {"PYTHONPATH": found})
@@ -163,7 +163,7 @@ def run_here(name: str, folder: Path, told: Path, out: int, other_end: int | Non
 
 
 def run_command(name: str, folder: Path, how: str, when: float, at_write: bool) -> tuple[Ended, int]:
-    """Run it and end it after so many seconds, or as soon as it writes something; how it ended, and its session."""
+    """Run a command; end it after `when` seconds, or at its first write. Return how it ended, and its session."""
     inside, told, session = folder / "in", folder / "told", 0
     lay_out(inside)
     shown = "/dev/full" if how == "/dev/full" else folder / "shown"
@@ -184,7 +184,7 @@ def run_command(name: str, folder: Path, how: str, when: float, at_write: bool) 
         ):
             time.sleep(0.0005)
         if reading is not None:
-            os.read(reading, 1 << 10)  # until something comes, or there is nobody left to write
+            os.read(reading, 1 << 10)  # wait until the command writes something or has closed the pipe
             os.close(reading)
         elif how.startswith("SIG"):
             os.kill(child, getattr(signal, how))
@@ -194,7 +194,7 @@ def run_command(name: str, folder: Path, how: str, when: float, at_write: bool) 
 
 @cache
 def uninterrupted(name: str) -> tuple[float, str, bool, dict[str, bytes]]:
-    """Seconds, how it ends, whether it prints anything, and the files that are there then."""
+    """Return the seconds, exit status, whether the command prints, and the files at the end, without a signal."""
     with tempfile.TemporaryDirectory() as made:
         folder, begin = Path(made), time.monotonic()
         ended, session = run_command(name, folder, "", 0.0, False)
@@ -207,7 +207,7 @@ def uninterrupted(name: str) -> tuple[float, str, bool, dict[str, bytes]]:
 
 
 def whole(path: Path, data: bytes) -> bool:
-    """Whether a file is one that was written to its end; errors of readers are outcomes, too."""
+    """Check that a file was written to its end. The errors of its reader are results too."""
     if path.parent.name == "out.parts":
         partitions.open(path.parent)
     elif path.suffix == ".pw":
@@ -216,9 +216,9 @@ def whole(path: Path, data: bytes) -> bool:
         checkpoint.read(path)
     elif path.suffix == ".html":
         return data.rstrip().endswith(b"</html>")
-    elif path.suffix == ".csv":  # the history of a run so far
+    elif path.suffix == ".csv":  # the history of the first part of a run
         return data.endswith(b"\n")
-    elif path.suffix == ".json":  # the same, or what `reproduce` goes on from
+    elif path.suffix == ".json":  # the history of the first part of a run, or the file from which `reproduce` resumes
         json.loads(data)
     else:
         return False
@@ -226,7 +226,7 @@ def whole(path: Path, data: bytes) -> bool:
 
 
 def left_processes(session: int, seconds: float = 10.0) -> list[str]:
-    """Processes of a session that are there even after some seconds."""
+    """List the processes of a session that still exist after some seconds."""
     deadline = time.monotonic() + seconds
     while True:
         found = []
@@ -242,7 +242,7 @@ def left_processes(session: int, seconds: float = 10.0) -> list[str]:
 
 
 def judge(name: str, how: str, folder: Path, ended: Ended, session: int) -> tuple[str, str]:
-    """What has become of a command."""
+    """Return the outcome of a trial: whether the command ended as it must, and left no wrong files or processes."""
     inside, told = folder / "in", (folder / "told").read_text()
     if ended.how == "hang":
         return "hang", name
@@ -252,7 +252,7 @@ def judge(name: str, how: str, folder: Path, ended: Ended, session: int) -> tupl
     _, normal, prints, expected = uninterrupted(name)
     found = contents(inside)
     every = [str(each.relative_to(inside)) for each in inside.rglob("*")]
-    # `reproduce` writes tables of the same name for good
+    # the tables that `reproduce` writes are results, not temporary files
     made = [each for each in every if not each.endswith(".csv")]
     hidden = [each for each in made if Path(each).name.startswith((".", "duals-", "tmp")) or each.endswith(".tmp")]
     if hidden:
@@ -278,7 +278,7 @@ def judge(name: str, how: str, folder: Path, ended: Ended, session: int) -> tupl
 
 
 def end_command(number: int, folder: Path) -> tuple[str, str]:
-    """Ended at a random moment, or when it writes; if it had ended by then, again at an earlier one."""
+    """End a command at a random moment or at its first write. If it had ended before, try an earlier moment."""
     names = list(COMMANDS)
     rng, name, turn = random.Random(number), names[number % len(names)], number // len(names)
     how, at_write = ENDS[turn % len(ENDS)], turn % 2 == 1

@@ -1,4 +1,4 @@
-"""Damage to the bytes of a file, the same for ours and for others'."""
+"""Damage to the bytes of files: the same for partwise's files and for those of other tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def damaged(rng: np.random.Generator, data: bytes, other: bytes) -> bytes:
-    """Cut, with flipped bits, overwritten, or spliced with a part of itself or of another file; never as it was."""
+    """Return `data` cut, with flipped bits, overwritten, or spliced with part of itself or `other`; never unchanged."""
     while True:
         wrong = _once(rng, data, other)
         if wrong != data:

@@ -1,7 +1,7 @@
-"""What was tested, as a short digest: results of other sources are not counted.
+"""A digest of the code that was tested, so that results from other versions of the code are not counted.
 
-It is one of files' names and contents, wherever they lie: the package that is imported and the core's sources; and for
-a row the tests' helpers and the modules of this package that it is made of.
+The digest covers names and contents of files, not their places: the imported package and the core's sources and, for a
+row, the tests' helpers and the modules of this package that the row uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import partwise
 
 from .rows import TESTS, Row
 
-#: Of this package, what every trial is run by.
+#: Modules of this package that run every trial.
 COMMON = ("rows", "child")
 
 
@@ -30,14 +30,14 @@ def of_files(root: Path, paths: Iterable[Path]) -> str:
 
 @cache
 def of_package() -> str:
-    """Of the package's Python files: what is imported, in this process."""
+    """Return the digest of the Python files of the imported package."""
     root = Path(partwise.__file__).resolve().parent
     return of_files(root, root.rglob("*.py"))
 
 
 @cache
 def of_code() -> str:
-    """Of the package and the core."""
+    """Return the digest of the package and of the core's sources."""
     core = TESTS.parent / "core"
     sources = [path for path in core.rglob("*") if path.suffix in (".cpp", ".h")]
     return hashlib.sha256((of_package() + of_files(core, sources)).encode()).hexdigest()[:12]
@@ -45,7 +45,7 @@ def of_code() -> str:
 
 @cache
 def of_row(row: Row) -> str:
-    """Of the code, and of what this row's trials are made of."""
+    """Return the digest of the code and of the tests' files that this row's trials use."""
     folder = TESTS / "faults"
     names, left = set(COMMON), [row.module]
     while left:

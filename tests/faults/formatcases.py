@@ -1,4 +1,4 @@
-"""The formats of files that users give: how each is read, a small file of it, and what is done with what was read."""
+"""The file formats that users supply: how each is read, a small example file, and a use of what was read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from partwise.models.constituents.treebank import read_rules
 from . import binaryformats
 
 LABELS = ["B-x", "I-x", "O"]
-#: Training costs more than a thousand times what reading does: every so many trials.
+#: Train in one trial of this many, as training takes more than a thousand times as long as reading.
 TRAINED = 40
 
 CONLLU = """# text = a cat's
@@ -59,7 +59,7 @@ CONLLX = (
 
 
 def _nothing(found: Any, path: Path, number: int) -> None:
-    """Nothing is done with it."""
+    """Ignore what was read."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ class Format:
 
     Parameters
     ----------
-    read : path -> what is used
-    small : a file of it, if there is no real one
-    places : real files, the first that is there; `end` is what its beginning may be cut behind
-    use : what was read, its path, number of the trial; AssertionError where it shows that it is wrong
-    whole : words of errors about the whole file, which have no line
-    lines : whether errors have a line
-    errors : what a refusal is
-    binary : bytes are changed, not lines
-    packed : whether gzip files are read
-    forge : makes the wrong file, where changed bytes would not get past a digest
-    suffix : of the file's name
-    title : in the table
+    read : reads the file at a path
+    small : a small example file, for use without a real one
+    places : real files, of which the first that exists is used, up to an occurrence of `end`
+    use : uses what was read, given its path and the number of the trial; AssertionError if the object is wrong
+    whole : words of errors about the whole file, which name no line
+    lines : whether other errors name a line
+    errors : the class of errors by which a file is refused
+    binary : whether to change bytes instead of lines
+    packed : whether gzip files are read too
+    forge : makes the wrong file where a digest would reveal changed bytes
+    suffix : suffix of the file's name
+    title : name of the format in the table
     """
 
     read: Callable[[Path], Any]
@@ -97,7 +97,7 @@ class Format:
     title: str = ""
 
     def make(self) -> bytes:
-        """A small file."""
+        """Return the bytes of the small example file."""
         return self.small.encode() if isinstance(self.small, str) else self.small()
 
 
@@ -110,12 +110,12 @@ def _same(one: Any, two: Any, what: str) -> None:
         raise AssertionError(f"{what}: {str(one)[:200]} became {str(two)[:200]}")
 
 
-#: What may be refused when what was read is trained on.
+#: Words of errors by which training may refuse data that were read without an error.
 UNTRAINABLE = ("nothing to learn", "must lie between", "at least two", "one label only", "two labels", "no tree")
 
 
 def _trained(estimator: Any, *data: Any) -> Any:
-    """The fitted estimator, or None where it says why there is none."""
+    """Return the fitted estimator, or None if it refuses the data with one of the expected errors."""
     try:
         return estimator.fit(*data)
     except ValueError as error:
@@ -129,7 +129,7 @@ def _use_columns(table: Any, path: Path, number: int) -> None:
     _same(sum(table.lengths), table.n_tokens, "tokens")
     try:
         write_columns(_again(path), table)
-    except ValueError as error:  # a carriage return before the one of the line's end
+    except ValueError as error:  # a carriage return in front of the line's end
         _same("cannot be written" in str(error) and "\\r" in str(error), True, str(error))
         return
     _same(list(table), list(read_columns(_again(path), "\t")), "columns")
@@ -162,7 +162,7 @@ def _use_items(found: Any, path: Path, number: int) -> None:
         return
     try:
         write_items(_again(path), X, y)
-    except ValueError as error:  # a carriage return before the one of the line's end
+    except ValueError as error:  # a carriage return in front of the line's end
         _same("carriage return" in str(error), True, str(error))
         return
     _same(found, read_items(_again(path)), "items")
@@ -191,7 +191,7 @@ def _use_trees(trees: Any, path: Path, number: int) -> None:
     if number % 200 == 1 and trees:
         try:
             parser = ConstituencyParser(max_passes=1, tol=0.9).fit(trees[:4])
-        except ValueError as error:  # trees that a treebank does not have, which the parser names
+        except ValueError as error:  # trees that no treebank contains; the parser's error names them
             _same("tree" in str(error) or "sentence" in str(error), True, str(error))
             return
         _same(len(parser.predict(trees[:4])), len(trees[:4]), "trees")
@@ -202,7 +202,7 @@ def _use_template(template: Any, path: Path, number: int) -> None:
     _same(Template(template.text), template, "template")
     try:
         rows = template.attributes(sentence)
-    except ValueError as error:  # a column that the sentence has not, a resource that is not given
+    except ValueError as error:  # the sentence lacks a column, or a resource is missing
         _same("column" in str(error) or "gazetteer" in str(error), True, str(error))
         return
     _same(len(rows), len(sentence), "attributes")
@@ -252,7 +252,7 @@ def _use_table(text: Any, path: Path, number: int) -> None:
 
 
 def _in_pieces(settings: dict[str, Any], path: Path) -> Any:
-    """Read in pieces of a few bytes, as `predict` reads large files, and in one: the same, or the same error."""
+    """Check that reading in small pieces, as `predict` reads large files, gives the same as reading at once."""
     whole: Any = None
     told = None
     try:
@@ -262,7 +262,7 @@ def _in_pieces(settings: dict[str, Any], path: Path) -> Any:
     try:
         pieces = list(tagged_blocks(str(path), settings, 64, labelled=True))
     except FormatError as error:
-        # Of a whole file the first thing that is looked for is whether it is UTF-8.
+        # Reading a whole file checks the encoding (UTF-8) before anything else.
         encoding = told is not None and ("not UTF-8" in told.message or "surrogate" in told.message)
         if told is None or not (encoding or (error.line, error.message) == (told.line, told.message)):
             raise AssertionError(f"whole: {told}; in pieces: {error}") from None
@@ -274,7 +274,7 @@ def _in_pieces(settings: dict[str, Any], path: Path) -> Any:
 
 
 def _text(path: Path) -> list[Any]:
-    """Trees, or plain text where it is none, as parsers of phrases take them."""
+    """Return the trees of a file, or its words where the file is plain text, as constituency parsers accept both."""
     return [one for block in tree_blocks(str(path), None, 64) for one in block]
 
 

@@ -1,8 +1,8 @@
-"""Readers of files: mutated real files (PARTWISE_DATA), or small ones where there are none.
+"""Readers of files, tried on mutated files: real files from PARTWISE_DATA, or small ones where it has none.
 
-A file that is refused must be named, with its line where it has lines. A file that is read must be good for what it is
-read for: `Format.use` writes and reads it again, trains on it or predicts with it, and raises AssertionError where an
-answer shows that the object is wrong.
+An error must name the file that is refused, and the line where the format has lines. A file that is accepted must be
+usable: `Format.use` writes it and reads it again, trains on it or predicts with it, and raises AssertionError where a
+result shows that the object is wrong.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .formatcases import FORMATS
 from .mutations import mutated
 from .rows import TESTS, Row
 
-#: What is wrong with a file as a whole, whatever its format: there is no line to name.
+#: Words of errors about a file as a whole, in any format, which name no line.
 WHOLE = ("damaged gzip file", "bytes of gzip unpack to more")
 DATA = Path(os.environ.get("PARTWISE_DATA") or TESTS.parents[1] / "shared" / "data")
 LINE = re.compile(r"\bline \d")
 
 
 def real_place(name: str) -> Path | None:
-    """The real file whose beginning is mutated, or None: a small one is."""
+    """Return the real file whose beginning is mutated, or None if there is none."""
     return next((path for path in (DATA / place for place in FORMATS[name].places) if path.is_file()), None)
 
 
 @cache
 def text_of(name: str) -> bytes:
-    """The beginning of a real file, or the small one."""
+    """Return the beginning of the real file, or the small example file."""
     format, path = FORMATS[name], real_place(name)
     if path is None:
         return format.make()
@@ -41,17 +41,17 @@ def text_of(name: str) -> bytes:
 
 
 def source_of(name: str) -> str:
-    """What is mutated, in the table."""
+    """Name the mutated file, for the table."""
     path = real_place(name)
     return f"beginning of {path.relative_to(DATA)}" if path is not None else "a small file"
 
 
 def good_outcomes(lines: bool) -> tuple[str, ...]:
-    """Outcomes that are as required of a format whose errors have a line, or have none."""
+    """Return the correct outcomes of a format whose errors name lines (or do not)."""
     return GOOD if not lines else tuple(outcome for outcome in GOOD if outcome != "error with its file")
 
 
-#: Outcomes that are as required.
+#: Correct outcomes of any format.
 GOOD = ("error with file:line", "error about the whole file", "error with its file", "read")
 
 
@@ -73,7 +73,7 @@ def mutated_file(name: str, number: int, folder: Path) -> tuple[str, str]:
 
 
 def judged(name: str, path: Path, number: int) -> tuple[str, str]:
-    """How reading a file and using what was read ends."""
+    """Return the outcome of reading a file and using what was read."""
     format = FORMATS[name]
     try:
         format.use(format.read(path), path, number)
@@ -85,7 +85,7 @@ def judged(name: str, path: Path, number: int) -> tuple[str, str]:
 
 
 def refusal(error: ValueError, path: Path, lines: bool, whole: tuple[str, ...]) -> tuple[str, str]:
-    """How good an error's words are."""
+    """Return the outcome of a refusal: whether the message names the file, and the line where there is one."""
     if getattr(error, "path", None) != str(path) and not str(error).startswith(f"{path}: "):
         return "error without its file", str(error)
     if not lines:

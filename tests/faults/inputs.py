@@ -1,4 +1,4 @@
-"""Every estimator with data of any size: so many tokens, different features and different labels."""
+"""Training data of any size for every estimator: given numbers of tokens, features and labels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def estimator(kind: str) -> Any:
 
 
 def data(kind: str, tokens: int, features: int, labels: int, length: int = 0, per_token: int = 1) -> tuple[Any, Any]:
-    """Examples of `length` tokens each (0: one of all tokens), which have `per_token` features each."""
+    """Return examples of `length` tokens (0: one example with all tokens); each token has `per_token` features."""
     form, length = KINDS[kind][1], length or max(tokens, 1)
     names = [[f"w{(per_token * i + j) % features}" for j in range(per_token)] for i in range(tokens)]
     answers = [f"l{i % labels}" for i in range(tokens)]
@@ -66,19 +66,19 @@ def data(kind: str, tokens: int, features: int, labels: int, length: int = 0, pe
         return [(x, np.column_stack([np.arange(len(x) - 1), np.arange(1, len(x))]) if x else []) for x in X], y
     if form == "heads":
         words = [[(" ".join(own), "N") for own in x] for x in X]
-        return words, [list(enumerate(own)) for own in y]  # each word's head is the one before it
+        return words, [list(enumerate(own)) for own in y]  # the head of each word is the word before it
     words = [[" ".join(own) for own in x] for x in X]
     trees = [("S", *zip(own, x, strict=True)) for own, x in zip(y, words, strict=True)]
     return words, [tree if len(tree) > 1 else () for tree in trees]
 
 
 def fitted(kind: str) -> Any:
-    """A small model."""
+    """Return a small fitted model."""
     found = estimator(kind).fit(*data(kind, 60, 20, 3, 6))
     return getattr(found, "best_estimator_", found)
 
 
-#: What a fitted model is asked for.
+#: Questions to a fitted model.
 ANSWERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "predict": lambda model, X, y: model.predict(X),
     "predict_marginals": lambda model, X, y: model.predict_marginals(X),
@@ -91,12 +91,12 @@ ANSWERS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def answers_of(kind: str) -> list[str]:
-    """What a model of this kind can be asked for: one with a hinge loss has no probabilities."""
+    """Return the questions that a model of this kind can answer: after a hinge loss there are no probabilities."""
     return [name for name in ANSWERS if kind != "tagger, hinge" or name in ("predict", "predict_k_best", "score")]
 
 
 def through_a_file(model: Any) -> Any:
-    """The model, saved and loaded."""
+    """Return the model after saving and loading."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pw")
         getattr(model, "best_estimator_", model).save(path)

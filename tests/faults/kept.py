@@ -1,4 +1,4 @@
-"""Results of trials that are kept in a file of JSON lines, each with the digest of what was tested."""
+"""Results of trials in a file of JSON lines, each with the digest of the code that was tested."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .rows import Row
 
 
 class Kept:
-    """What is known of each trial: of these sources, and how much there is of others.
+    """The known results of each trial for the present code, and the number of results for other code.
 
     Attributes
     ----------
     outcomes : row -> trial -> outcome
-    stale : row -> results of other sources, which are not counted
-    dates : the first and the last day
+    stale : row -> number of results for other versions of the code
+    dates : the days of the first and of the last counted result
     """
 
     def __init__(self, rows: Mapping[str, Row]) -> None:
@@ -44,7 +44,7 @@ class Kept:
         self.dates = (min(first or day, day), max(last, day))
 
     def cost(self) -> dict[str, float]:
-        """Seconds per trial, by row, of all that were seen."""
+        """Return the seconds per trial of each row, from all results in the file."""
         return {name: total / n for name, (n, total) in self._seconds.items()}
 
     @property
@@ -53,7 +53,7 @@ class Kept:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Results that were kept; a line that was cut off is left out."""
+    """Read a file of results; ignore a line that was cut off."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def mend(path: Path) -> None:
-    """End a last line that was cut off, so that what is appended begins a new one."""
+    """End a last line that was cut off, so that the next result begins on a new line."""
     if path.exists() and path.stat().st_size:
         with path.open("r+b") as file:
             file.seek(-1, 2)

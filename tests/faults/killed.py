@@ -1,4 +1,4 @@
-"""Processes that are killed: in training, in the write of a checkpoint, in saving."""
+"""Processes that are killed during training, while they write a checkpoint, or while they save a model."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .commands import lay_out
 from .rows import Row, apart
 from .writers import writers
 
-#: Solvers of small problems, with their number of threads; commands, which read files and write a model.
+#: Kinds of runs: solvers on small problems with numbers of threads, and commands that read files and write a model.
 SOLVERS = {"lbfgs": 1, "eg": 1, "bcfw": 1, "dcd": 2, "eg-prox": 2, "sdca": 1, "owlqn": 2, "newton": 1}
-#: Those that are killed at POINTS points each.
+#: Kinds of runs that are killed at POINTS points each.
 MAIN, POINTS = ("lbfgs", "eg", "bcfw", "dcd"), 50
 TRAIN = ["train", "tag", "-o", "out.pw", "-q", "--tol", "1e-30", "--checkpoint", "state", "--checkpoint-every", "0"]
 COMMANDS = {
@@ -49,7 +49,7 @@ COMMANDS = {
     ],
 }
 MORE = (*(name for name in SOLVERS if name not in MAIN), *COMMANDS)
-#: What a run does when it is killed while it writes a file.
+#: The steps of writing a file at which a run is killed.
 STEPS = ("half written", "before it is on the disk", "before it has its name", "with its new name")
 
 
@@ -60,7 +60,7 @@ def kill_here() -> None:
 
 @contextmanager
 def killed_at(number: int, step: str) -> Iterator[list[int]]:
-    """Kill this process at a step of its so-manieth write of a file; the writes so far."""
+    """Kill this process at `step` of its write number `number`. Yield [number of writes so far]."""
     layers, fsync, replace, seen = files._layers, os.fsync, os.replace, [0]
 
     @contextmanager
@@ -99,14 +99,14 @@ def small_problem(solver: str) -> Any:
 
 
 def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
-    """A run from its beginning or from where it was; weights, passes, gap, primal, and steps that it made itself."""
+    """Train from the beginning or from the checkpoint. Return weights, passes, gap, primal, own steps."""
     steps, made = [0], Run._step
 
     def step(run: Run, state: Any) -> bool:
         steps[0] += 1
         return made(run, state)
 
-    Run._step = step  # type: ignore[method-assign]  # for good: the process is one that was forked for it
+    Run._step = step  # the change is never undone, because this process was forked for one run
     if way in SOLVERS:
         where = Checkpoint(folder / "run.ckpt", every_seconds=0.0) if kept else None
         options = {"tol": 1e-30, "max_passes": 40, "random_state": 0, "n_jobs": SOLVERS[way]}
@@ -122,12 +122,12 @@ def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
 
 
 def checkpoint_of(way: str, folder: Path) -> Path:
-    """Where a run's checkpoint is."""
+    """Return the path of the checkpoint of a run."""
     return folder / ("run.ckpt" if way in SOLVERS else "state/run.ckpt")
 
 
 def prepare(way: str, folder: Path) -> None:
-    """What a run needs; a problem is made here once, so that runs are killed at their work and not before it."""
+    """Prepare a run. Make its problem here and not in the child, so that kills hit training and not the preparation."""
     folder.mkdir(exist_ok=True)
     if way in SOLVERS:
         small_problem(way)
@@ -137,7 +137,7 @@ def prepare(way: str, folder: Path) -> None:
 
 @cache
 def uninterrupted(way: str) -> tuple[list[Any], float, int]:
-    """What a run without checkpoints finds; seconds and writes of one with them."""
+    """Return the result of a run without checkpoints, and the seconds and writes of a run with checkpoints."""
 
     def counting(folder: Path) -> int:
         with killed_at(0, "") as seen:
@@ -157,7 +157,7 @@ def uninterrupted(way: str) -> tuple[list[Any], float, int]:
 
 
 def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str, str]:
-    """Killed once to three times; the last run goes on to the end. One that had ended before its kill is undone."""
+    """Kill a run one to three times, then let it end. A run that ended before its kill is undone."""
     rng, way = random.Random(number), ways[number % len(ways)]
     expected, seconds, n_writes = uninterrupted(way)
     kills: list[str] = []
@@ -187,7 +187,7 @@ def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str
     if resumes and steps >= n_steps:
         return "not resumed", f"{way}, {kills}: {steps} steps in spite of a checkpoint, uninterrupted {n_steps}"
     left = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
-    if way.endswith("block-dual"):  # dual variables of a run that was killed stay in its partition, in such a folder
+    if way.endswith("block-dual"):  # a killed run leaves its dual variables in such a folder of its partition
         left = [each for each in left if not any(part.startswith("duals-") for part in each.relative_to(here).parts)]
     if left:
         return "temporary file left", f"{way}, {kills}: {left}"
@@ -196,7 +196,7 @@ def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str
 
 
 def killed_once(rng: random.Random, way: str, folder: Path, seconds: float, n_writes: int) -> list[str]:
-    """Where a run was killed; empty if it had ended."""
+    """Kill a run once. Return where it was killed; an empty list if it had ended before."""
     where = rng.choice(["any time", "any time", "at first", "write"])
     wait = rng.random() * seconds * (0.1 if where == "at first" else 1.0)
     step, number = rng.choice(STEPS), rng.randint(1, n_writes) if where == "write" else 0
@@ -222,7 +222,7 @@ def killed_once(rng: random.Random, way: str, folder: Path, seconds: float, n_wr
 
 
 def kill_save(number: int, folder: Path) -> tuple[str, str]:
-    """Killed while one file takes another's place; what is left is removed by the next save."""
+    """Kill a process while it replaces a file; the next save must remove what is left."""
     kinds = {kind: each for kind, each in writers(folder).items() if kind not in ("partition", "dual blocks")}
     kind = list(kinds)[number % len(kinds)]
     rng, writer, path = random.Random(number), kinds[kind], kinds[kind].path

@@ -1,4 +1,4 @@
-"""Memory and threads that the system refuses, at random points."""
+"""Trials in which the system refuses memory or threads at random points."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def works(folder: Path, n_jobs: int) -> dict[str, Callable[[], Any]]:
 
 
 def every_estimator(n_jobs: int) -> dict[str, Callable[[], Any]]:
-    """Training and answers of each kind; models are fitted before the limit holds."""
+    """Return the training and prediction of each kind of estimator; models are fitted before the limit applies."""
     found: dict[str, Callable[[], Any]] = {}
     for kind in KINDS:
         X, y = small_data(kind)
@@ -96,7 +96,7 @@ def limited(number: int, folder: Path) -> tuple[str, str]:
         if kind == "files":
             resource.setrlimit(resource.RLIMIT_NOFILE, (rng.randint(0, 12),) * 2)
         elif kind == "threads":
-            if os.getuid() == 0:  # limits are not for root
+            if os.getuid() == 0:  # root is exempt from the limit: become an unprivileged user
                 os.chmod(folder, 0o777)
                 os.setgroups([])
                 os.setgid(65534)

@@ -1,4 +1,4 @@
-"""Small inputs that are made to be large: through the readers, the estimators and the commands."""
+"""Small inputs that demand much memory or time, given to the readers, the estimators and the commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from partwise.support.memory import TooLarge
 from .inputs import fitted, through_a_file
 from .rows import Row, apart, peak
 
-#: Bytes of the file, and what is done with it in its folder.
+#: The bytes of a file, and a function that uses the file in its folder.
 Trial = tuple[bytes, Callable[[Path], Any]]
 
 QUICK = ("--tol", "0.5", "--max-passes", "2")
@@ -29,7 +29,7 @@ WORD = "{}\tw{}\t_\tN\t_\t_\t{}\t{}\t_\t_\n"
 
 
 def command(*arguments: str) -> Callable[[Path], Any]:
-    """A command in the file's folder; FILE is the file, FOLDER its folder."""
+    """Return a function that runs a command. FILE stands for the file, FOLDER for its folder."""
 
     def go(path: Path) -> None:
         given = [word.replace("FILE", str(path)).replace("FOLDER", str(path.parent)) for word in arguments]
@@ -43,7 +43,7 @@ def train(task: str, *options: str) -> Callable[[Path], Any]:
 
 
 def with_model(kind: str, verb: str, *options: str) -> Callable[[Path], Any]:
-    """`predict` or `evaluate` with a small model."""
+    """Return a function that runs `predict` or `evaluate` with a small model."""
 
     def go(path: Path) -> None:
         fitted(kind).save(path.parent / "small.pw")
@@ -65,7 +65,7 @@ def svmlight(rng: random.Random, n: int) -> Trial:
 
 
 def packed(rng: random.Random, n: int) -> Trial:
-    """A gzip file of very much of the same."""
+    """A gzip file that unpacks to a very long repetition."""
     lines = {
         "tag": (b"a A\n", read_columns),
         "dep": (WORD.format(1, 1, 0, "root").encode() + b"\n", read_conllu),
@@ -111,7 +111,7 @@ def long_sentence(rng: random.Random, n: int) -> Trial:
 
 
 def labels(rng: random.Random, n: int) -> Trial:
-    """Each label once."""
+    """A file in which each label occurs once."""
     n = min(n, 60_000)
     task = rng.choice(["tag", "segment", "maxent", "dep", "cfg"])
     line = {
@@ -146,14 +146,14 @@ def names(rng: random.Random, n: int) -> Trial:
 
 
 def header(rng: random.Random, n: int) -> Trial:
-    """A model of CRFsuite that says that it holds very much."""
+    """A CRFsuite model whose header states huge sizes."""
     counts = [rng.choice([3, n % (1 << 32)]) for _ in range(8)]
     data = b"lCRF" + struct.pack("<I4sI", rng.choice([48, n % (1 << 32)]), b"FOMC", 100) + struct.pack("<8I", *counts)
     return data + bytes(200), rng.choice([partwise.load, command("convert", "FILE", "FOLDER/out.pw")])
 
 
 def container(rng: random.Random, n: int) -> Trial:
-    """A model file whose header has another length, or arrays of other shapes, than there are bytes."""
+    """A model file whose header states another length, or other array shapes, than the bytes that follow."""
     array = f'{{"dtype":"F64","shape":[{n}],"data_offsets":[0,{8 * n}]}}'
     text = f'{{"__metadata__":{{"sha256":"{"0" * 64}"}},"weights":{array}}}'
     size = rng.choice([len(text), n])
@@ -178,7 +178,7 @@ def constraints(rng: random.Random, n: int) -> Trial:
 
 
 def options(rng: random.Random, n: int) -> Trial:
-    """Numbers that options give."""
+    """Large numbers as values of command-line options."""
     text = "".join(WORD.format(1, k % 9, 0, "x") + WORD.format(2, k % 7, 1, f"y{k % 2}") + "\n" for k in range(30))
     bits = str(min(n, 60))
     return text.encode(), rng.choice(

@@ -1,4 +1,4 @@
-"""Model files: damaged bytes, and wrong content under a right digest."""
+"""Damaged model files, and model files whose content is wrong although their digest is right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .names import watched
 from .rows import Row, peak
 
 NAMES = list(MODELS)
-#: What is asked of a model that was loaded, as far as it has it.
+#: Questions to a loaded model, where it has the method.
 QUESTIONS: dict[str, tuple[Any, ...]] = {
     "predict": (),
     "annotate": (),
@@ -30,14 +30,15 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
     "entropy": (),
     "sample": (2,),
 }
-#: What a valid model may refuse: numbers that its weights make too large, and input beyond a limit that was changed.
+#: Words of errors that a valid model may raise: its weights give numbers that are too large, or an input exceeds a
+#: limit that was changed.
 REFUSALS = re.compile(r"double precision|\bnan\b|infinit|not finite|max_length|memory_limit", re.IGNORECASE)
 ROUNDING = 1e-6
 
 
 @cache
 def saved(name: str) -> tuple[bytes, object]:
-    """A model file, and input for the model."""
+    """Return the bytes of a model file, and input for the model."""
     case = MODELS[name]()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pw"
@@ -57,7 +58,7 @@ def damaged_model(number: int, folder: Path) -> tuple[str, str]:
 
 
 def values_in(answer: Any) -> Any:
-    """The numbers in arrays, lists and dicts, and in what these hold."""
+    """Yield the numbers in arrays, lists and dicts, and in containers within these."""
     if isinstance(answer, dict):
         answer = list(answer.values())
     if isinstance(answer, list | tuple):
@@ -66,7 +67,7 @@ def values_in(answer: Any) -> Any:
 
 
 def leaves(answer: Any) -> Any:
-    """What lists and arrays within each other hold."""
+    """Yield the innermost items of nested lists and arrays."""
     if isinstance(answer, np.ndarray):
         answer = answer.tolist()
     if not isinstance(answer, list):
@@ -77,7 +78,7 @@ def leaves(answer: Any) -> Any:
 
 
 def labels_of(model: Any, answer: Any) -> Any:
-    """The labels of a prediction; a head outside the sentence is one that no model has."""
+    """Yield the labels of a prediction. A head outside the sentence counts as a label that no model has."""
     if not isinstance(model, DependencyParser):
         yield from leaves(answer)
         return
@@ -88,7 +89,7 @@ def labels_of(model: Any, answer: Any) -> Any:
 
 
 def distributions(answer: Any) -> Any:
-    """Sums that must be 1: those of the dict of each position, or of each row."""
+    """Yield sums that must be 1: one for the dict of each position, or for each row."""
     if isinstance(answer, np.ndarray):
         return answer.sum(axis=-1).ravel()
     if isinstance(answer, dict):
@@ -97,7 +98,7 @@ def distributions(answer: Any) -> Any:
 
 
 def out_of_range(model: Any, question: str, answers: Any) -> str:
-    """What an answer has that no answer can have, or ""."""
+    """Say which impossible value the answers contain; "" if there is none."""
     if question == "predict_k_best":
         answers = [answer for found in answers for answer, _ in found]
     if question in ("predict", "predict_k_best", "sample") and hasattr(model, "classes_"):
@@ -114,14 +115,14 @@ def out_of_range(model: Any, question: str, answers: Any) -> str:
         return "" if (values >= -ROUNDING).all() else f"entropy: {values.min()}"
     if not ((values >= -ROUNDING) & (values <= 1 + ROUNDING)).all():
         return f"{question}: from {values.min()} to {values.max()}"
-    if isinstance(model, ConstituencyParser):  # constituents that exclude each other are not beside each other
+    if isinstance(model, ConstituencyParser):  # constituents that exclude each other are not listed together
         return ""
     sums = distributions(answers)
     return "" if np.allclose(sums, 1, atol=ROUNDING) else f"{question}: sums from {sums.min()} to {sums.max()}"
 
 
 def asked(model: Any, X: Any) -> tuple[str, str]:
-    """Whether a model answers all questions, within the range of its answers."""
+    """Put all questions to a model. Say whether every answer is possible."""
     told = []
     for question, arguments in QUESTIONS.items():
         if not hasattr(model, question):
@@ -143,7 +144,7 @@ def asked(model: Any, X: Any) -> tuple[str, str]:
 
 
 def forged_model(memory: bool, number: int, folder: Path) -> tuple[str, str]:
-    """The digest is right; memory is that of loading, beyond what the process had."""
+    """Load a forged model whose digest is right. `memory` limits the bytes that loading may add to the process."""
     name = NAMES[number % len(NAMES)]
     data, X = saved(name)
     wrong, path = forged(np.random.default_rng([2, number]), data), folder / "model.pw"
@@ -183,7 +184,7 @@ ROWS = [
         partial(forged_model, True),
         FORGED,
     ),
-    # Memory cannot be measured here: sanitizers need their own.
+    # Memory cannot be measured here, because sanitizers need memory themselves.
     Row(
         "forged-models-asan",
         "model damaged, digest recomputed, under AddressSanitizer and UndefinedBehaviorSanitizer",

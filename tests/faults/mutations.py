@@ -1,4 +1,4 @@
-"""Files made wrong: bytes, lines, fields and numbers changed at random."""
+"""Random changes to the bytes, lines, fields and numbers of files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 
-#: Bits of text that readers treat in a way of their own, or should not.
+#: Strings that readers treat specially, or should not treat specially.
 BITS = [b"\n", b"\t", b" ", b"", b"\0", b"\xff", b"\xed\xa0\x80", b"(", b")", b":", b"-1", b"9" * 30, b"1e400", b"nan",
         b"\r", b"\xef\xbb\xbf", b"#", b"%x[", b"]", b"_", b"1-2", b"1.1", b"\r\n", b"\\", b"'", b'"', b"|", b"=", b",",
         b"@", b"*", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xe2\x80\xae",
@@ -49,12 +49,12 @@ def _number(rng: random.Random, out: bytearray) -> None:
         chosen = rng.choice(found)
         span = chosen.span()
         nearby = str(int(chosen[0].split(b".")[0][:30]) + rng.choice([-1, 1])).encode()
-        del found, chosen  # they hold on to the bytes
+        del found, chosen  # `out` cannot change its length while a match refers to it
         out[slice(*span)] = nearby if rng.random() < 0.3 else rng.choice(NUMBERS)
 
 
 def _line(rng: random.Random, out: bytearray) -> None:
-    """One line twice, gone, elsewhere, empty, with another line end."""
+    """Repeat, remove, move or empty one line, or change its line end."""
     lines = bytes(out).split(b"\n")
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
     kind = rng.randrange(5)
@@ -72,7 +72,7 @@ def _line(rng: random.Random, out: bytearray) -> None:
 
 
 def _field(rng: random.Random, out: bytearray) -> None:
-    """One field of one line twice, gone, swapped with another, or replaced by one of another line."""
+    """Repeat, remove or swap a field of a line, or replace it by a field of another line."""
     lines = bytes(out).split(b"\n")
     at = rng.randrange(len(lines))
     fields = _FIELDS.split(lines[at])
@@ -95,12 +95,12 @@ _BINARY: list[Callable[[random.Random, bytearray], None]] = [_noise, _copy, _fli
 
 
 def mutated(rng: random.Random, data: bytes, *, binary: bool = False) -> bytes:
-    """The bytes with one to four changes; a fifth of all files is cut short or has a byte order mark."""
+    """Apply one to four changes. A fifth of all files is cut short or gets a byte order mark."""
     out = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         rng.choice(_BINARY if binary else _TEXT)(rng, out)
     if binary:
-        if rng.random() < 0.5 and len(out) >= 8:  # a number of four bytes
+        if rng.random() < 0.5 and len(out) >= 8:  # overwrite a number of four bytes
             at = 4 * rng.randrange(len(out) // 4)
             value = rng.choice([0, 1, 2, 3, 48, len(out), len(out) - 4, 1 << 31, (1 << 32) - 1, rng.randrange(1 << 12)])
             out[at : at + 4] = value.to_bytes(4, "little")

@@ -1,4 +1,4 @@
-"""Names of code and of files in files that must not be followed: no import, no call, no program, no file."""
+"""Names of code, programs and files that a damaged file may contain, and a watch that notices if one is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 MARK = "faulty_module"
-#: What may stand in a file where a name, a type or a function is expected.
+#: Strings to put in a file where a name, a type or a function is expected.
 NAMES: list[Any] = [
     MARK,
     f"{MARK}.call",
@@ -24,7 +24,7 @@ _watching = False
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    """Every import, exec, compile, open, program, pickle and library that is asked for comes here, with its name."""
+    """Record every import, exec, compile, open, program, pickle or library that is asked for by one of these names."""
     if _watching and not event.startswith(("sys.", "object.")):
         text = f"{event} {arguments!r:.500}"
         if MARK in text:
@@ -33,7 +33,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """What was asked of the interpreter with such a name, while this lasts."""
+    """Yield the list of uses of these names by the interpreter while the context lasts."""
     global _watching
     if _hook not in _hooks:
         sys.addaudithook(_hook)

@@ -1,4 +1,4 @@
-"""NaN, infinities, huge and tiny numbers in features and weights, for all estimators."""
+"""NaN, infinities, huge numbers and tiny numbers in features and weights, for all estimators."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from partwise.datasets import make_treebank
 from .rows import Row
 
 VALUES = (float("nan"), float("inf"), -float("inf"), 1e300, -1e300, 1e308, 5e-324, 1e-310)
-#: Where the number is: in the features that are learnt from, in those that an answer is asked for, in an example's
-#: weight, a label's weight, a cost, the weights of the model, or a parameter.
+#: Where the odd number is: in features for training, in features for prediction, in an example's weight, a label's
+#: weight, a cost, the weights of the model, or a parameter.
 ASKED = ("predict", "predict_marginals", "predict_k_best", "predict_proba", "score", "log_probability", "entropy")
 PARAMETERS = ("C", "tol", "max_seconds", "max_passes", "l1_ratio", "label_C", "memory_limit", "gamma", "min_count")
 OTHERS = ("class_weight", "cost", "coef_", *PARAMETERS)
 PLACES = ("fit", "sample_weight", *ASKED, *OTHERS)
-#: What a message names: an example, a place in it, a column, or the parameter itself.
+#: What an error message must name: an example, a position in it, a column, or the parameter itself.
 THINGS = "sequence|graph|sentence|row|sample|position|node|column|feature|weight|input|example|attribute"
 NAMED = re.compile(rf"({THINGS})s? \d|'[BO]'|'B-x'|'x'|of a sequence")
 LABELS = ["B", "I", "O"]
@@ -44,7 +44,7 @@ def data() -> tuple[Any, Any]:
 
 
 def rows(value: float | None) -> list[np.ndarray]:
-    """Sequences of rows, with a value in the middle of the fourth."""
+    """Return sequences of rows, with `value` in the middle of the fourth sequence."""
     found = [x.copy() for x in data()[0]]
     if value is not None:
         found[3][len(found[3]) // 2, 2] = value
@@ -113,7 +113,7 @@ CASES: dict[str, tuple[Make, Callable[[float | None], Any], Callable[[], Any], b
 
 
 def applies(name: str, place: str) -> bool:
-    """Whether an estimator of this case has such a place."""
+    """Say whether an estimator of this case takes such a number."""
     numbers = CASES[name][3]
     if place in ("sample_weight", "coef_"):
         return True
@@ -122,7 +122,7 @@ def applies(name: str, place: str) -> bool:
             numbers and (place == "fit" or hasattr(SHAPES[name], place)) and not (name in HINGE and place in PROBABLE)
         )
     if place == "cost" and name in ("classifier, l1", "tagger, maxent", "dependencies", "constituents"):
-        return False  # there are none with l1 and maxent, and those of parsers are no numbers
+        return False  # l1 and maxent models have none, and those of parsers are not numbers
     return place in SHAPES[name].get_params()
 
 
@@ -133,7 +133,7 @@ TRIALS = [trial for trial in itertools.product(CASES, VALUES, PLACES) if applies
 
 
 def numbers_in(found: Any) -> Any:
-    """All numbers within an answer."""
+    """Yield all numbers in an answer, at any depth."""
     if isinstance(found, dict):
         found = list(found.values())
     if isinstance(found, (list, tuple)):
@@ -144,7 +144,7 @@ def numbers_in(found: Any) -> Any:
 
 
 def attempt(name: str, value: float, place: str) -> bool:
-    """Whether all that comes out is finite."""
+    """Train and predict with the odd number. Say whether all results are finite."""
     make, inputs, answers, _ = CASES[name]
     estimator, y = make().set_params(max_passes=30, tol=1e-2), answers()
     X, n, given = inputs(None), len(y), {}
@@ -171,7 +171,7 @@ def attempt(name: str, value: float, place: str) -> bool:
     found = method(asked, *more)
     kept = [estimator.result_.primal, *numbers_in(np.asarray(estimator.coef_))]
     answers_found = [each for each in numbers_in(found) if isinstance(each, float)]
-    if what == "log_probability":  # that of an answer that cannot be is minus infinity
+    if what == "log_probability":  # the log probability of an impossible answer is minus infinity
         answers_found = [each for each in answers_found if each != -float("inf")]
     return bool(np.isfinite([*kept, *answers_found]).all())
 

@@ -1,4 +1,4 @@
-"""docs/reliability.md, from results."""
+"""Writes docs/reliability.md from the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from (those of bundle methods, averages and primal methods).
 
 
 def written(rows: Mapping[str, Row], kept: Kept) -> str:
-    """The page."""
+    """Return the text of the page."""
     first, last = kept.dates
     days = first if first == last else f"{first} to {last}"
     about = (
@@ -49,7 +49,7 @@ def written(rows: Mapping[str, Row], kept: Kept) -> str:
 
 
 def wrong(row: Row, outcomes: Iterable[str]) -> int:
-    """How many are not as required."""
+    """Count the outcomes that are not as required."""
     return sum(row.good is not None and outcome not in row.good for outcome in outcomes)
 
 

@@ -1,8 +1,9 @@
-"""Which row's trials are next, when several processes work for a limited time.
+"""Chooses the next trials for several processes that work until a deadline.
 
-The time is divided so that short rows end and long ones get equal parts of what is left: the shortest row goes first,
-with what would be its equal part, and what it does not use is for the others. A long row is shared by processes that
-have none of their own. Rows that must be alone come last, when nothing else runs.
+The remaining time is divided into equal parts, one for each row that has not begun. The shortest row begins first and
+gets such a part; the time that it does not use is divided among the others. Short rows therefore end, and long rows get
+equal parts. Several processes share a long row when no other row is waiting. Rows that must run alone come last, when
+nothing else runs.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from collections.abc import Iterable, Mapping
 
 from .rows import Row
 
-#: Trials that are given out at once are about this many seconds' work, and at most so many.
+#: Trials are handed out in pieces of about this many seconds' work, and of at most this many trials.
 PIECE, MANY = 2.0, 500
-#: Seconds that a row of which nothing is known takes per trial.
+#: Assumed seconds per trial of a row about which nothing is known.
 GUESS = 0.05
 
 
 class Plan:
-    """Trials that are left, by row, and time that was used for them.
+    """The remaining trials of each row, and the time that each row has used.
 
     Parameters
     ----------
-    rows : those to be run
-    left : numbers of their trials
-    jobs : processes
-    deadline : by `time.monotonic`
-    cost : seconds per trial, of rows that were run before
+    rows : the rows to run, by name
+    left : the numbers of the trials to run, by row
+    jobs : number of processes
+    deadline : time of the clock `time.monotonic` at which to stop
+    cost : seconds per trial, for rows that were run before
     """
 
     def __init__(
@@ -50,12 +51,12 @@ class Plan:
         return self.used[name] / self.trials[name] if self.trials[name] else self.known.get(name, GUESS)
 
     def note(self, name: str, seconds: float) -> None:
-        """A trial took so long."""
+        """Record the time of a trial."""
         self.trials[name] += 1
         self.used[name] += seconds
 
     def next(self, current: str, others: int) -> tuple[str, list[int]] | None:
-        """A piece of work for a process that has just done `current`, while `others` are at work."""
+        """Return trials for a process that has just run `current`, while `others` processes are at work."""
         name = self._choice(current, others)
         if name is None:
             return None
@@ -68,11 +69,11 @@ class Plan:
         return name, [numbers.pop() for _ in range(min(size, len(numbers)))]
 
     def give_back(self, name: str, numbers: Iterable[int]) -> None:
-        """Of a piece that was not done."""
+        """Put back trials that were handed out and not run."""
         self.left[name] += reversed(list(numbers))
 
     def drop(self, name: str) -> None:
-        """A row that cannot be run."""
+        """Forget the trials of a row that cannot be run."""
         self.left[name].clear()
 
     def _choice(self, current: str, others: int) -> str | None:
@@ -80,7 +81,7 @@ class Plan:
             return None
         open_ = [name for name, numbers in self.left.items() if numbers]
         within = [name for name in open_ if name not in self.budget or self._spent(name) < self.budget[name]]
-        if not within and open_:  # all have had their parts, and there is time
+        if not within and open_:  # all rows have used their parts, and time is left
             self.budget = {}
             within = open_
         shared = [name for name in within if not self.rows[name].alone]
@@ -94,14 +95,14 @@ class Plan:
         return min(within, key=self._rest) if within and not others else None
 
     def _rest(self, name: str) -> float:
-        """Seconds of work that is left."""
+        """Return the estimated seconds that the remaining trials of a row need."""
         return len(self.left[name]) * self.cost(name)
 
     def _spent(self, name: str) -> float:
         return self.used[name] * (self.jobs if self.rows[name].alone else 1)
 
     def _share(self, name: str) -> float:
-        """Seconds of work, of all processes', that a row may take from now on, with what it has had."""
+        """Return the total seconds that a row may use, summed over processes and including what it has used so far."""
         if self.deadline == float("inf"):
             return self.deadline
         waiting = sum(bool(numbers) and each not in self.budget for each, numbers in self.left.items())

@@ -1,4 +1,4 @@
-"""A process that runs trials, by orders, and what is seen of it from outside."""
+"""A child process that runs trials as ordered, and what can be seen of it from outside."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from . import digest
 from .rows import LOGS, REPORT, TESTS, WAIT, Row, reported
 
 Record = dict[str, Any]
-#: Seconds within which a process has imported what it needs.
+#: Seconds within which a process must have imported what it needs.
 START = 600.0
 
 
 def scratch() -> Path:
-    """A new folder, in memory if there is such a file system and TMPDIR does not say otherwise."""
+    """Make a folder, in memory where the system allows this and TMPDIR is not set."""
     memory = Path("/dev/shm")
     here = None if os.environ.get("TMPDIR") or not os.access(memory, os.W_OK) else memory
     folder = Path(tempfile.mkdtemp(prefix="faults-", dir=here))
-    folder.chmod(0o755)  # trials that give up root's rights come here too
+    folder.chmod(0o755)  # trials that give up root's rights use this folder too
     return folder
 
 
 class NotBegun(RuntimeError):
-    """A process did not come to its first trial."""
+    """A process that ended before its first trial."""
 
 
 class Process:
-    """One that runs the trials of a module's rows with one build of the core.
+    """A child process for the rows of one module, with one build of the core.
 
     Attributes
     ----------
-    order : the row's name, and numbers of trials that have no result yet: the first of them is running
+    order : the row's name, and the numbers of the trials without a result; the first of these trials is running
     """
 
     def __init__(self, module: str, core: str) -> None:
@@ -57,7 +57,8 @@ class Process:
             bufsize=0,
             env=environment(core, self.folder / LOGS / "report")
             | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,  # to end it with all that it has started
+            # A session of its own, so that the process can be ended together with all that it has started
+            start_new_session=True,
         )
         assert self.child.stdin is not None
         assert self.child.stdout is not None
@@ -66,29 +67,29 @@ class Process:
         self.order: tuple[str, list[int]] = ("", [])
 
     def fits(self, row: Row) -> bool:
-        """Whether the row's trials could be run here."""
+        """Say whether the process can run trials of this row."""
         return (self.module, self.core) == (row.module, row.core)
 
     def give(self, name: str, numbers: list[int]) -> None:
-        """An order, while it has none."""
+        """Send an order to a process that has none."""
         self.order = (name, list(numbers))
         self.since = time.monotonic()
-        with contextlib.suppress(BrokenPipeError):  # it has died, which is seen when it is read
+        with contextlib.suppress(BrokenPipeError):  # a process that has died is noticed by `read`
             self.orders.write(json.dumps(self.order).encode() + b"\n")
 
     def left(self, row: Row, slack: float) -> float:
-        """Seconds until it hangs."""
+        """Return the seconds until the current trial counts as hanging."""
         limit = WAIT * row.seconds + slack if self.ready else START
         return self.since + limit - time.monotonic()
 
     def hangs(self) -> Record:
-        """What to write of it when no seconds are left."""
+        """Return the record of a trial that hangs."""
         if not self.ready:
             raise NotBegun(f"the process of the trials of {self.module} does not begin")
         return self._result("hang", f"no answer after {time.monotonic() - self.since:.0f} s")
 
     def read(self) -> Iterator[Record] | None:
-        """Results that have come; None: it has ended."""
+        """Return the results that have arrived; None if the process has ended."""
         piece = os.read(self.answers.fileno(), 1 << 16)
         if not piece:
             return None
@@ -109,8 +110,8 @@ class Process:
             yield record
 
     def ended(self) -> Record | None:
-        """How a process ended that should not have."""
-        os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)  # the pipe is closed before it has ended
+        """Return the record of a trial whose process ended unexpectedly."""
+        os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)  # the pipe closes before the process has ended
         status = self.end()
         if not self.ready:
             raise NotBegun(f"the process of the trials of {self.module} failed before it began (status {status})")
@@ -125,14 +126,14 @@ class Process:
         return record | {"seconds": round(time.monotonic() - self.since, 4)}
 
     def end(self) -> int:
-        """With all that it has started; its status."""
+        """End the process and all that it has started. Return its exit status."""
         if self.child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.child.pid, signal.SIGKILL)
         return self.child.wait()
 
     def forget(self) -> None:
-        """Its files, after it was ended."""
+        """End the process and remove its files."""
         self.end()
         self.orders.close()
         self.answers.close()

@@ -1,6 +1,6 @@
-"""The same damage to model files of other systems. A comparison, no requirement.
+"""The same damage to model files of other systems, for comparison only: nothing is required of them.
 
-Each file is loaded and used in a process of its own, forked from one that has imported the package and done nothing.
+Each file is loaded and used in a process of its own, forked from a process that has only imported the package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from .damage import damaged
 from .rows import Row, apart
 
-#: Seconds of CPU time after which a load hangs.
+#: Seconds of CPU time after which loading counts as hanging.
 LIMIT = 3.0
 POINT = [1.0, 2.0, 0.0, 1.0, 0.5, 0.1]
 
@@ -27,9 +27,9 @@ POINT = [1.0, 2.0, 0.0, 1.0, 0.5, 0.1]
 @dataclass(frozen=True)
 class Rival:
     title: str
-    module: str  # that is imported beforehand
-    files: tuple[str, ...]  # names of files, by turns
-    train: Callable[[str], Any]  # to a file
+    module: str  # imported before the fork
+    files: tuple[str, ...]  # names of files; the trials use them in turn
+    train: Callable[[str], Any]  # trains a model and writes it to a file
     use: Callable[[str], Any]
 
 
@@ -116,7 +116,7 @@ RIVALS = {
 
 @cache
 def saved(name: str, file: str) -> bytes:
-    """A file of a model that was trained in another process."""
+    """Return the bytes of a model file that another process made."""
     importlib.import_module(RIVALS[name].module)
 
     def train() -> str:

@@ -1,4 +1,4 @@
-"""A row of the table, where the rows are, and what trials have in common."""
+"""The class of the rows of the table, the list of all rows, and what trials have in common."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 
 TESTS = Path(__file__).resolve().parents[1]
 
-#: A process hangs when it has used so many seconds of CPU time, or this many times as many have gone by.
+#: A process hangs when it has used its seconds of CPU time, or when WAIT times as many seconds have gone by.
 WAIT = 10
-#: Bytes that a trial's own process may take.
+#: Bytes of memory that a forked process may take beyond what it has.
 MOST = 4 << 30
-#: A sanitizer wrote something.
+#: Outcome of a trial in which a sanitizer wrote a report.
 REPORT = "sanitizer's report"
-#: Where it does so, in the folder of a process.
+#: Where sanitizers write their reports, in the folder of a process.
 LOGS = "logs"
 MODULES = ("models", "checkpoints", "formats", "killed", "commands", "writing")
 MODULES += ("certificates", "numbers", "sizes", "limits", "shared", "clusters", "rivals")
@@ -35,19 +35,19 @@ class Row:
 
     Parameters
     ----------
-    name : on the command line
-    fault : in the table
-    required : in the table
-    trials : how many there are at full size
-    sample : how many of them `make test` runs
-    trial : number, empty folder -> (outcome, detail); the same number is the same trial
-    good : outcomes that are as required; None: a comparison, without a requirement
-    seconds : of CPU time after which a trial hangs; or WAIT times as long on the clock
-    core : the core's build: "" as it is installed, "asan" (with AddressSanitizer and UndefinedBehaviorSanitizer) or
-        "tsan" (with ThreadSanitizer); a report of theirs is the outcome REPORT
-    alone : nothing else runs at the same time, as the trials have processes of their own that share the machine
-    missing : the package without which there is nothing to run
-    module : where the row is from (`all_rows` says so)
+    name : name of the row on the command line
+    fault : description of the fault, as printed in the table
+    required : the required outcome, as printed in the table
+    trials : number of trials in the full table
+    sample : number of trials that `make test` runs
+    trial : number, empty folder -> (outcome, detail); the same number always gives the same trial
+    good : the outcomes that meet the requirement; None: a comparison without a requirement
+    seconds : CPU time after which a trial counts as hanging; so does WAIT times this on the clock
+    core : build of the core: "" as installed, "asan" (AddressSanitizer and UndefinedBehaviorSanitizer) or
+        "tsan" (ThreadSanitizer); a sanitizer's report gives the outcome REPORT
+    alone : run nothing else at the same time, because the trials start processes that need the whole machine
+    missing : name of a missing package that the trials need; "" if none is missing
+    module : the module that defines the row (set by `all_rows`)
     """
 
     name: str
@@ -65,7 +65,7 @@ class Row:
 
 
 def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
-    """All rows by name; a module is the name of one of this package, or a full one."""
+    """Return all rows by name. `modules` names modules of this package, or others by their full names."""
     found: dict[str, Row] = {}
     for name in modules:
         module = importlib.import_module(name if "." in name else f"tests.faults.{name}")
@@ -74,12 +74,12 @@ def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Files in a folder, by their paths in it."""
+    """Return the contents of the files in a folder, by relative path."""
     return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
 def reported(folder: Path) -> str:
-    """What sanitizers have written in the process of this folder, which is then removed."""
+    """Return the sanitizers' reports in a process's folder, and remove them."""
     paths = sorted((folder / LOGS).iterdir())
     text = "\n".join(path.read_text(errors="replace") for path in paths)
     for path in paths:
@@ -89,16 +89,16 @@ def reported(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process of its own ended: "answer", "signal 9", "status 3" or "hang"."""
+    """How a forked process ended: "answer", "signal 9", "status 3" or "hang"."""
 
     how: str
     answer: Any = None
 
 
 def apart(function: Callable[[], Any], seconds: float, during: Callable[[int], None] | None = None) -> Ended:
-    """Call in a forked process, which gives JSON back; `during` may do something to it, by its number.
+    """Call `function` in a forked process and return its result, sent as JSON. `during` gets the process's id.
 
-    The process may take MOST bytes more than it has: what asks for more than that gets a MemoryError.
+    The process may take MOST bytes more than it has at the fork; a larger request gets a MemoryError.
     """
     read, write = os.pipe()
     sys.stdout.flush()
@@ -151,13 +151,13 @@ def apart(function: Callable[[], Any], seconds: float, during: Callable[[int], N
 
 
 def cpu_seconds(process: int) -> float:
-    """CPU time of a process so far."""
+    """Return the CPU time that a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak(reset: bool = False) -> int:
-    """The most memory that this process has had, in bytes, since it was last reset (Linux)."""
+    """Return the peak memory of this process in bytes. `reset` starts a new measurement (Linux)."""
     if reset:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

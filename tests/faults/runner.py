@@ -1,4 +1,4 @@
-"""Runs rows in child processes: one that dies or hangs is a result, and the next trial goes on in another."""
+"""Runs rows in child processes. A process that dies or hangs is a result, and another process runs the next trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rows import Row
 
 
 def cannot(row: Row) -> str:
-    """Why the row cannot be run here, or ""."""
+    """Say why the row cannot be run here; "" if it can."""
     if row.missing:
         return f"{row.missing} is not installed"
     if row.core and not site(row.core).is_dir():
@@ -30,11 +30,11 @@ def run(
     slack: float = 30.0,
     cost: Mapping[str, float] | None = None,
 ) -> Iterator[Record]:
-    """Results of trials, numbers by row, until the clock (`time.monotonic`) says `deadline`.
+    """Yield results of trials until the clock (`time.monotonic`) reaches `deadline`. `orders`: trial numbers by row.
 
-    A trial hangs if it has not ended after WAIT times the row's seconds, and `slack`. `cost`: seconds per trial as far
-    as they are known. Rows that cannot be run here are left out; one whose process does not begin is given up, which is
-    told at the end.
+    A trial hangs if it has not ended after WAIT times the row's seconds plus `slack`. `cost`: known seconds per trial.
+    Rows that cannot be run here are left out. A row whose process does not start is dropped, and an error at the end
+    says so.
     """
     plan = Plan(
         rows, {name: numbers for name, numbers in orders.items() if not cannot(rows[name])}, jobs, deadline, cost or {}
@@ -71,7 +71,7 @@ def run(
 
 
 def _employed(plan: Plan, rows: Mapping[str, Row], team: list[Process | None], k: int) -> Process | None:
-    """A process with work in this place, the one that was there if it will do; None: there is no work for it."""
+    """Return process k, or a new one if process k does not fit the next row. It has an order if any work is left."""
     process = team[k]
     if process is not None and process.order[1]:
         return process
@@ -90,7 +90,7 @@ def _employed(plan: Plan, rows: Mapping[str, Row], team: list[Process | None], k
 
 
 def _seen(process: Process, ready: bool, rows: Mapping[str, Row], slack: float, plan: Plan) -> Iterator[Record]:
-    """What a process has to tell; one that has died or hangs is ended, and the rest of its work given back."""
+    """Yield the results that a process has sent. End a process that has died or hangs, and put back its trials."""
     if ready:
         found = process.read()
         if found is not None:

@@ -1,6 +1,6 @@
-"""Models that many threads ask at the same time, while others are trained, saved and loaded; forks in the midst of it.
+"""Models that many threads use while others are trained, saved and loaded, and processes that fork in the meantime.
 
-The same trials run with a core that ThreadSanitizer watches, with fewer calls: it takes ten times as long there.
+The trials also run on a core built with ThreadSanitizer, with fewer calls, as it is ten times as slow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from partwise.support import threads
 from .rows import Row, apart
 
 N_THREADS = 16
-#: The model that is asked more often than the others: by each thread, each other one, each one under ThreadSanitizer.
+#: The model that is used most. Calls per thread: to that model, to each other model, to each under ThreadSanitizer.
 OFTEN = "tagger, names"
 MANY, CALLS, WATCHED = 10_000, 1000, 100
 
@@ -71,9 +71,9 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     "graphs": fitted_labeler,
     "classifier": classifier,
 }
-#: The one that is asked most often is the last.
+#: The model that is used most often comes last.
 ASKED = tuple(sorted(MODELS, key=lambda name: name == OFTEN))
-#: Questions, by what a model must have to be asked.
+#: Questions to a model, by the name of the method that it must have.
 QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "predict": lambda model, x: model.predict(x),
     "predict_single": lambda model, x: model.predict_single(x[0]),
@@ -84,7 +84,7 @@ QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def plain(answer: Any) -> Any:
-    """An answer that can be compared."""
+    """Convert an answer to lists, so that answers can be compared."""
     if isinstance(answer, np.ndarray):
         return answer.tolist()
     if isinstance(answer, dict):
@@ -95,7 +95,7 @@ def plain(answer: Any) -> Any:
 
 
 def together(works: list[Callable[[], Any]]) -> list[str]:
-    """Do all at the same time; errors."""
+    """Run all functions at the same time. Return their errors."""
     errors: list[str] = []
     start = threading.Barrier(len(works))
 
@@ -116,7 +116,7 @@ def together(works: list[Callable[[], Any]]) -> list[str]:
 
 @cache
 def asked(name: str) -> tuple[Any, list[Any], list[tuple[str, Any, Any]]]:
-    """A model, inputs of one example each, and (question, input, answer) as one thread alone has it."""
+    """Return a model, inputs of one example each, and (question, input, answer) as a single thread computes it."""
     case = MODELS[name]()
     inputs = list(case.X) if isinstance(case.X[0], np.ndarray) and name == "classifier" else [[x] for x in case.X]
     found = []
@@ -132,7 +132,7 @@ def asked(name: str) -> tuple[Any, list[Any], list[tuple[str, Any, Any]]]:
 
 
 def ask_together(n_calls: int, number: int, folder: Path) -> tuple[str, str]:
-    """16 threads ask one model; one more saves and loads it, and asks what it has loaded."""
+    """Let 16 threads use one model, while one more saves it, loads it, and uses the loaded model."""
     name = ASKED[number]
     model, _, cases = asked(name)
     wrong: list[str] = []
@@ -160,12 +160,12 @@ def ask_together(n_calls: int, number: int, folder: Path) -> tuple[str, str]:
     return ("equals serial" if not wrong else "differs"), f"{detail} {wrong[:3]}"
 
 
-#: Solvers whose passes use several threads, and one that does not.
+#: Solvers whose passes use several threads, and one whose passes do not.
 TRAINED = ("lbfgs", "newton", "eg", "eg-batch", "eg-prox", "bcfw", "dcd", "excessive-gap", "owlqn", "sdca")
 
 
 def train_together(number: int, folder: Path) -> tuple[str, str]:
-    """Two runs on one problem at the same time, each on two or four threads, against one after the other."""
+    """Run two trainings on one problem at the same time, each on two or four threads; compare with single runs."""
     from helpers.small_problems import kind_for, penalty_for
 
     solver = TRAINED[number % len(TRAINED)]
@@ -197,7 +197,7 @@ def shared(n_calls: int, number: int, folder: Path) -> tuple[str, str]:
 
 
 def fork_amid(number: int, folder: Path) -> tuple[str, str]:
-    """While threads ask a model and train another, the process is forked; the child asks, and trains on two threads."""
+    """Fork while threads use one model and train another. The child predicts, and trains on two threads."""
     name = list(MODELS)[number % len(MODELS)]
     model, _, cases = asked(name)
     done = threading.Event()

@@ -1,4 +1,4 @@
-"""Nothing at all, one token, and very much, for every estimator."""
+"""Inputs without examples, with one token, and with very many tokens, for every estimator."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .inputs import ANSWERS, KINDS, answers_of, data, estimator, fitted, through
 from .rows import Row, apart
 
 Work = Callable[[], Any]
-#: Returns the work to be done, with its data.
+#: A function that makes its data and returns the work to be done with it.
 Prepare = Callable[[], Work]
 
 PARSERS = ("dependencies", "dependencies, spanning", "constituents")
 ONE_BY_ONE = ("classifier", "classifier, sparse", "path")
-#: Tokens, and features of each, that make a million features.
+#: Numbers of tokens, and of features per token, that make a million features.
 WIDE = {"tagger, rbf": (1000, 1000), "path": (100_000, 10), "constituents": (100_000, 10)}
 
 
@@ -56,7 +56,7 @@ def fit_with_an_empty_one(kind: str) -> Prepare:
 
 
 def many_features(kind: str) -> Prepare:
-    """A million, and the model's file."""
+    """Train and save a model with a million features."""
 
     def prepare() -> Work:
         tokens, each = WIDE.get(kind, (100_000, 10))
@@ -73,7 +73,7 @@ def many_features(kind: str) -> Prepare:
 
 
 def partial_labels() -> Work:
-    """A million labels of which five have been seen."""
+    """A million labels, of which five occur in the data."""
     X = np.eye(5)
     model = MaxentClassifier(solver="sgd", tol=0.1)
     return lambda: model.partial_fit(X, np.arange(5), classes=np.arange(1_000_000)).predict(X)
@@ -93,7 +93,7 @@ def one_long_segment(length: int) -> Prepare:
 
 
 def grid(side: int) -> Prepare:
-    """A graph whose junction tree has cliques of side + 1 nodes."""
+    """A grid graph whose junction tree has cliques of side + 1 nodes."""
 
     def prepare() -> Work:
         number = np.arange(side * side).reshape(side, side)
@@ -110,11 +110,11 @@ def grid(side: int) -> Prepare:
 
 
 def cases() -> dict[str, tuple[Prepare, bool]]:
-    """What is tried, and whether it is documented to be refused."""
+    """Return the cases, and whether the documentation says that they are refused."""
     found: dict[str, tuple[Prepare, bool]] = {}
     for kind in KINDS:
         alone, parser = kind in ONE_BY_ONE, kind in PARSERS
-        no_rows = kind == "classifier, sparse"  # scikit-learn's rule: arrays have rows
+        no_rows = kind == "classifier, sparse"  # as in scikit-learn, arrays must have rows
         found[f"{kind}: no examples, fit"] = (lambda kind=kind: lambda: estimator(kind).fit([], [])), True
         if not alone:
             left_out = kind.startswith(("tagger", "segments"))
@@ -134,7 +134,7 @@ def cases() -> dict[str, tuple[Prepare, bool]]:
         found[f"{kind}: 100,000 tokens, fit"] = fit(kind, 100_000, 50, 3), parser or kind == "tagger, rbf"
         found[f"{kind}: 1,000,000 features"] = many_features(kind), False
         if kind == "path":
-            continue  # folds of labels that occur once have other labels than those left out
+            continue  # labels that occur once are missing from the other folds, so cross-validation cannot work
         labels = fit(kind, 1_000_000, 1000, 1_000_000, 100)
         found[f"{kind}: 1,000,000 labels"] = labels, True
     found["classifier: 1,000,000 labels, five seen"] = (lambda: partial_labels()), False
@@ -157,7 +157,7 @@ def size(number: int, folder: Path) -> tuple[str, str]:
         begin = time.process_time()
         try:
             work()
-        except (ValueError, TooLarge) as error:  # another MemoryError is one of the allocator, which says nothing
+        except (ValueError, TooLarge) as error:  # any other MemoryError comes from the allocator and explains nothing
             return [f"{type(error).__name__}: {error}"[:300], time.process_time() - begin]
         return [None, time.process_time() - begin]
 

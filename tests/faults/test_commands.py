@@ -1,4 +1,4 @@
-"""The list of commands that signals are sent to has them all."""
+"""The list of commands that are sent signals is complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if sys.platform == "linux":
     from tests.faults import commands, killed, rows  # noqa: F401
 
 
-def test_every_command_is_there():
+def test_the_list_names_every_command():
     given = {" ".join(arguments[:n]) for arguments in commands.COMMANDS.values() for n in (1, 2)}
     registered = list(commands.registered())
     assert {"train dep", "predict", "data fetch", "solvers"} <= set(registered)

@@ -29,7 +29,7 @@ def wrong_of(rows, results):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_sample_of_each_row(module):
-    """Rows with a sanitized core are for `make faults` alone: a build that lies there may be of other sources."""
+    """Rows that need a core built with sanitizers run in `make faults` only: a build found here may be outdated."""
     rows = all_rows((module,))
     usual = {name: row for name, row in rows.items() if not row.core and not runner.cannot(row)}
     orders = {name: spread(row.trials, row.sample) for name, row in usual.items()}
@@ -39,7 +39,7 @@ def test_a_sample_of_each_row(module):
 
 
 def spread(n, k):
-    """Numbers in about equal steps, and each a bit further: cases that come in turn are not always the same one."""
+    """Return k of n numbers in about equal steps, each shifted a little, so that alternating cases all occur."""
     return [(j * n // k + j) % n for j in range(k)]
 
 
@@ -194,11 +194,11 @@ def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
     with pytest.raises(RuntimeError, match="the package of the fake build is another one"):
         for each in runner.run(fake_rows, {"told": [0], "long": [0]}):
             found.append(each["row"])
-    assert found == ["long"]  # what can be run is
+    assert found == ["long"]  # the rows that can be run did run
 
 
 def test_rows_run_side_by_side_except_those_that_must_not(fake_rows, tmp_path, monkeypatch):
-    """The first trial of the row waits until there is another, however long that takes to begin."""
+    """The trial waits until a second trial is running, however long the second process takes to start."""
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("FAKE_MARKS", str(tmp_path / "marks"))
     results = list(runner.run(fake_rows, {"met": range(6), "alone": range(3), "absent": range(3)}, jobs=2))
@@ -227,7 +227,7 @@ def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_
         return ended.value.code
 
     assert call("--trials", "2") == 0
-    path.write_text(path.read_text() + '{"row": "lo')  # killed while it wrote
+    path.write_text(path.read_text() + '{"row": "lo')  # as if the writer had been killed
     assert call("--trials", "3") == 0
     assert [each["trial"] for each in read(path)] == [0, 1, 2]
     head = target.read_text()
@@ -240,7 +240,7 @@ def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_
     assert re.search(r"^long +0 of +6 .*3 of other sources, not counted$", capsys.readouterr().out, re.MULTILINE)
     assert call("--trials", "1") == 0
     assert ": 1 trials;" in target.read_text()
-    assert len(path.read_text().splitlines()) == 4  # what was there stays
+    assert len(path.read_text().splitlines()) == 4  # earlier lines are kept
 
 
 def test_a_digest_is_of_contents_not_of_places(tmp_path):
@@ -253,7 +253,7 @@ def test_a_digest_is_of_contents_not_of_places(tmp_path):
     assert digest.of_files(tmp_path / "two", (tmp_path / "two").rglob("*.py")) != one
 
 
-def test_the_page_says_what_it_was_written_for():
+def test_the_page_states_which_code_was_tested():
     text = (TESTS.parent / "docs" / "reliability.md").read_text()
     assert re.search(
         r"^partwise \S+, sources `[0-9a-f]{12}`, [-0-9]+( to [-0-9]+)?: [\d,]+ trials; ", text, re.MULTILINE
@@ -261,7 +261,7 @@ def test_the_page_says_what_it_was_written_for():
 
 
 def test_short_rows_end_and_long_ones_have_equal_parts():
-    """60 s for rows of 2, 1000 and 2000 s: 2, 29 and 29."""
+    """A limit of 60 s for rows that need 2, 1000 and 2000 s: they get 2, 29 and 29 s."""
 
     def row(name, n):
         return Row(name, "", "", n, 0, lambda k, f: ("", ""), ("",))

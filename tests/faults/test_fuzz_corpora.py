@@ -1,4 +1,4 @@
-"""Inputs that fuzzers found, kept in fuzz/corpus. Those of the core are replayed by ``make fuzz FUZZ_SECONDS=0``."""
+"""Inputs that fuzzers found, in fuzz/corpus. ``make fuzz FUZZ_SECONDS=0`` runs those of the core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_readers(name, tmp_path, monkeypatch):
+def test_readers_accept_or_refuse_every_corpus_file(name, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     warnings.simplefilter("ignore")
     found = sorted((CORPUS / "readers" / name).iterdir())

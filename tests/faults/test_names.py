@@ -1,4 +1,4 @@
-"""Names of code in checkpoints and model files are not followed."""
+"""Checkpoints and model files cannot make the library import or call code by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_watch_sees_imports_and_code():
 
 
 @pytest.mark.parametrize("solver", ["eg", "bcfw"])
-def test_names_anywhere_in_a_checkpoint_call_nothing(solver, tmp_path):
+def test_names_of_code_in_a_checkpoint_are_not_called(solver, tmp_path):
     problem, values, arrays = saved(solver)
     path = tmp_path / "run.ckpt"
     everywhere = [at for at in places(values) if at]

@@ -1,4 +1,4 @@
-"""Everything that writes a file: (which of two contents) -> written, and what reads it."""
+"""Everything that writes a file: a function that writes one of two contents, and one that reads the file."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from partwise.solvers.engine import checkpoint
 from partwise.tables import predict_file
 
 LABELS = ["B", "I", "O"]
-#: Whether there is PyArrow, which Parquet and Arrow files are written with.
+#: Whether PyArrow is installed, which writes Parquet and Arrow files.
 ARROW = importlib.util.find_spec("pyarrow") is not None
 
 
 @dataclass(frozen=True)
 class Writer:
-    """A file, what writes one of two contents to it, and what reads it; a half file is an error there."""
+    """A file, a function that writes one of two contents to it, and a reader that refuses an incomplete file."""
 
     path: Path
     write: Callable[[int], Any]
     read: Callable[[Path], Any]
-    #: Bytes differ from one write to the next.
+    #: Whether two writes of the same content may give different bytes.
     varies: bool = False
 
 
@@ -129,7 +129,7 @@ def _ends(path: Path, end: bytes) -> None:
 
 
 def writers(folder: Path) -> dict[str, Writer]:
-    """By kind, in a folder."""
+    """Return the writers of all kinds of files, for files in `folder`."""
     case = CASES["names"]
 
     def at(name: str, write: Any, read: Any, varies: bool = False) -> Writer:

@@ -1,4 +1,4 @@
-"""Writes that fail: at every call of the system's, one after the other, and at every size that a file may grow to."""
+"""Writes that fail: at each system call in turn, and at each of several limits on the size of a file."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .writers import Writer, writers
 
 KINDS = tuple(writers(Path()))
 MODES = ("ENOSPC", "EIO", "sizes")
-#: The one call whose failure is no error: the folder's flush, after the file has its name and is on the disk.
+#: The only call that may fail without an error: syncing the folder, when the new file is already in its place.
 AFTER = "fsync after replace"
-#: Sizes at which a file can grow no more, in equal steps up to its own.
+#: Number of size limits that are tried, in equal steps up to the size of the file.
 STEPS = 25
 
 
 class Calls:
-    """Counts calls that change a file or folder, and lets one of them fail."""
+    """Counts the calls that change a file or folder, and makes one of them fail."""
 
     def __init__(self, failing: int, number: int) -> None:
         self.failing, self.number, self.seen, self.name = failing, number, 0, ""
-        self.renamed = False  # the last call before was a rename that was done
+        self.renamed = False  # whether the last call was a rename that succeeded
 
     def count(self, name: str) -> None:
         self.seen += 1
@@ -44,7 +44,7 @@ class Calls:
         self.renamed = name == "replace"
 
     def patch(self) -> None:
-        """For good: the process is one that was forked for it."""
+        """Replace the system's functions for good: this process was forked for one trial."""
         calls, system_open = self, os.open
 
         class File(io.FileIO):
@@ -87,7 +87,7 @@ class Calls:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Files and folders by their paths."""
+    """Return files and folders by relative path."""
     return {str(each.relative_to(folder)): b"" for each in folder.rglob("*")} | contents(folder)
 
 
@@ -101,7 +101,7 @@ def failing_write(number: int, folder: Path) -> tuple[str, str]:
 
 
 def prepare(kind: str, writer: Writer) -> None:
-    """The old file, and what the new one is made from."""
+    """Write the old file, and prepare what the new file is made from."""
     if kind == "dual blocks":
         writers(writer.path.parent)["partition"].write(0)
         os.replace(writer.path.parent / "parts", writer.path)
@@ -111,7 +111,7 @@ def prepare(kind: str, writer: Writer) -> None:
 
 
 def every_call(writer: Writer, folder: Path, before: dict[str, bytes], name: str) -> tuple[str, str]:
-    """The first call fails, then the second, ... until all that there are have failed."""
+    """Make the first call fail, then the second, and so on until every call has failed once."""
     failed, k = 0, 0
     while True:
         k += 1
@@ -124,7 +124,7 @@ def every_call(writer: Writer, folder: Path, before: dict[str, bytes], name: str
                 writer.write(1)
             except OSError as error:
                 told = ["OSError", str(error.errno), ""]
-            gc.collect()  # as at the end of a process: files of a run go with it
+            gc.collect()  # as at the end of a process, so that the run's temporary files are removed
             return [*told[:2], calls.name]
 
         ended = apart(write, 60)
@@ -150,13 +150,13 @@ def every_call(writer: Writer, folder: Path, before: dict[str, bytes], name: str
             return "no call failed", detail
         if not call:
             return "OSError, all as before", f"{writer.path.name}: {failed} calls"
-        if writer.path.name not in before:  # a partition is written once
+        if writer.path.name not in before:  # the writer of partitions does not overwrite
             shutil.rmtree(writer.path)
         before = everything(folder)
 
 
 def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes]) -> tuple[str, str]:
-    """Files may grow to a size and no more, as on a disk that becomes full."""
+    """Limit the size to which files may grow, as on a disk that becomes full."""
     full = whole_size(kind)
 
     def limited(size: int) -> str:
@@ -181,7 +181,7 @@ def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes]) -> 
 
 
 def whole_size(kind: str) -> int:
-    """Bytes of the largest file that is written."""
+    """Return the bytes of the largest file that is written."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         writer = writers(folder)[kind]

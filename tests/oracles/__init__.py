@@ -1,1 +1,1 @@
-"""Slow and obvious versions of everything the library computes, written without it."""
+"""Slow and simple implementations of what the library computes, written without the library, to test it against."""

@@ -1,9 +1,9 @@
 """A falling temperature, then pairwise Frank-Wolfe, over enumerated labellings.
 
-Passes of EG (Collins et al. 2008, Figure 3, with the adaptive steps of section 7) on the dual with an entropy at
-temperature tau; tau is multiplied by `factor` after a pass that raised that dual by at most `settled` tau
-sum_i omega_i H_i, or after ten passes. Below `last_temperature` every example keeps its most probable labellings, and
-what follows is `bcfw_sets_reference`.
+First come passes of EG (Collins et al. 2008, Figure 3, with the adaptive steps of section 7) on the dual with an
+entropy at temperature tau. tau is multiplied by `factor` after a pass that raised this dual by at most `settled` tau
+sum_i omega_i H_i, and at the latest after ten passes. Below `last_temperature` every example keeps its most probable
+labellings, and `bcfw_sets_reference` continues with these.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AnnealedReference:
         return replace(self.problem, temperature=self.temperature)
 
     def dual(self) -> float:
-        """At the temperature of the moment."""
+        """D at the present temperature."""
         return self.smoothed.dual(self.distributions) if self.kept is None else self.kept.dual()
 
 

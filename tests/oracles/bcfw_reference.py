@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class BcfwState:
-    """Distributions over labellings, weights, and the weighted average of both."""
+    """Distributions over labellings, the weights, and weighted averages of both."""
 
     ps: list[Floats]
     weights: Floats
@@ -33,17 +33,17 @@ class BcfwState:
 
 
 def start(problem: DenseProblem) -> BcfwState:
-    """All mass on the gold labellings: w = 0 and D = 0."""
+    """Put all mass on the gold labellings: w = 0 and D = 0."""
     ps = [np.all(e.counts == g, axis=1).astype(float) for e, g in zip(problem.examples, problem.gold, strict=True)]
     zero = np.zeros(problem.dim)
     return BcfwState(ps, zero, zero, [p.copy() for p in ps])
 
 
 def bcfw(problem: DenseProblem, state: BcfwState, order: Sequence[int]) -> BcfwState:
-    """Run over the examples in `order`, in place."""
+    """Visit the examples in `order`; update the state in place."""
     for i in order:
         omega, p, psi = problem.sample_weight[i], state.ps[i], problem.psi(i)
-        gains = problem.label_costs(i) - psi @ state.weights  # kappa cost + theta (counts - gold) of every labelling
+        gains = problem.label_costs(i) - psi @ state.weights  # kappa cost + theta (counts - gold), for every labelling
         corner = np.zeros(len(p))
         corner[int(gains.argmax())] = 1.0
         direction = corner - p
@@ -61,7 +61,7 @@ def bcfw(problem: DenseProblem, state: BcfwState, order: Sequence[int]) -> BcfwS
 
 
 def bcfw_squared(problem: DenseProblem, xs: Sequence[Floats], order: Sequence[int]) -> list[Floats]:
-    """The same for the squared link, on x_i = s_i p_i (labellings weighted by mass)."""
+    """Visit the examples in `order` for the squared link; x_i = s_i p_i is the mass s_i times the distribution p_i."""
     xs = [np.array(x) for x in xs]
     for i in order:
         w = problem.weights(*_split(xs))
@@ -73,18 +73,18 @@ def bcfw_squared(problem: DenseProblem, xs: Sequence[Floats], order: Sequence[in
 
 
 def _dual_along(problem: DenseProblem, xs: Sequence[Floats], i: int, corner: Floats, a: float, b: float) -> float:
-    """D with x_i replaced by a x_i + b corner."""
+    """D after example i's x_i is replaced by a x_i + b corner."""
     return problem.dual(*_split([*xs[:i], a * xs[i] + b * corner, *xs[i + 1 :]]))
 
 
 def _split(xs: Sequence[Floats]) -> tuple[list[Floats], Floats]:
-    """x = s p as (p, s); p is anything where s = 0."""
+    """Split x = s p into (p, s); where s = 0, p is arbitrary."""
     mass = np.array([x.sum() for x in xs])
     return [x / s if s > 0 else np.full(len(x), 1.0 / len(x)) for x, s in zip(xs, mass, strict=True)], mass
 
 
 def _best_pair(dual: Callable[[float, float], float]) -> tuple[float, float]:
-    """argmax over a, b >= 0 of a concave quadratic known by its values: the free maximum, else the best on an edge."""
+    """argmax over a, b >= 0 of a concave quadratic given by its values: the free maximum, or the best on an edge."""
     points = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (2.0, 0.0), (0.0, 2.0), (1.0, 1.0)]
     design = [[1.0, a, b, a * a, b * b, a * b] for a, b in points]
     _, fa, fb, faa, fbb, fab = np.linalg.solve(np.array(design), np.array([dual(a, b) for a, b in points]))

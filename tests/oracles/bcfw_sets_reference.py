@@ -1,10 +1,12 @@
-"""Block-coordinate Frank-Wolfe with labellings kept apart, over enumerated labellings.
+"""Block-coordinate Frank-Wolfe with working sets of labellings, over enumerated labellings.
 
-Pairwise steps and gap sampling after Osokin et al. 2016; sweeps over cached planes, as long as the last one's slope is
-above the average, after Shah et al. 2015, with counted work in the place of time. x_i: the coefficients of example i's
-labellings; kept[i]: the labellings in its working set; found[i][y]: the epoch in which y was last of use. Of values
-that are equal up to rounding (an exact step leaves two) the first in the working set's order counts. Work is counted in
+Pairwise steps and gap sampling follow Osokin et al. 2016. Sweeps over cached planes follow Shah et al. 2015: they
+continue while the dual rises faster per unit of work than it did on average. Work is counted instead of time, in
 numbers of the feature rows of those slots in which labellings of a working set differ from gold.
+
+x_i: the coefficients of example i's labellings. kept[i]: the labellings in its working set. found[i][y]: the last epoch
+in which labelling y was the oracle's answer or had a coefficient. An exact step leaves two labellings with equal values
+up to rounding; among equal values the first in the working set's order counts.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from .objective import DenseProblem
 
 Floats = NDArray[np.float64]
-#: Work of the oracle per slot, and of a new labelling per number of the rows of its working set.
+#: Work of the oracle per slot; work of adding a labelling, as a multiple of `size` of its example.
 SLOT, NEW = 2, 4
 
 
@@ -36,7 +38,7 @@ class SetState:
     work: int = 0
 
     def size(self, i: int) -> int:
-        """Numbers in the rows of slots in which a kept labelling of example i differs from gold."""
+        """Count the numbers in the rows of slots in which a kept labelling of example i differs from gold."""
         p = self.problem
         differs = (p.examples[i].counts[self.kept[i]] != p.gold[i]).any(axis=0)
         return int(np.count_nonzero(p.matrices[i][differs]))
@@ -56,12 +58,12 @@ class SetState:
         return value
 
     def values(self, i: int) -> Floats:
-        """v_y of all labellings."""
+        """Return v_y for all labellings y."""
         return self.problem.label_costs(i) - self.problem.psi(i) @ self.weights
 
 
 def start(problem: DenseProblem) -> SetState:
-    """The gold labellings; nothing at all with the squared link."""
+    """Start from the gold labellings, or from empty sets under the squared link."""
     xs = [np.zeros(len(e)) for e in problem.examples]
     kept: list[list[int]] = [[] for _ in xs]
     if problem.link == "identity":
@@ -126,10 +128,10 @@ def _coordinate(state: SetState, i: int, noise: float) -> bool:
 
 
 def _search(state: SetState, i: int, violators: int) -> None:
-    """The best labelling joins, and of the next best those above the block's level."""
+    """Add the best labelling to the working set, and the next best ones whose values are above the block's level."""
     x, kept, v = state.xs[i], state.kept[i], state.values(i)
     level = x.sum() / 2 if state.problem.link == "squared" else float(x @ v)
-    level += 1e-9 * max(1.0, abs(float(v.max())))  # values of a solved block are level up to rounding
+    level += 1e-9 * max(1.0, abs(float(v.max())))  # in a solved block all values equal the level, up to rounding
     best = [int(y) for y in np.argsort(-v, kind="stable")[:violators]]
     state.work += SLOT * violators * len(state.problem.cost[i])
     for y in [best[0], *(y for y in best[1:] if v[y] > level)]:
@@ -140,7 +142,7 @@ def _search(state: SetState, i: int, violators: int) -> None:
 
 
 def visits(state: SetState, order: Sequence[int], solver: Any, gaps: Floats, *, search: bool) -> float:
-    """Visit examples; returns how much D rose. Their gaps as they are met go to `gaps`."""
+    """Visit examples and return the rise of D. Each example's gap before its step is stored in `gaps`."""
     before = state.dual()
     state.work = 0
     for i in order:
@@ -169,7 +171,7 @@ def visits(state: SetState, order: Sequence[int], solver: Any, gaps: Floats, *, 
 
 
 def gap_order(gaps: Floats, rng: np.random.Generator) -> list[int]:
-    """Systematic sampling by gaps, a tenth of it uniform."""
+    """Draw examples by systematic sampling: nine tenths of the probability in proportion to gaps, one tenth uniform."""
     n = len(gaps)
     chances = 0.9 * gaps / gaps.sum() + 0.1 / n
     first, order, reached, at = rng.random(), [], chances[0], 0
@@ -182,7 +184,7 @@ def gap_order(gaps: Floats, rng: np.random.Generator) -> list[int]:
 
 
 def epoch(state: SetState, solver: Any, rng: np.random.Generator) -> None:
-    """A pass with the oracle and the sweeps after it."""
+    """Make a pass with the oracle, and the sweeps after it."""
     n = state.problem.n
     sampled = solver.gap_sampling and state.epoch % 10 > 0
     order = gap_order(state.gaps, rng) if sampled else rng.permutation(n)
@@ -194,7 +196,7 @@ def epoch(state: SetState, solver: Any, rng: np.random.Generator) -> None:
     gaps = np.zeros(n)
     for k in range(solver.cached_sweeps):
         order = rng.permutation(n)
-        if counted and k % 4 > 0:  # every fourth sweep visits all
+        if counted and k % 4 > 0:  # every fourth sweep visits all examples
             order = np.array([i for i in order if gaps[i] > 0.5 * gaps.mean()], dtype=np.int64)
         last = visits(state, order, solver, gaps, search=False)
         state.average = 0.8 * state.average + 0.2 * state.weights

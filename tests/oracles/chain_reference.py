@@ -1,4 +1,4 @@
-"""Chains in log space and extended precision, for lengths and label counts that cannot be enumerated."""
+"""Chains in log space and extended precision, for lengths and numbers of labels that cannot be enumerated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.longdouble]
 
 @dataclass(frozen=True)
 class ChainSums:
-    """smax, its node (T, L) and edge (T - 1, L, L) marginals, entropy; in extended precision."""
+    """The value smax, its node (T, L) and edge (T - 1, L, L) marginals, and its entropy, in extended precision."""
 
     value: float
     nodes: Array
@@ -23,7 +23,7 @@ class ChainSums:
 def split_slots(
     scores: NDArray[np.float64], length: int, n_labels: int, width: int, tied: bool, ends: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Node scores (T, L), ends folded in, and edge scores (T - 1, L, L), from a slot vector."""
+    """Split a slot vector into node scores (T, L), which include the scores of ends, and edge scores (T - 1, L, L)."""
     nodes = scores[: length * width].reshape(length, width)[:, :n_labels].copy()
     tables = 1 if tied else length - 1
     block = n_labels * width
@@ -36,7 +36,7 @@ def split_slots(
 
 
 def join_slots(sums: ChainSums, n_labels: int, width: int, tied: bool, ends: bool) -> NDArray[np.float64]:
-    """Expected counts in the slot layout."""
+    """Return the expected counts as a slot vector."""
     length = len(sums.nodes)
     rows = np.zeros((length, width))
     rows[:, :n_labels] = sums.nodes
@@ -48,10 +48,10 @@ def join_slots(sums: ChainSums, n_labels: int, width: int, tied: bool, ends: boo
 
 
 def chain_sums(nodes: NDArray[np.float64], edges: NDArray[np.float64], temperature: float = 1.0) -> ChainSums:
-    """Forward and backward recursions on logs."""
+    """Compute sums by forward and backward recursions on logarithms."""
     node = nodes.astype(np.longdouble) / np.longdouble(temperature)
     length = len(node)
-    same = length > 1 and edges.strides[0] == 0  # a broadcast table is converted once
+    same = length > 1 and edges.strides[0] == 0  # a table that is broadcast to all edges is converted once
     edge = (edges[:1] if same else edges).astype(np.longdouble) / np.longdouble(temperature)
     at = (lambda t: edge[0]) if same else (lambda t: edge[t])
     forward, backward = np.empty_like(node), np.zeros_like(node)
@@ -73,9 +73,9 @@ def chain_sums(nodes: NDArray[np.float64], edges: NDArray[np.float64], temperatu
 def chain_covariance(
     nodes: NDArray[np.float64], edges: NDArray[np.float64], d_nodes: NDArray[np.float64], d_edges: NDArray[np.float64]
 ) -> ChainSums:
-    """Cov(counts) direction: derivatives of the node and edge marginals along (d_nodes, d_edges), at temperature 1.
+    """Cov(counts) direction: the derivatives of node and edge marginals along (d_nodes, d_edges), at temperature 1.
 
-    Each marginal is exp(forward + scores + backward - log Z), so its derivative is itself times that of the exponent.
+    A marginal is exp(forward + scores + backward - log Z): its derivative is the marginal times the exponent's.
     """
     node, d_node = nodes.astype(np.longdouble), d_nodes.astype(np.longdouble)
     edge, d_edge = edges.astype(np.longdouble), d_edges.astype(np.longdouble)
@@ -102,13 +102,14 @@ def chain_covariance(
 
 
 def plogp(p: Array) -> np.longdouble:
-    """sum p log p with 0 log 0 = 0."""
+    """sum p log p, with 0 log 0 = 0."""
     return np.sum(p * np.log(np.where(p > 0, p, 1)))
 
 
 def chain_best(nodes: NDArray[np.float64], edges: NDArray[np.float64]) -> tuple[float, list[int]]:
-    """Viterbi; the value and one best labelling."""
-    value, back = nodes[0].astype(np.longdouble), []  # so that 1e5 additions round to the nearest double at the end
+    """Viterbi's algorithm: the value and one best labelling."""
+    # Extended precision, so that the sum of 1e5 terms rounds to the nearest double
+    value, back = nodes[0].astype(np.longdouble), []
     for t in range(1, len(nodes)):
         table = value[:, None] + edges[t - 1]
         back.append(table.argmax(axis=0))

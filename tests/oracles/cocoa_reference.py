@@ -23,9 +23,9 @@ Floats = NDArray[np.float64]
 
 
 class CocoaPlus:
-    """x: (n, d). labels: (n,). machines: the examples of each, in the order of their visits, in batches.
+    """x: (n, d) inputs. labels: (n,). machines: for each machine its examples in the order of its visits, in batches.
 
-    A batch that was never visited has the gold labels as its distributions; its first visit begins at `start`.
+    An example that was never visited has all mass on its gold label. The first visit of a batch begins at `start`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class CocoaPlus:
         return entropy - 0.5 * l2 * float(np.sum(w * w))
 
     def round(self, sigma: float) -> list[float]:
-        """One round: the gains of the machines' own subproblems."""
+        """Make one round; return the gains of the machines in their own subproblems."""
         moved, gains = np.zeros_like(self.w), []
         for batches in self.machines:
             own, own_l2 = self.w.copy(), self.l2 / sigma

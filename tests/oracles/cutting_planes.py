@@ -19,8 +19,7 @@ Floats = NDArray[np.float64]
 
 
 def best_mixture(slopes: Floats, offsets: Floats, l2: float) -> Floats:
-    """argmax over the simplex of <b, x> - |U'x|^2 / (2 l2): the stationary point of each support, the best that is in
-    the simplex."""
+    """argmax over the simplex of <b, x> - |U'x|^2 / (2 l2): the best feasible stationary point of a support."""
     m = len(offsets)
     quadratic = slopes @ slopes.T / l2
     size = max(np.abs(quadratic).max(), np.abs(offsets).max())
@@ -39,14 +38,14 @@ def best_mixture(slopes: Floats, offsets: Floats, l2: float) -> Floats:
 
 
 def plane(problem: DenseProblem, w: Floats) -> tuple[Floats, float]:
-    """(u, b) that touches the losses at w."""
+    """Return the plane (u, b) that touches the losses at w."""
     ps, mass = problem.best_response(w)
     return problem.direction(ps, mass), problem.linear_part(ps, mass)
 
 
 @dataclass
 class Step:
-    """After a step: where the oracle was asked, the model's minimum before that, the best weights and primal value."""
+    """A step: the weights where the oracle was asked, the model's minimum before, best weights and primal value."""
 
     asked: Floats
     model: float
@@ -55,9 +54,9 @@ class Step:
 
 
 def bundle_method(problem: DenseProblem, zero_plane: bool, mix: float = 1.0) -> Iterator[Step]:
-    """One slack from the plane of the gold labellings and that at 0 (zero_plane), BMRM from that at 0 alone.
+    """One slack, which begins with the planes of gold and of w = 0, or BMRM, which begins with the second alone.
 
-    mix: how far to go from the best weights to the model's minimum.
+    zero_plane: whether to use the plane of gold. mix: how far to go from the best weights to the model's minimum.
     """
     weights = np.zeros(problem.dim)
     primal = problem.primal(weights)
@@ -77,7 +76,7 @@ def bundle_method(problem: DenseProblem, zero_plane: bool, mix: float = 1.0) -> 
 
 @dataclass
 class NSlack:
-    """Weights, working sets (labellings of each example) and the largest violation found on the way there."""
+    """Weights, working sets (labellings of each example), and the largest violation in the pass that led there."""
 
     weights: Floats
     sets: list[list[int]]
@@ -85,7 +84,7 @@ class NSlack:
 
 
 def n_slack(problem: DenseProblem, epsilon: float) -> Iterator[NSlack]:
-    """N slacks from the gold labellings, the working sets' problem solved after each pass over the examples."""
+    """n slacks from the gold labellings; the problem of the working sets is solved after each pass over the data."""
     sets = [
         [int(np.flatnonzero(np.all(e.counts == g, axis=1))[0])]
         for e, g in zip(problem.examples, problem.gold, strict=True)
@@ -107,7 +106,7 @@ def n_slack(problem: DenseProblem, epsilon: float) -> Iterator[NSlack]:
 
 
 def _weights_of_sets(problem: DenseProblem, sets: list[list[int]]) -> Floats:
-    """The weights of the best mixtures of these labellings, by a general method on all coefficients at once."""
+    """Return the weights of the best mixtures of these labellings, by a general optimiser for all coefficients."""
     omega = problem.sample_weight
     rows = np.concatenate([omega[i] * problem.psi(i)[known] for i, known in enumerate(sets)])
     costs = np.concatenate([omega[i] * problem.label_costs(i)[known] for i, known in enumerate(sets)])

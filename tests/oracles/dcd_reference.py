@@ -1,8 +1,8 @@
-"""Dual coordinate descent (Chang and Yih 2013, Algorithms 1 to 3) over enumerated labellings, in the paper's alpha.
+"""Dual coordinate descent (Chang and Yih 2013, Algorithms 1 to 3) over enumerated labellings, with the paper's alpha.
 
-C_i = omega_i / l2, Phi = psi_y = A_i'(g_i - counts(y)), Delta = label_costs. A working set is a list of labellings
-(their numbers), in the order in which they joined; Algorithm 1 meets the newest first and the others in an order drawn
-by SplitMix64.
+C_i = omega_i / l2, Phi = psi_y = A_i'(g_i - counts(y)), Delta = label_costs. A working set is a list of numbers of
+labellings, in the order in which they joined. Algorithm 1 visits the newest first, the others in an order that
+SplitMix64 draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORD = 2**64
 
 
 def split_mix(seed: int) -> Iterator[int]:
-    """The numbers of SplitMix64."""
+    """Generate the numbers of SplitMix64."""
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) % _WORD
         z = (seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
@@ -30,18 +30,18 @@ def split_mix(seed: int) -> Iterator[int]:
 
 @dataclass
 class DcdState:
-    """alpha: one value per labelling. objectives: (4) after every step of Algorithm 1."""
+    """alpha: one value per labelling. objectives: the value of (4) after every step of Algorithm 1."""
 
     problem: DenseProblem
     alpha: list[Floats]
     weights: Floats
     working: list[list[int]]
-    stamps: list[dict[int, int]]  # when a labelling was last found
+    stamps: list[dict[int, int]]  # the epoch in which each labelling was last found
     objectives: list[float] = field(default_factory=list)
     violation: float = 0.0
 
     def objective(self) -> float:
-        """Equation (4)."""
+        """Equation (4) of Chang and Yih 2013."""
         p = self.problem
         w = sum((a @ p.psi(i) for i, a in enumerate(self.alpha)), np.zeros(p.dim))
         value = 0.5 * float(w @ w)
@@ -63,7 +63,7 @@ def start(problem: DenseProblem) -> DcdState:
 
 
 def search(state: DcdState, i: int, delta: float, violators: int = 1) -> None:
-    """Algorithm 2, lines 5 to 8; with the next best labellings too if violators > 1 (the paper's future work)."""
+    """Algorithm 2, lines 5 to 8. If violators > 1, the next best labellings join too (the paper's future work)."""
     values = state.problem.label_costs(i) - state.problem.psi(i) @ state.weights
     for y in np.argsort(-values, kind="stable")[:violators][::-1].tolist():
         if values[y] - state.alpha[i].sum() / (2 * state.c(i)) >= delta:
@@ -75,7 +75,7 @@ def search(state: DcdState, i: int, delta: float, violators: int = 1) -> None:
 
 
 def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
-    """Algorithm 1, and removal of what became zero (section 4.3)."""
+    """Algorithm 1, and the removal of labellings whose coefficients became zero (section 4.3)."""
     working, alpha, c = state.working[i].copy(), state.alpha[i], state.c(i)
     first = max(range(len(working)), key=lambda k: state.stamps[i][working[k]])
     working[0], working[first] = working[first], working[0]
@@ -96,7 +96,7 @@ def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
 def visits(
     state: DcdState, order: Sequence[int], seed: int, delta: float, *, oracle: bool, update: bool, violators: int = 1
 ) -> None:
-    """All examples of `order`: ask the oracle, update, or both."""
+    """Visit the examples of `order`: ask the oracle, update the coefficients, or both."""
     draws = split_mix(seed)
     for i in order:
         if oracle:

@@ -1,7 +1,7 @@
-"""Random small problems of every structure, loss and penalty, each with its enumerated counterpart.
+"""Random small problems with every structure, loss and penalty, each in two forms: the library's and enumerated.
 
-Sample weights from 1e-6 to 1e4, costs to 100, temperatures from 1e-3, penalties over 13 orders of magnitude, features
-of one scale or of several, and features of few values, with which labellings tie.
+Sample weights range from 1e-6 to 1e4, costs up to 100, temperatures from 1e-3, penalties over 13 orders of magnitude.
+Features have one scale or several, or few different values, so that labellings have equal scores.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .listed import Listed
 from .optimum import Enumerated
 from .problems import Case, make_case, maxent_case
 
-#: Kinds of one label per example, and of several parts.
+#: Kinds with one label per example, and kinds with several parts.
 SINGLE = ("multiclass", "maxent")
 SEVERAL = ("chain-tied", "chain-tied-ends", "chain-untied", "chain-masked", "second-order", "segments", "projective")
 SEVERAL += ("spanning", "grammar", "graph", "python")
 KINDS = SINGLE + SEVERAL
-#: Loss -> (whether it has a temperature, whether it has costs, link, what costs rescale).
+#: Loss -> (whether it has a temperature, whether it has costs, its link, what costs rescale).
 LOSSES = {
     "log": (True, False, "identity", "margin"),
     "softmax-margin": (True, True, "identity", "margin"),
@@ -39,7 +39,7 @@ MOST_COST = 100.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """A problem of the library and the same one enumerated. case: with its feature map; cost: per example and slot."""
+    """A problem of the library and the same enumerated. case: its structure and features. cost: per example and slot."""
 
     text: str
     problem: Problem
@@ -49,7 +49,7 @@ class Drawn:
 
 
 def drawn(rng: np.random.Generator, kind: str) -> Drawn:
-    """A random problem of this kind."""
+    """Draw a random problem of this kind."""
     loss, scale = _loss(rng), float(10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0)
     wanted = str(rng.choice(["l2", "elastic", "l1", "free", "none"], p=[0.65, 0.1, 0.08, 0.15, 0.02]))
     case = _case(rng, kind, scale)
@@ -99,7 +99,7 @@ def _case(rng: np.random.Generator, kind: str, scale: float) -> Case:
 
 
 def _with_rows(rng: np.random.Generator, case: Case, scale: float, intercepts: bool) -> Case:
-    """Features of slots: real numbers, or few values. intercepts: a column of each label behind the others."""
+    """Draw features of slots, either real numbers or a few values. intercepts: append a column per label."""
     shape = int(case.structure.slot_offsets()[-1]), int(rng.integers(1, 6))
     rows = rng.normal(size=shape) if rng.random() < 0.5 else rng.integers(-1, 2, shape).astype(float)
     rows *= scale * (rng.random(shape) < rng.choice([0.3, 1.0]))
@@ -142,14 +142,14 @@ def _penalty(rng: np.random.Generator, wanted: str, loss: Loss) -> Penalty:
 
 
 def _with_free(penalty: Penalty, loss: Loss, case: Case, exact: Enumerated) -> Penalty:
-    """The penalty without the intercepts, where every label has an example with a weight."""
+    """Leave the intercepts out of the penalty, if every label is the gold label of an example with positive weight."""
     n_labels, width = case.structure.n_labels, case.structure.width
     gold = np.bincount(case.gold[1] % width, weights=exact.omega.astype(float), minlength=n_labels)
     if not gold.min() > 0:
         return penalty
     rows = np.concatenate(case.matrices)
     others = rows[:, :-n_labels]
-    # Rows differ by label here: two of them are twice as far apart as one is long.
+    # Rows differ between labels here: the distance of two rows is at most twice the largest norm.
     reach, largest = (2.0 * float(each.max(initial=0.0)) for each in (np.sqrt((others**2).sum(axis=1)), np.abs(others)))
     at_zero = float(exact.losses(np.zeros(rows.shape[1]))) * (1 + 1e-12)
     return replace(

@@ -1,10 +1,9 @@
-"""Figures 1, 2 and 3 of Collins et al. 2008.
+"""Figures 1, 2 and 3 of Collins et al. 2008, "Exponentiated Gradient Algorithms for CRFs and Max-Margin Markov
+Networks".
 
-The paper is "Exponentiated Gradient Algorithms for CRFs and Max-Margin Markov Networks".
-
-Q = -dual. Example i's part of the gradient is divided by its sample weight, so that with unequal weights the theorem
-steps are 1/(tau + omega_i |A|) online and 1/(tau + (sum omega) |A|) in batch; with weights 1 this is the paper, whose
-C is l2 and whose w(u) is l2 * w. The index sequence k_1, k_2, ... is an argument.
+Q = -dual. Example i's part of the gradient is divided by its sample weight, so that the steps of the theorems become
+1/(tau + omega_i |A|) online and 1/(tau + (sum omega) |A|) in batch. With weights 1 this is the paper, whose C is l2 and
+whose w(u) is l2 * w. The index sequence k_1, k_2, ... is an argument.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def eg_step(u: Floats, gradient: Floats, step: float) -> Floats:
 
 
 def batch_eg(problem: DenseProblem, us: Sequence[Floats], step: float, n_steps: int) -> list[list[Floats]]:
-    """Figure 1: all examples at once. Every iterate, the start included."""
+    """Figure 1: all examples at once. Return every iterate, including the start."""
     iterates = [list(us)]
     for _ in range(n_steps):
         now = iterates[-1]
@@ -43,7 +42,7 @@ def batch_eg(problem: DenseProblem, us: Sequence[Floats], step: float, n_steps: 
 
 
 def online_eg(problem: DenseProblem, us: Sequence[Floats], steps: Floats, order: Sequence[int]) -> list[list[Floats]]:
-    """Figure 2: one example at a time, on explicit distributions. Every iterate, the start included."""
+    """Figure 2: one example at a time, on explicit distributions. Return every iterate, including the start."""
     iterates = [list(us)]
     for k in order:
         now = list(iterates[-1])
@@ -64,10 +63,10 @@ def part_eg(
     l1: float = 0.0,
     shift: Floats | float = 0.0,
 ) -> tuple[list[Floats], Floats, Floats, int, int]:
-    """Figure 3: the same on part scores s; section 7: halve a step until the dual improves, then multiply it by 1.05.
+    """Figure 3: the same on part scores s. Section 7: halve a step until the dual improves, then multiply it by 1.05.
 
-    With l1 > 0 the penalty is an elastic net, w = soft(u, l1) / l2; with a shift, w = soft(u + shift, l1) / l2.
-    Returns scores, weights, step sizes, trial steps made and trial steps rejected.
+    With l1 > 0 the penalty is an elastic net, w = soft(u, l1) / l2; with a shift, w = soft(u + shift, l1) / l2. Returns
+    scores, weights, step sizes, numbers of trial steps and of rejected trial steps.
     """
     s, steps, visits, rejected = [np.array(x) for x in scores], np.array(steps), 0, 0
     us = [e.probabilities(x) for e, x in zip(problem.examples, s, strict=True)]
@@ -93,12 +92,12 @@ def part_eg(
 
 
 def soft(u: Floats, l1: float) -> Floats:
-    """sign(u) max(|u| - l1, 0)"""
+    """sign(u) max(|u| - l1, 0)."""
     return np.sign(u) * np.maximum(np.abs(u) - l1, 0.0)
 
 
 def _gain(problem: DenseProblem, k: int, old: Floats, new: Floats, w: Floats, trial_w: Floats) -> float:
-    """D(new) - D(old) when example k alone changes (the displayed formula of section 7)."""
+    """D(new) - D(old) when only example k changes (the displayed formula of section 7)."""
     linear = float((new - old) @ problem.label_costs(k)) + problem.temperature * (entropy(new) - entropy(old))
     return problem.sample_weight[k] * linear - 0.5 * problem.l2 * float(trial_w @ trial_w - w @ w)
 

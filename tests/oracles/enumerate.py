@@ -1,11 +1,11 @@
-"""Every labelling of an example, written out, and all that can be computed by looping over them.
+"""Every labelling of an example in a table, and all that follows from loops over the table.
 
-A structure takes part by a function that returns an `Enumeration` of one example, registered under its class name:
+A structure is added by a function that returns an `Enumeration` of one example, registered under the class name:
 
     @enumerator("Chain")
     def chain_of(structure, i): return enumerate_chain(...)
 
-Nothing else is needed: values, sums, k best, samples, covariances and cliques all follow from the table of counts.
+Values, sums, k best, samples, covariances and cliques follow from the table of counts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Enumeration:
         return np.any(self.counts > 0, axis=0)
 
     def values(self, scores: Floats) -> Floats:
-        """<counts(y), scores> of every labelling; scores of unused slots are never touched."""
+        """<counts(y), scores> of every labelling. Scores of unused slots are never read."""
         return self.counts[:, self.used] @ np.asarray(scores)[self.used]
 
     def probabilities(self, scores: Floats, temperature: float = 1.0) -> Floats:
@@ -59,7 +59,7 @@ class Enumeration:
         return float(values.max()), int(values.argmax())
 
     def smax(self, scores: Floats, temperature: float) -> tuple[float, Floats, float]:
-        """max over p of <E_p counts, scores> + temperature * H(p); the expected counts and the entropy of that p."""
+        """max over p of <E_p counts, scores> + temperature * H(p); the expected counts and entropy of the best p."""
         if temperature == 0:
             value, best = self.maximum(scores)
             return value, self.counts[best], 0.0
@@ -81,14 +81,14 @@ class Enumeration:
         return np.argsort(-self.values(scores), kind="stable")[:k]
 
     def index_of(self, slots: Ints, counts: Floats) -> int:
-        """Which labelling a sparse list of slots is; -1 if none."""
+        """The number of the labelling with these slots and counts; -1 if there is none."""
         dense = np.zeros(self.counts.shape[1])
         np.add.at(dense, slots, counts)
         hits = np.flatnonzero(np.all(self.counts == dense, axis=1))
         return int(hits[0]) if len(hits) else -1
 
     def clique_marginals(self, p: Floats) -> Floats:
-        """Marginals of the cliques, end to end."""
+        """Marginals of the cliques, concatenated."""
         out = np.zeros(self.clique_offsets[-1])
         for column in self.cliques.T:
             np.add.at(out, column, p)
@@ -106,13 +106,13 @@ def softmax(values: Floats) -> Floats:
 
 
 def log_sum_exp(values: Floats) -> float:
-    """log sum exp(values), safe at any size."""
+    """log sum exp(values), without overflow."""
     top = values.max()
     return float(top + np.log(np.exp(values - top).sum()))
 
 
 def entropy(p: Floats) -> float:
-    """-sum p log p with 0 log 0 = 0."""
+    """-sum p log p, with 0 log 0 = 0."""
     positive = p[p > 0]
     return float(-(positive * np.log(positive)).sum())
 
@@ -124,7 +124,7 @@ def _allowed(counts: Floats, mask: NDArray[np.uint8] | None) -> NDArray[np.bool_
 
 
 def enumerate_multiclass(n_labels: int, width: int, mask: NDArray[np.uint8] | None = None) -> Enumeration:
-    """One label: slot a is label a; one clique, the example itself."""
+    """One label: slot a is label a. The example is its only clique."""
     labels = np.arange(n_labels)
     counts = np.eye(n_labels, width)
     keep = _allowed(counts, mask)
@@ -132,7 +132,7 @@ def enumerate_multiclass(n_labels: int, width: int, mask: NDArray[np.uint8] | No
 
 
 def chain_slots(labels: Sequence[int], n_labels: int, width: int, tied: bool, ends: bool) -> list[int]:
-    """The slots one labelling of a chain uses, a slot named as often as it is used."""
+    """The slots of a labelling of a chain. A slot that is used k times is listed k times."""
     length = len(labels)
     slots = [t * width + a for t, a in enumerate(labels)]
     block = n_labels * width
@@ -146,7 +146,7 @@ def chain_slots(labels: Sequence[int], n_labels: int, width: int, tied: bool, en
 
 
 def chain_num_slots(length: int, n_labels: int, width: int, tied: bool, ends: bool) -> int:
-    """Rows of labels, transitions (one table, or one per edge), begin and end rows."""
+    """The number of slots: rows of labels, transitions (one table, or one per edge), rows for begin and end."""
     tables = 1 if tied else length - 1
     return length * width + tables * n_labels * width + (2 * width if ends else 0)
 
@@ -154,7 +154,7 @@ def chain_num_slots(length: int, n_labels: int, width: int, tied: bool, ends: bo
 def enumerate_chain(
     length: int, n_labels: int, width: int, tied: bool = True, ends: bool = False, mask: NDArray[np.uint8] | None = None
 ) -> Enumeration:
-    """All n_labels ** length sequences. Cliques: the edges, or the one position of a chain of length 1."""
+    """All n_labels ** length sequences. Cliques: the edges, or the only position of a chain of length 1."""
     labellings = np.array(list(itertools.product(range(n_labels), repeat=length)), dtype=np.int64)
     counts = np.zeros((len(labellings), chain_num_slots(length, n_labels, width, tied, ends)))
     for row, labels in zip(counts, labellings, strict=True):

@@ -1,10 +1,9 @@
-"""Algorithms 1 and 2 of Zhang et al. 2011 on enumerated problems.
+"""Algorithms 1 and 2 of Zhang et al. 2011, "Accelerated Training of Max-Margin Markov Networks with Kernels", on
+enumerated problems.
 
-The paper is "Accelerated Training of Max-Margin Markov Networks with Kernels".
-
-The paper's alpha^i sums to 1/n; here example i's sums to omega_i and lambda is l2, so mu_1 = (sum omega) max |psi|^2 /
-l2. Algorithm 1 keeps a distribution over all labellings, Algorithm 2 expected counts; both follow the listings line by
-line.
+The paper's alpha^i sums to 1/n. Here example i's alpha sums to omega_i and lambda is l2, so mu_1 = (sum omega) max
+|psi|^2 / l2. Algorithm 1 keeps a distribution over all labellings, Algorithm 2 expected counts; both follow the paper's
+listings line by line.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def smoothed(problem: DenseProblem, w: Floats, mu: float) -> float:
-    """J_mu(w), eq. 8 with (29)."""
+    """J_mu(w), equation 8 with (29)."""
     total = 0.5 * problem.l2 * float(w @ w)
     for i, omega in enumerate(problem.sample_weight):
         logs = (problem.label_costs(i) - problem.psi(i) @ w) / mu
@@ -30,18 +29,18 @@ def smoothed(problem: DenseProblem, w: Floats, mu: float) -> float:
 
 
 def spread(problem: DenseProblem) -> float:
-    """The largest value of the prox-function: sum omega log |Y|."""
+    """The largest value of the prox-function: sum of omega log |Y|."""
     return float(sum(o * np.log(len(e)) for o, e in zip(problem.sample_weight, problem.examples, strict=True)))
 
 
 def first_mu(problem: DenseProblem, psi2: float | None = None) -> float:
-    """L / sigma: the largest |psi|^2 (or a bound of it) over l2, times the sum of weights."""
+    """L / sigma: the largest |psi|^2 (or the given bound `psi2`) over l2, times the sum of weights."""
     largest = problem.a_max() if psi2 is None else psi2 / problem.l2
     return float(np.sum(problem.sample_weight)) * largest
 
 
 def algorithm_1(problem: DenseProblem, psi2: float | None = None) -> Iterator[tuple[Floats, list[Floats], float]]:
-    """(w_k, alpha_k as one distribution per example, mu_k)."""
+    """Yield (w_k, alpha_k as one distribution per example, mu_k)."""
     n = range(problem.n)
 
     def gradient(alpha: list[Floats], i: int) -> Floats:  # (37)
@@ -69,14 +68,14 @@ def algorithm_1(problem: DenseProblem, psi2: float | None = None) -> Iterator[tu
 
 
 def algorithm_2(problem: DenseProblem, psi2: float | None = None) -> Iterator[tuple[Floats, list[Floats], float]]:
-    """(w_k, marginals of alpha_k: expected counts per example, mu_k)."""
+    """Yield (w_k, marginals of alpha_k as expected counts per example, mu_k)."""
     n = range(problem.n)
 
     def feature_mean(marginals: list[Floats]) -> Floats:  # (35), summed over examples
         pairs = [problem.matrices[i].T @ (problem.gold[i] - marginals[i]) for i in n]
         return sum((o * v for o, v in zip(problem.sample_weight, pairs, strict=True)), np.zeros(problem.dim))
 
-    def marginals_of(i: int, potentials: Floats) -> Floats:  # of the distribution with these parts' potentials, (33)
+    def marginals_of(i: int, potentials: Floats) -> Floats:  # of the distribution with these potentials of parts, (33)
         example = problem.examples[i]
         return softmax(example.counts @ potentials) @ example.counts
 
@@ -85,7 +84,7 @@ def algorithm_2(problem: DenseProblem, psi2: float | None = None) -> Iterator[tu
     start = [marginals_of(i, np.zeros(e.counts.shape[1])) for i, e in enumerate(problem.examples)]
     mean = feature_mean(start)
     w = mean / problem.l2
-    # (40) from alpha_0, whose potentials are 0, with eta = -1 / mu
+    # equation (40) from alpha_0, whose potentials are 0, with eta = -1 / mu
     alpha = [marginals_of(i, (cost[i] + problem.matrices[i] @ mean / problem.l2) / mu) for i in n]
     k = 1
     while True:

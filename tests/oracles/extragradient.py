@@ -1,7 +1,9 @@
-"""Extragradient with entropic projections (Taskar, Lacoste-Julien, Jordan 2006) over enumerated labellings, fixed step.
+"""Extragradient with entropic projections (Taskar et al. 2006) and a fixed step, over enumerated labellings.
 
-min over w, max over distributions p of l2/2 |w|^2 + sum_i omega_i p_i'(costs_i - psi_i w); prox-function
-prox/2 |w|^2 + sum_i omega_i KL(p_i || uniform).
+The problem is: min over w, max over distributions p of l2/2 |w|^2 + sum_i omega_i p_i'(costs_i - psi_i w). The
+prox-function is prox/2 |w|^2 + sum_i omega_i KL(p_i
+
+uniform).
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ Floats = NDArray[np.float64]
 
 
 def extragradient(problem: DenseProblem, eta: float, prox: float) -> Iterator[tuple[Floats, Floats, list[Floats]]]:
-    """(w, average of the w looked ahead to, averages of the distributions looked ahead to) after each step."""
+    """Yield after each step: w, and the averages over the look-ahead points of w and of the distributions."""
     n = range(problem.n)
 
     def moved(w: Floats, p: list[Floats], at_w: Floats, at_p: list[Floats]) -> tuple[Floats, list[Floats]]:
-        """The projection of (w, p) along the operator at another point."""
+        """Project (w, p) along the operator, which is evaluated at another point."""
         gradient = problem.l2 * at_w - problem.direction(at_p)
         gains = [problem.label_costs(i) - problem.psi(i) @ at_w for i in n]
         return w - eta / prox * gradient, [softmax(np.log(p[i]) + eta * gains[i]) for i in n]

@@ -1,4 +1,4 @@
-"""Feature matrices built from the raw input of segments, without asking the core for any score."""
+"""Feature matrices built from the raw input of segments, without computing scores in the core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 def pair_positions(layout: Any) -> dict[tuple[int, int], int]:
-    """Where the weight of each (attribute, column) pair lies, read off `pack` with the values 1, 2, 3, ..."""
+    """The position of the weight of each (attribute, column) pair, found by packing the values 1, 2, 3, ..."""
     indptr, columns = layout.pairs()
     packed = layout.pack(np.arange(1.0, layout.num_pairs + 1))
     where = {int(v) - 1: k for k, v in enumerate(packed) if v != 0}
@@ -27,7 +27,7 @@ def pair_positions(layout: Any) -> dict[tuple[int, int], int]:
 def attribute_matrix(
     layout: Any, example_ptr: Ints, row_ptr: Ints, attributes: Ints, values: Floats | None, i: int
 ) -> Floats:
-    """A_i of an AttributeSegment: row slot (p, column) has the sum of the values of each attribute of row p."""
+    """A_i of an AttributeSegment: the row of slot (p, column) holds the sums of values of each attribute of row p."""
     positions = pair_positions(layout)
     rows = range(example_ptr[i], example_ptr[i + 1])
     matrix = np.zeros((len(rows) * layout.width, layout.num_weights))
@@ -54,7 +54,7 @@ def dense_matrix(rows: Floats, example_ptr: Ints, n_columns: int, width: int, i:
 def slot_matrix(
     num_weights: int, slot_ptr: Ints, row_ptr: Ints, features: Ints, values: Floats | None, i: int
 ) -> Floats:
-    """A_i of a SlotSegment: a row per slot, the sum of the values of each of its features."""
+    """A_i of a SlotSegment: the row of a slot holds the sums of values of each of its features."""
     slots = range(slot_ptr[i], slot_ptr[i + 1])
     matrix = np.zeros((len(slots), num_weights))
     for row, r in zip(matrix, slots, strict=True):
@@ -67,7 +67,7 @@ def slot_matrix(
 def observed_pairs(
     n_attributes: int, row_ptr: Ints, attributes: Ints, labels: Ints, min_count: int
 ) -> tuple[list[list[int]], dict[tuple[int, int], int]]:
-    """For each attribute its columns seen at least min_count times, and all counts."""
+    """For each attribute the columns in which it occurs at least min_count times, and all counts."""
     seen: dict[tuple[int, int], int] = {}
     for p, label in enumerate(labels):
         for a in attributes[row_ptr[p] : row_ptr[p + 1]]:
@@ -78,7 +78,7 @@ def observed_pairs(
 
 
 def block_diagonal(blocks: list[Floats]) -> Floats:
-    """Segments stacked: each maps its own weights to its own slots."""
+    """Stack the matrices of segments: each segment maps its own weights to its own slots."""
     matrix = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)))
     row = column = 0
     for block in blocks:
@@ -88,7 +88,7 @@ def block_diagonal(blocks: list[Floats]) -> Floats:
 
 
 def check_shrunk(features: Any, i: int, slots: Floats, v: Floats, rng: np.random.Generator) -> None:
-    """add_transpose_shrunk along v = A_i' slots: u, w = soft(u, l1) / l2, and the rise of |soft(u, l1)|^2 / (2 l2)."""
+    """Check add_transpose_shrunk for A_i' slots: u, w = soft(u, l1) / l2, and the rise of |soft(u, l1)|^2 / (2 l2)."""
     l1, l2 = 0.8, 0.6
 
     def soft(u: Floats) -> Floats:
@@ -108,7 +108,7 @@ def check_shrunk(features: Any, i: int, slots: Floats, v: Floats, rng: np.random
 
 
 def check_slot_rows(features: Any, i: int, slots: NDArray[np.int64], matrix: Floats) -> None:
-    """What `slot_rows` gives is the rows of the matrix (slots x weights), without zeros and no weight twice."""
+    """Check that `slot_rows` returns the rows of the matrix (slots x weights), without zeros or repeated weights."""
     rows = features.slot_rows(i, slots)
     assert len(rows) == len(slots)
     for r, row in zip(slots, rows, strict=True):

@@ -22,9 +22,10 @@ TABLES = ("start", "split", "end", "span")
 
 @dataclass(frozen=True)
 class Spec:
-    """What a grammar is made of. columns: of each symbol in each table, -1 for none. words: symbols of lexical columns.
-    lexicon: which columns each word of each sentence has (None: all). gold: nodes of a derivation of each sentence.
-    codes: of each sentence's words; with these there are n_tuples slots of hashed tuples."""
+    """The parts of a grammar. columns: for each table the column of each symbol, or -1. words: symbols of lexical
+    columns. lexicon: the columns that each word of each sentence may have (None: all). gold: the nodes of a
+    derivation of each sentence. codes: the codes of each sentence's words; with codes there are n_tuples slots of
+    hashed tuples."""
 
     n_symbols: int
     rules: list[tuple[int, int, int]]
@@ -41,7 +42,7 @@ class Spec:
         return padded_width(count) if count else 0
 
     def table_offsets(self, n: int) -> dict[str, int]:
-        """Where each table's slots begin."""
+        """The first slot of each table."""
         rows = {"start": n, "split": n, "end": n, "span": n * (n - 1) // 2}
         sizes = [len(self.rules), *(rows[table] * self.width(table) for table in TABLES)]
         sizes.append(n * padded_width(len(self.words)))
@@ -54,13 +55,13 @@ class Spec:
         return self.table_offsets(n)["other"] + (n if self.gold is not None else 0)
 
     def tuple_slot(self, i: int, n: int, rule: int, s: int, q: int, t: int) -> int:
-        """The slot that the rule and the words at its begin, split and end have together."""
+        """The slot shared by the rule and the words at its begin, split and end."""
         assert self.codes is not None
         words = self.codes[i]
         return self.first_tuple(n) + mix(mix(mix(rule ^ words[s]) ^ words[t - 1]) ^ words[q]) % self.n_tuples
 
     def derivations(self, i: int, n: int) -> list[list[Node]]:
-        """The nodes, in pre-order, of every derivation."""
+        """The nodes of every derivation, in pre-order."""
 
         def under(symbol: int, s: int, t: int):
             if t == s + 1:
@@ -78,7 +79,7 @@ class Spec:
         return [nodes for root in self.roots for nodes in under(root, 0, n)]
 
     def slots(self, i: int, n: int, nodes: list[Node]) -> list[int]:
-        """The slots of a derivation, one named as often as it is used."""
+        """The slots of a derivation. A slot that is used k times is listed k times."""
         first, out = self.table_offsets(n), []
         spans = list(itertools.combinations(range(n + 1), 2))
         rows = {span: k for k, span in enumerate(span for span in spans if span[1] - span[0] > 1)}
@@ -102,7 +103,7 @@ class Spec:
 
 
 def mix(x: int) -> int:
-    """A hash of 64 bits."""
+    """A hash function for 64 bits."""
     for _ in range(2):
         x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93 % 2**64
     return x ^ (x >> 32)
@@ -120,7 +121,7 @@ def anchored(spec: Spec, nodes: list[Node]) -> dict[tuple[int, int, int, int], N
 
 
 def wrong_constituents(spec: Spec, gold: Floats, n: int) -> Floats:
-    """1 on the slots of spans and words that the gold derivation does not use."""
+    """1 on the slots of spans and words that the gold derivation does not use; 0 elsewhere."""
     first, cost = spec.table_offsets(n), np.zeros(len(gold))
     for table, end, count in [
         ("span", first["word"], max(spec.columns.get("span", [-1])) + 1),
@@ -132,7 +133,7 @@ def wrong_constituents(spec: Spec, gold: Floats, n: int) -> Floats:
 
 
 class KnownGrammar(Grammar):
-    """A grammar of the library that keeps what it was made of."""
+    """A grammar of the library that also stores its `Spec`."""
 
     def __init__(self, lengths: list[int], spec: Spec, **options: Any) -> None:
         self.spec = spec
@@ -165,7 +166,7 @@ def nodes_array(nodes: list[Node]) -> Ints:
 def random_spec(
     rng: np.random.Generator, lengths: list[int], lexicon: bool = True, gold: bool = True, tuples: bool = False
 ) -> Spec:
-    """A random grammar under which each sentence has derivations, but not too many."""
+    """A random grammar under which each sentence has at least one derivation, and not too many."""
     while True:
         n_symbols = int(rng.integers(1, 6))
         every = list(itertools.product(range(n_symbols), repeat=3))
@@ -186,7 +187,7 @@ def random_spec(
     if gold:
         some = [spec.derivations(i, n) for i, n in enumerate(lengths)]
         spec = replace(spec, gold=[each[rng.integers(len(each))] for each in some])
-    if tuples:  # few slots, so that many tuples share one
+    if tuples:  # few slots, so that many tuples have the same slot
         codes = [rng.integers(3, size=n).tolist() for n in lengths]
         spec = replace(spec, codes=codes, n_tuples=int(2 ** rng.integers(0, 5)))
     return spec
@@ -194,7 +195,7 @@ def random_spec(
 
 @enumerator("KnownGrammar")
 def _grammar_of(structure: Any, i: int) -> Enumeration:
-    """All derivations; `labellings` are their numbers among those that no mask forbids."""
+    """All derivations that no mask forbids. `labellings` are their numbers among all derivations."""
     spec, n = structure.spec, int(structure.lengths[i])
     every = spec.derivations(i, n)
     counts = np.zeros((len(every), spec.num_slots(n)))

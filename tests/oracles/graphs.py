@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def parts_of(structure: Any, i: int) -> tuple[list[int], list[list[int]], list[int]]:
-    """Numbers of labels, cliques and numbers of tables of example i."""
+    """Return the numbers of labels, the cliques and the numbers of the cliques' tables in example i."""
     labels = structure.n_labels[structure.vertex_ptr[i] : structure.vertex_ptr[i + 1]].tolist()
     which = range(structure.clique_ptr[i], structure.clique_ptr[i + 1])
     ptr = structure.member_ptr
@@ -23,7 +23,7 @@ def parts_of(structure: Any, i: int) -> tuple[list[int], list[list[int]], list[i
 
 
 def graph_counts(n_labels: list[int], cliques: list[list[int]], tables: list[int], labellings: Ints) -> Floats:
-    """How often each labelling uses each slot: rows of vertices, then tables, whose last axis is padded."""
+    """How often each labelling uses each slot: first rows of vertices, then tables, whose last axis is padded."""
     from partwise.structures import padded_width
 
     columns: list[Floats] = []
@@ -51,8 +51,8 @@ def _graph_of(structure: Any, i: int) -> Enumeration:
 
 
 def random_graph(rng: np.random.Generator, n_vertices: int, most: int = 400) -> tuple[list[int], list[Any], list[int]]:
-    """Numbers of labels (1 to 4, at most so many labellings), cliques of 1 to 4 vertices (some several times, some
-    vertices in none), tied at random where the numbers of labels allow it."""
+    """Draw numbers of labels (1 to 4 each, at most `most` labellings) and cliques of 1 to 4 vertices. Cliques may
+    repeat, and vertices may lie in no clique. Cliques share tables at random where the numbers of labels allow it."""
     n_labels = [int(n) for n in rng.integers(1, 5, n_vertices)]
     while np.prod(n_labels) > most:
         v = int(np.argmax(n_labels))
@@ -76,13 +76,13 @@ def random_graph(rng: np.random.Generator, n_vertices: int, most: int = 400) -> 
     return n_labels, cliques, tables
 
 
-#: Numbers of vertices and edges of the graphs that problems are made of, by turns: a cycle, a tree and an isolated
-#: vertex, a triangle with a tail.
+#: Numbers of vertices and edges of the graphs of problems, which are used in turn: a cycle; a tree and an isolated
+#: vertex; a triangle with a tail.
 SHAPES = ((4, [(0, 1), (1, 2), (2, 3), (3, 0)]), (3, [(2, 0)]), (4, [(0, 1), (1, 2), (0, 2), (2, 3)]))
 
 
 def tied_graphs(first: int, last: int) -> Any:
-    """Graphs first, ..., last - 1 of three labels per vertex, whose edges share a table."""
+    """The graphs with numbers first, ..., last - 1, with three labels per vertex, whose edges share a table."""
     from partwise.structures import graph
 
     shapes = [SHAPES[i % len(SHAPES)] for i in range(first, last)]

@@ -1,10 +1,7 @@
-"""Figures 2, 3 and 5 of Bartlett et al. 2004, and the right-hand side of the paper's Theorem 1.
+"""Figures 2, 3 and 5 of Bartlett et al. 2004, "Large margin methods for structured classification", and Theorem 1.
 
-The paper is "Large margin methods for structured classification".
-
-It minimises 1/2 |w|^2 + C sum_i loss_i, so its C is 1 / l2 here, and its step eta is the step of Collins et al. 2008
-divided by C. `eta` below is the paper's. The figures are for the hinge with sample weights 1; other temperatures are
-said so.
+The paper minimises 1/2 |w|^2 + C sum_i loss_i, so its C is 1 / l2 here. Its step, `eta` below, is the step of Collins
+et al. 2008 divided by C. The figures are for the hinge with sample weights 1; functions for other temperatures say so.
 """
 
 from __future__ import annotations
@@ -25,14 +22,14 @@ def quadratic(A: Floats, b: Floats, alpha: Floats) -> float:
 
 
 def figure_2(A: Floats, b: Floats, sizes: Sequence[int], first: Floats, eta: float, n_steps: int) -> list[Floats]:
-    """EG for a quadratic program over a product of simplices. Every iterate, the start included."""
+    """EG for a quadratic program over a product of simplices. Return every iterate, including the start."""
     ends = np.cumsum([0, *sizes])
     iterates = [np.array(first, dtype=float)]
     for _ in range(n_steps):
         s = b + A @ iterates[-1]
         new = iterates[-1].copy()
         for j, k in zip(ends[:-1], ends[1:], strict=True):
-            new[j:k] *= np.exp(-eta * (s[j:k] - s[j:k].min()))  # a constant in a block changes nothing
+            new[j:k] *= np.exp(-eta * (s[j:k] - s[j:k].min()))  # adding a constant in a block changes nothing
             new[j:k] /= new[j:k].sum()
         iterates.append(new)
     return iterates
@@ -45,16 +42,17 @@ def divergence(u: Floats, v: Floats) -> float:
 
 
 def theorem_1(eta: float, B: float, largest_eigenvalue: float, T: int) -> tuple[float, float]:
-    """Factors f, g: mean of Q(alpha^1), ..., Q(alpha^T) <= Q(u) + f D(u, alpha^1) + g (Q(alpha^1) - Q(alpha^(T+1)))."""
+    """Factors f, g: mean of Q(alpha^1), ..., Q(alpha^T) <= Q(u) + f D(u, alpha^1) + g (Q(alpha^1) -
+    Q(alpha^(T+1)))."""
     e = np.exp(eta * B)
     factor = (e - 1 - eta * B) / (eta**2 * B**2 * (1 - eta * (B + largest_eigenvalue) * e))
     return 1 / (eta * T), factor / T
 
 
 def gradient_range(A: Floats, b: Floats, sizes: Sequence[int], within_blocks: bool = False) -> float:
-    """B = max over the feasible set of (largest - smallest component of the gradient), by going through all pairs.
+    """B = max over the feasible set of (largest - smallest component of the gradient), found by trying all pairs.
 
-    within_blocks: of components of the same block, which is all that the proof of Theorem 1 needs.
+    within_blocks: compare only components of the same block; the proof of Theorem 1 needs no more.
     """
     ends = np.cumsum([0, *sizes])
     block = np.repeat(np.arange(len(sizes)), sizes)
@@ -70,7 +68,7 @@ def gradient_range(A: Floats, b: Floats, sizes: Sequence[int], within_blocks: bo
 
 
 def figure_3(problem: DenseProblem, scores: Sequence[Floats], eta: float, n_steps: int) -> list[list[Floats]]:
-    """EG on part scores theta_{i,r}. Every iterate, the start included."""
+    """EG on part scores theta_{i,r}. Return every iterate, including the start."""
     C = 1.0 / problem.l2
     iterates = [[np.array(x) for x in scores]]
     for _ in range(n_steps):
@@ -86,7 +84,7 @@ def figure_3(problem: DenseProblem, scores: Sequence[Floats], eta: float, n_step
 
 
 def figure_5(problem: DenseProblem, eta: float, n_steps: int, as_printed: bool = False) -> list[Floats]:
-    """The primal form: z^1 = 0, z^2, ... As printed each example overwrites what the ones before it added."""
+    """The primal form: z^1 = 0, z^2, ... As printed, each example overwrites what the examples before it added."""
     C = 1.0 / problem.l2
     zs = [np.zeros(problem.dim)]
     for t in range(n_steps):
@@ -101,14 +99,14 @@ def figure_5(problem: DenseProblem, eta: float, n_steps: int, as_printed: bool =
 
 
 def figure_5_weights(problem: DenseProblem, eta: float, zs: Sequence[Floats]) -> list[Floats]:
-    """w of each round but the last: C (z^(t+1) - z^t)."""
+    """The weights of each round except the last: w = C (z^(t+1) - z^t)."""
     return [(b - a) / problem.l2 for a, b in zip(zs[:-1], zs[1:], strict=True)]
 
 
 def log_loss_twin(problem: DenseProblem, step: float, n_steps: int) -> list[Floats]:
     """The primal form for the log loss: part scores A_i z, z <- (1 - step) z + step w.
 
-    Here `step` is that of Collins et al. 2008.
+    Here `step` is the step of Collins et al. 2008.
     """
     zs = [np.zeros(problem.dim)]
     for _ in range(n_steps):
@@ -122,6 +120,6 @@ def log_loss_twin(problem: DenseProblem, step: float, n_steps: int) -> list[Floa
 
 
 def _summed(problem: DenseProblem, mu: Sequence[Floats]) -> Floats:
-    """sum_i omega_i A_i'(g_i - mu_i)."""
+    """The sum of omega_i A_i'(g_i - mu_i)."""
     parts = zip(problem.sample_weight, problem.matrices, problem.gold, mu, strict=True)
     return sum((o * matrix.T @ (g - m) for o, matrix, g, m in parts), np.zeros(problem.dim))

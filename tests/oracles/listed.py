@@ -1,4 +1,4 @@
-"""A structure written in Python: the labellings of another one, listed."""
+"""A structure written in Python that lists the labellings of another structure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from .enumerate import enumeration_of
 
 
 class Listed(Structure):
-    """A structure written in Python: the labellings of another one, listed."""
-
     def __init__(self, other: Any) -> None:
         super().__init__(other.num_examples)
         self.other = other

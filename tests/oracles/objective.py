@@ -68,7 +68,7 @@ class DenseProblem:
         return s * s / 4.0
 
     def oracle(self, i: int, w: Floats) -> tuple[float, float, Floats]:
-        """(margin violation t_i, its slope, the distribution that attains smax)."""
+        """Return (margin violation t_i, its slope, the distribution that attains smax)."""
         theta = self.matrices[i] @ w
         augmented = theta + self.cost_scale * self.cost[i]
         value, _, _ = self.examples[i].smax(augmented, self.temperature)
@@ -81,7 +81,7 @@ class DenseProblem:
         return t, self.slope(t), p
 
     def loss_sum(self, w: Floats) -> float:
-        """The sum over examples without the penalty."""
+        """The weighted sum of losses, without the penalty."""
         return float(sum(o * self.phi(self.oracle(i, w)[0]) for i, o in enumerate(self.sample_weight)))
 
     def primal(self, w: Floats) -> float:
@@ -105,7 +105,7 @@ class DenseProblem:
         return total
 
     def best_response(self, w: Floats) -> tuple[list[Floats], Floats]:
-        """The dual point that the oracle answers at w."""
+        """The dual point that the oracle returns at w."""
         answers = [self.oracle(i, w) for i in range(self.n)]
         return [p for _, _, p in answers], np.array([s for _, s, _ in answers])
 
@@ -143,7 +143,7 @@ class DenseProblem:
         return max(float((self.psi(i) ** 2).sum(axis=1).max()) for i in range(self.n)) / self.l2
 
     def slots(self, ps: Sequence[Floats], mass: Floats | None = None) -> Floats:
-        """s_i mu_i of all examples end to end."""
+        """s_i mu_i of all examples, concatenated."""
         mass = np.ones(self.n) if mass is None else mass
         return np.concatenate([s * (p @ e.counts) for s, p, e in zip(mass, ps, self.examples, strict=True)])
 
@@ -152,7 +152,7 @@ class DenseProblem:
 
 
 def random_dual_point(problem: DenseProblem, rng: np.random.Generator) -> tuple[list[Floats], Floats]:
-    """Distributions from all over the simplex (corners included) and, for the squared link, masses from zero up."""
+    """Draw distributions from the whole simplex, corners included, and for the squared link masses from zero up."""
     ps = []
     for example in problem.examples:
         p = rng.dirichlet(np.full(len(example), rng.choice([0.05, 1.0])))
@@ -163,7 +163,7 @@ def random_dual_point(problem: DenseProblem, rng: np.random.Generator) -> tuple[
 
 
 def matrix_of(features: Any, i: int) -> Floats:
-    """A_i column by column, by asking the feature map for the scores of unit vectors."""
+    """A_i, found column by column: the feature map's scores of unit vectors."""
     columns = []
     for j in range(features.num_weights):
         unit = np.zeros(features.num_weights)

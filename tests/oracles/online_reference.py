@@ -1,7 +1,7 @@
 """Online methods over enumerated labellings: averaged perceptron, MIRA with hard constraints, SGD.
 
-SGD is that of Collins et al. 2008 and of Chang and Yih 2013. Each method gives the weights after every visit;
-averages are taken naively by whoever asks for them.
+SGD is that of Collins et al. 2008 and of Chang and Yih 2013. Each method yields the weights after every visit; callers
+that test averages take them naively.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def perceptron(problem: DenseProblem, w: Floats, order: Iterable[int]) -> Iterat
 
 
 def smallest_step(psi: Floats, need: Floats) -> Floats | None:
-    """argmin |d|^2 with psi d >= need, by trying every set of tight constraints; None if there is no such d."""
+    """argmin |d|^2 with psi d >= need, by trying every set of tight constraints; None if no d satisfies them."""
     best = None
     for size in range(len(need) + 1):
         for tight in map(list, combinations(range(len(need)), size)):
@@ -42,7 +42,7 @@ def mira(problem: DenseProblem, w: Floats, order: Iterable[int], k: int) -> Iter
     for i in order:
         scores = problem.examples[i].counts @ (problem.matrices[i] @ w)
         best = np.argsort(-scores, kind="stable")[:k]
-        best = best[(problem.psi(i)[best] != 0).any(axis=1)]  # no weights tell the others from the gold one
+        best = best[(problem.psi(i)[best] != 0).any(axis=1)]  # no weights distinguish the other labellings from gold
         psi, costs = problem.psi(i)[best], problem.label_costs(i)[best]
         step = smallest_step(psi, costs - psi @ w)
         assert step is not None
@@ -61,7 +61,7 @@ def power(eta0: float, n: int, l2: float) -> Callable[[int], float]:
 
 
 def bottou(eta0: float, n: int, l2: float) -> Callable[[int], float]:
-    """Bottou's own: lambda = l2 / n."""
+    """The step of Bottou's SGD program, with lambda = l2 / n."""
     return lambda k: eta0 / (1 + eta0 * k * l2 / n) ** 0.75
 
 
@@ -77,7 +77,7 @@ def sgd(
 
 
 def sgd_plane(problem: DenseProblem, iterates: list[Floats], order: list[int]) -> tuple[Floats, float]:
-    """(u, b) of the labellings that the oracle answered at each visit (temperature 0); iterates[k]: before visit k."""
+    """The plane (u, b) of the oracle's answers at all visits (temperature 0). iterates[k]: weights before visit k."""
     u, b = np.zeros(problem.dim), 0.0
     for w, i in zip(iterates, order, strict=True):
         _, _, p = problem.oracle(i, w)

@@ -1,4 +1,4 @@
-"""The minimum of an enumerated objective between two bounds, in extended precision and without the library's help.
+"""Two bounds of the minimum of an enumerated objective, in extended precision and without the library.
 
     P(w) = sum_j [q_j / 2 w_j^2 + l1_j |w_j|] + sum_i omega_i phi(t_i),    t_i = smax_tau over y of c_y - <psi_y, w>
 
@@ -8,7 +8,7 @@ Temperature 0 (without an l1 term): a primal-dual interior-point method. Every l
 Temperature above 0: Newton's method, damped. l1 |w_j| is smoothed to min over s of l1 s - mu log(s^2 - w_j^2), and mu
 goes to zero.
 
-Both bounds are evaluated from weights and distributions alone, so that they hold however well the methods did.
+Both bounds are computed from the final weights and distributions alone, so that they hold even if a method fails.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from .objective import DenseProblem
 
 LONG = np.longdouble
 Long = NDArray[np.longdouble]
-#: Digits beyond those of a double that the oracle must have to be one.
+#: Whether long double is so much more precise than double that the bounds can judge the library's results.
 EXTENDED = bool(np.finfo(LONG).eps < 1e-3 * np.finfo(np.float64).eps)
-#: Interior-point steps, and Newton's steps, at most.
+#: Maximum numbers of interior-point steps and of Newton steps.
 STEPS, NEWTON_STEPS = 100, 100
-#: The share of the way to the boundary that an interior-point step takes; relative gap that is not improved on.
+#: The share of the way to the boundary that an interior-point step goes, and the relative gap at which to stop.
 SHARE, ENOUGH = LONG(0.995), LONG(1e-18)
-#: Smoothings of an l1 term beside it.
+#: Values of the smoothing parameter mu of an l1 term.
 SMOOTHINGS = [LONG(10) ** -k for k in range(3, 31, 2)]
-#: Temperatures, in those of the problem.
+#: Temperatures to try, as multiples of the problem's temperature.
 HEATS = (1, 1e4, 1e3, 1e2, 1e1, 3, 1)
 TINY = np.finfo(LONG).tiny * 1e30
 
 
 @dataclass(frozen=True)
 class Enumerated:
-    """Labellings of all examples end to end: costs (N,), differences psi (N, d), the examples' first ones, weights.
+    """All labellings, concatenated: costs (N,), differences psi (N, d), where each example starts, sample weights.
 
-    quadratic: q_j; l1: a number for each weight. box: what weights without either do not exceed
-    at some minimum, 0 if that is unknown; such weights are intercepts, one for each label.
+    quadratic: q_j. l1: a number for each weight. box: bound at some minimum of the absolute values of weights that have
+    neither penalty, 0 if unknown; such weights are intercepts, one for each label.
     """
 
     cost: Long
@@ -58,7 +58,7 @@ class Enumerated:
 
     @classmethod
     def of(cls, dense: DenseProblem, slack: bool = False) -> Enumerated:
-        """The same problem. slack: costs multiply what they are added to elsewhere."""
+        """Convert a problem. slack: slack rescaling, where costs multiply the margin violation."""
         psi, cost = [], []
         for example, matrix, gold, own in zip(dense.examples, dense.matrices, dense.gold, dense.cost, strict=True):
             cost.append(LONG(dense.cost_scale) * (example.counts.astype(LONG) @ own.astype(LONG)))
@@ -78,7 +78,7 @@ class Enumerated:
         )
 
     def under(self, penalty: Penalty) -> Enumerated:
-        """The same losses under another penalty; weights that it leaves out are bounded four times as far."""
+        """The same losses under another penalty. The bound on free weights is four times the library's."""
         quadratic, l1 = (np.full(len(self.quadratic), LONG(each)) for each in (penalty.strength, penalty.l1))
         if penalty.free is None:
             return replace(self, quadratic=quadratic, l1=l1)
@@ -91,7 +91,7 @@ class Enumerated:
         return np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(self.cost)]))
 
     def margins(self, w: Any) -> tuple[Long, Long]:
-        """t of every example, and distributions that attain it."""
+        """t of every example, and distributions that attain t."""
         values = self.cost - self.psi @ np.asarray(w, dtype=LONG)
         best = np.maximum.reduceat(values, self.starts)
         below = values - best[self.owner]
@@ -100,7 +100,8 @@ class Enumerated:
             return best, hits / np.add.reduceat(hits, self.starts)[self.owner]
         tau = LONG(self.temperature)
         ratios = np.exp(below / tau)
-        first = np.zeros(len(below), dtype=bool)  # one of the best of each example: its 1 is added by log1p
+        # Marks one best labelling of each example, whose term 1 is added by log1p
+        first = np.zeros(len(below), dtype=bool)
         at_best = np.flatnonzero(below == 0)
         first[at_best[np.unique(self.owner[at_best], return_index=True)[1]]] = True
         rest = np.add.reduceat(np.where(first, LONG(0), ratios), self.starts)
@@ -115,13 +116,13 @@ class Enumerated:
         return (self.quadratic * w * w).sum() / 2 + (self.l1 * np.abs(w)).sum() + self.losses(w)
 
     def size(self, w: Any) -> LONG:
-        """The size of the numbers that the losses at w are made of."""
+        """The magnitude of the numbers whose sums and differences give the losses at w."""
         values = self.temperature + np.abs(self.cost) + np.abs(self.psi) @ np.abs(np.asarray(w, dtype=LONG))
         sizes = np.maximum.reduceat(values, self.starts)
         return (self.omega * (sizes**2 if self.squared else sizes)).sum()
 
     def plane(self, p: Long, mass: Long) -> tuple[Long, LONG]:
-        """(u, b) of distributions p and masses."""
+        """The plane (u, b) of distributions p and masses."""
         each = (self.omega * mass)[self.owner] * p
         entropy = -np.where(p > 0, p * np.log(np.where(p > 0, p, LONG(1))), LONG(0))
         b = (each * self.cost).sum() + LONG(self.temperature) * ((self.omega * mass)[self.owner] * entropy).sum()
@@ -130,7 +131,7 @@ class Enumerated:
         return each @ self.psi, b
 
     def dual(self, u: Long, b: LONG) -> LONG:
-        """b - R*(u), for the better of two multiples of the plane where there is an l1 term."""
+        """b - R*(u); with an l1 term, the better of two multiples of the plane."""
         bounded = self.l1 > 0
         inside = min([LONG(1), *((1 - ENOUGH) * self.l1[bounded] / np.maximum(np.abs(u[bounded]), TINY))])
         return max(share * b - self._conjugate(share * u) for share in {LONG(1), inside})
@@ -154,7 +155,7 @@ class Optimum:
 
 
 def optimum(problem: Enumerated, *starts: Any) -> Optimum:
-    """Bounds of the minimum. starts: weights to begin from, where they help."""
+    """Compute bounds of the minimum. starts: weights to begin from, if they help."""
     d = len(problem.quadratic)
     weights = min([np.zeros(d, dtype=LONG), *(np.asarray(w, dtype=LONG) for w in starts)], key=problem.primal)
     if problem.temperature == 0:
@@ -162,7 +163,7 @@ def optimum(problem: Enumerated, *starts: Any) -> Optimum:
         best = weights if problem.primal(weights) < found.upper else found.weights
         return Optimum(max(found.lower, touching(problem, best)), problem.primal(best), best)
     found = Optimum(touching(problem, weights), problem.primal(weights), weights)
-    for heat in HEATS:  # from weights near the minimum, or else by way of higher temperatures
+    for heat in HEATS:  # first from weights near the minimum; if that fails, from higher temperatures down
         warmer = replace(problem, temperature=heat * problem.temperature)
         for smoothing in SMOOTHINGS if problem.l1.any() else [LONG(0)]:
             weights, met = _descended(warmer, weights, smoothing, Optimum(-LONG(np.inf), LONG(np.inf), weights))
@@ -182,7 +183,7 @@ def touching(problem: Enumerated, w: Long) -> LONG:
 
 
 def _descended(problem: Enumerated, w: Long, smoothing: LONG, found: Optimum) -> tuple[Long, Optimum]:
-    """Newton's method on the objective with a smoothed l1 term: its last weights, and the best bounds met."""
+    """Newton's method on the objective with a smoothed l1 term. Return the last weights and the best bounds met."""
     mu = smoothing * problem.l1
     value = _smoothed(problem, w, mu)
     for _ in range(NEWTON_STEPS):
@@ -214,7 +215,7 @@ def _smoothed(problem: Enumerated, w: Long, mu: Long) -> LONG:
 
 
 def _newton(problem: Enumerated, w: Long, mu: Long) -> tuple[Long, LONG]:
-    """A step, to be subtracted, and by how much it is to lower the value at first order."""
+    """Return a step to subtract, and the decrease that it promises at first order."""
     t, p = problem.margins(w)
     slope = 2 * np.maximum(t, LONG(0)) if problem.squared else np.ones_like(t)
     each = (problem.omega * slope)[problem.owner] * p
@@ -230,14 +231,14 @@ def _newton(problem: Enumerated, w: Long, mu: Long) -> tuple[Long, LONG]:
         gradient = gradient + problem.l1**2 * w / far
         hessian = hessian + np.diag(problem.l1**2 * mu / np.maximum(root * far, TINY))
     step = solve(hessian, gradient)
-    if problem.box > 0:  # a number added to all weights without a penalty changes nothing: they stay where they began
+    if problem.box > 0:  # adding a number to all free weights changes nothing, so keep their mean
         loose = (problem.quadratic == 0) & (problem.l1 == 0)
         step[loose] -= step[loose].mean()
     return (step, step @ gradient) if np.isfinite(step).all() else (gradient, gradient @ gradient)
 
 
 def _interior(problem: Enumerated) -> Optimum:
-    """The interior-point method, with a predictor and a corrector in each step."""
+    """An interior-point method, with a predictor and a corrector in each step."""
     assert problem.temperature == 0
     assert not problem.l1.any()
     keep = problem.omega > 0
@@ -260,7 +261,7 @@ def _interior(problem: Enumerated) -> Optimum:
         return Optimum(problem.dual(*problem.plane(p, mass)), problem.primal(w), w)
 
     def direction(product: Long) -> tuple[Long, ...]:
-        """Changes of w, xi, lambda and z that make lambda z the given product."""
+        """The changes of w, xi, lambda and z after which lambda z is the given product."""
         weight, r = lam / z, product / z - lam
         total = np.add.reduceat(weight, starts)
         means = np.add.reduceat(weight[:, None] * psi, starts) / total[:, None]
@@ -305,7 +306,7 @@ def _interior(problem: Enumerated) -> Optimum:
 
 
 def solve(matrix: Long, right: Long) -> Long:
-    """Gaussian elimination (LAPACK knows doubles only) of a positive definite system, scaled to a diagonal of ones."""
+    """Gaussian elimination of a positive definite system, scaled to a diagonal of ones (LAPACK has no long double)."""
     size = len(right)
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), TINY))
     a = np.empty((size, size + 1), dtype=LONG)
@@ -315,7 +316,7 @@ def solve(matrix: Long, right: Long) -> Long:
     with np.errstate(all="ignore"):
         for k in range(size):
             if not a[k, k] > LONG(1e-19):
-                a[k, k] = LONG(1e30)  # a direction without curvature: no step along it
+                a[k, k] = LONG(1e30)  # make no step along a direction without curvature
             a[k + 1 :, k:] -= np.outer(a[k + 1 :, k] / a[k, k], a[k, k:])
         for k in reversed(range(size)):
             x[k] = (a[k, size] - a[k, k + 1 : size] @ x[k + 1 :]) / a[k, k]

@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def pseudo_gradient(x: Floats, gradient: Floats, C: float) -> Floats:
-    """(4): the left or the right partial derivative where it says that going there lowers f, else 0."""
+    """Equation (4): the left or the right partial derivative if moving to that side lowers f, else 0."""
     out = np.empty_like(x)
     for j in range(len(x)):
         left = gradient[j] + (C * np.sign(x[j]) if x[j] != 0 else -C)
@@ -23,14 +23,14 @@ def pseudo_gradient(x: Floats, gradient: Floats, C: float) -> Floats:
 
 
 def project(x: Floats, y: Floats) -> Floats:
-    """pi(x; y): x_j where its sign is y_j's, else 0."""
+    """pi(x; y): x_j where its sign equals that of y_j, else 0."""
     return np.where(np.sign(x) == np.sign(y), x, 0.0)
 
 
 def owlqn(
     loss: Callable[[Floats], tuple[float, Floats]], dim: int, C: float, memory: int, n_steps: int
 ) -> tuple[list[Floats], int]:
-    """Iterates from x = 0, the start included, and evaluations made. loss: value and gradient of the smooth part."""
+    """Return the iterates from x = 0 on and the number of evaluations. loss: value and gradient of the smooth part."""
     x, pairs = np.zeros(dim), []
     value, gradient = loss(x)
     iterates, evaluations = [x], 1

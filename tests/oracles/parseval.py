@@ -1,10 +1,10 @@
-"""PARSEVAL counts of one sentence by the plain rules: lists of brackets, crossed off one by one."""
+"""PARSEVAL counts of one sentence by the definition: brackets in lists, from which matches are removed one by one."""
 
 PUNCTUATION = {",", ":", "``", "''", "."}
 
 
 def _visit(tree, words, spans):
-    """Append (tag, word) and (label, first word, word after the last), numbered with everything that is in the tree."""
+    """Append (tag, word) pairs and spans (label, first word, word after the last) of all nodes."""
     label, children = tree[0], tree[1:]
     if len(children) == 1 and isinstance(children[0], str):
         words.append((label, children[0]))
@@ -50,7 +50,7 @@ def _words(tree):
 
 
 def counts(gold, predicted):
-    """(gold brackets, predicted ones, right ones, exact, crossing, words, right tags)."""
+    """Return (gold brackets, predicted, right, whether all match, crossing brackets, words, right tags) as numbers."""
     tags = [tag for tag, _ in _words(gold)]
     is_punctuation = [tag in PUNCTUATION or tag in ("TOP", "") for tag in tags]
     right, found = _brackets(gold, is_punctuation), _brackets(predicted, is_punctuation)

@@ -1,4 +1,4 @@
-"""Small random problems with every quantity known by enumeration."""
+"""Small random problems of which every quantity is known by enumeration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .trees import wrong_heads
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Every generator makes a column that is empty and one that occurs in this example alone, whose weight is 0.
+#: Every generator makes an empty column and one that occurs only in this example, whose weight is 0.
 WEIGHTLESS = 2
 SEGMENTS = ("segments", "second-order")
 TREES = {"projective": "ProjectiveTree", "spanning": "SpanningTree"}
@@ -26,12 +26,12 @@ KINDS = ("multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-m
 
 
 def bare_columns(n: int) -> tuple[int, int]:
-    """Of n columns, that which is empty and that which occurs only where the weight is 0; neither is the last."""
+    """Choose, of n columns, the empty one and the one that occurs only where the weight is 0; neither is the last."""
     return n // 2, n // 2 - 1
 
 
 def random_weights(rng: np.random.Generator, n: int, plain: bool = False) -> Floats:
-    """Weights of examples, one of them 0 unless `plain`."""
+    """Draw weights of examples. One weight is 0 unless `plain`."""
     omega = rng.uniform(0.3, 2.5, n)
     if n > WEIGHTLESS and not plain:
         omega[WEIGHTLESS] = 0.0
@@ -39,7 +39,7 @@ def random_weights(rng: np.random.Generator, n: int, plain: bool = False) -> Flo
 
 
 def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, dim: int = 6) -> DenseProblem:
-    """A problem with dense random matrices that needs no part of the library. Weights are positive."""
+    """Make a problem with dense random matrices, without using the library. All weights are positive."""
     rng = np.random.default_rng(seed)
     n_labels, width = 3, 4
     examples: list[Enumeration] = []
@@ -70,7 +70,7 @@ def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, 
 
 @dataclass(frozen=True)
 class Case:
-    """A structure and a feature map of the core, and their enumerated counterparts."""
+    """A structure and a feature map of the core, and the same two enumerated."""
 
     structure: Any
     features: Any
@@ -130,7 +130,7 @@ class Case:
         )
 
     def split(self, slots: Floats) -> list[Floats]:
-        """A vector over all examples' slots, example by example."""
+        """Split a vector over all examples' slots into one vector per example."""
         offsets = self.structure.slot_offsets()
         return [slots[a:b] for a, b in pairwise(offsets)]
 
@@ -138,10 +138,10 @@ class Case:
 def random_rows(
     rng: np.random.Generator, n_rows: int, n_attributes: int, values: bool, weightless: tuple[int, int] | None = None
 ) -> tuple[Ints, Ints, Floats | None]:
-    """CSR rows of attributes, some repeated inside a row, some ignored (-1), some rows empty.
+    """Draw CSR rows of attributes. Some attributes repeat inside a row, some are ignored (-1), and some rows are empty.
 
-    weightless: the rows (first, one past the last) of an example without weight. Then one attribute does not occur, and
-    one does only there.
+    weightless: the rows (first, one past the last) of an example with weight 0. With such rows, one attribute does not
+    occur at all and another occurs only in these rows.
     """
     sizes = rng.integers(0, 5, n_rows)
     row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -166,11 +166,11 @@ def maxent_case(
     plain: bool = False,
     part: tuple[int, int] | None = None,
 ) -> Case:
-    """One label per example with a map that has column access.
+    """One label per example, with a feature map that has column access.
 
     form: "binary", "real" (non-negative), "negative", or "matrix" (features shared by labels). pairs: "all" (attribute,
-    label) pairs or the "observed" ones. Every label is somebody's. Every attribute but two (`bare_columns`) occurs in
-    several examples. unit_weights: all weights are 1. plain, part: as in `make_case`.
+    label) pairs or the "observed" ones. Every label occurs as a gold label. Every attribute but two (`bare_columns`)
+    occurs in several examples. unit_weights: all weights are 1. plain, part: as in `make_case`.
     """
     from partwise import _core
 
@@ -193,7 +193,7 @@ def maxent_case(
         table[np.arange(len(table)) // (len(table) // n) != WEIGHTLESS, weightless] = 0.0
     weight = np.ones(n) if unit_weights else random_weights(rng, n, plain)
     if part is not None:
-        each = len(table) // n  # rows of an example
+        each = len(table) // n  # number of rows of each example
         table, labels, weight = table[part[0] * each : part[1] * each], labels[slice(*part)], weight[slice(*part)]
         n = len(labels)
     rows, columns = map(np.ascontiguousarray, np.nonzero(table))
@@ -216,8 +216,8 @@ def maxent_case(
 def tree_case(
     kind: str, seed: int, n: int, n_inputs: int, plain: bool = False, part: tuple[int, int] | None = None
 ) -> Case:
-    """Sentences of three words with random trees. Arc (h, m) has the score x_m @ w_h for random inputs x_m of word m:
-    the four possible heads of a word are a row of slots."""
+    """Sentences of three words with random trees. Arc (h, m) has the score x_m @ w_h, where x_m is the random input of
+    word m; the four possible heads of a word are a row of slots."""
     from partwise import _core
 
     rng = np.random.default_rng(seed)
@@ -268,7 +268,8 @@ def graph_case(seed: int, n: int, n_inputs: int, plain: bool = False, part: tupl
     return Case(structure, features, structure.encode(labels), weight, examples, matrices, np.diff(ptr).tolist())
 
 
-#: Two symbols of whole sentences, two of words, one of them both; columns shared by symbols, and a table without some.
+#: Two symbols of whole sentences and two of words, one of which is both. Symbols share columns, and one table lacks
+#: some symbols.
 SMALL_GRAMMAR = Spec(
     3,
     [(0, 0, 1), (0, 1, 1), (0, 1, 2), (2, 1, 1)],
@@ -315,11 +316,10 @@ def make_case(
     plain: bool = False,
     part: tuple[int, int] | None = None,
 ) -> Case:
-    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights.
+    """Make a structure and feature map of the core of one kind, with random gold labels, attributes and weights.
 
-    scale: what attributes' values are multiplied by (multiclass and chains). plain: every column occurs and every
-    weight is positive, as transcriptions of papers take it for granted. part: just these of the n examples (first, one
-    past the last).
+    scale: factor of the attributes' values (multiclass and chains). plain: every column occurs and every weight is
+    positive, as transcriptions of papers assume. part: use only these of the n examples (first, one past the last).
     """
     from partwise import _core
 
@@ -390,7 +390,7 @@ def _rows_between(rows: tuple[Ints, Ints, Any], first: int, last: int) -> tuple[
 
 
 def mask_around_gold(structure: Any, gold: tuple[Ints, Ints, Floats], rng: np.random.Generator) -> None:
-    """Forbid about a third of all slots, never a gold one, in all examples but the first."""
+    """Forbid about a third of the slots that gold does not use, in all examples but the first."""
     indptr, slots, _ = gold
     for i in range(1, structure.num_examples):
         allowed = (rng.random(structure.num_slots(i)) < 0.67).astype(np.uint8)

@@ -1,10 +1,9 @@
-"""Algorithms 1 to 3 and Table 1 of Huang et al. 2010.
+"""Algorithms 1 to 3 and Table 1 of Huang et al. 2010, "Iterative Scaling and Coordinate Descent Methods for Maximum
+Entropy Models".
 
-The paper is "Iterative Scaling and Coordinate Descent Methods for Maximum Entropy Models".
-
-On enumerated labellings: f[i] is the matrix of f_t(x_i, y), one row per labelling. ~P(x) is omega_i, 1 / sigma^2 is l2,
-and z becomes z / tau inside the exponentials (tau = 1 in the paper). Names: "gis", "iis", "scgis", "cd" and "log", the
-bound (39).
+Labellings are enumerated: f[i] is the matrix of f_t(x_i, y), one row per labelling. ~P(x) is omega_i, 1 / sigma^2 is
+l2, and z becomes z / tau inside the exponentials (tau = 1 in the paper). Names of the functions A_t: "gis", "iis",
+"scgis", "cd", and "log" for the bound (39).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Maxent:
-    """What Table 1 is made of, at weights w."""
+    """The quantities of Table 1 at weights w."""
 
     def __init__(self, problem: DenseProblem, w: Floats) -> None:
         self.w, self.l2, self.tau, self.omega = np.array(w), problem.l2, problem.temperature, problem.sample_weight
@@ -32,7 +31,7 @@ class Maxent:
         self.largest_sum = max(float(f.sum(axis=1).max()) for o, f in zip(self.omega, self.f, strict=True) if o)
 
     def column(self, t: int) -> list[tuple[float, Floats, Floats, Floats]]:
-        """(omega, P(y|x), f_t(x, y), f#(x, y)) of the contexts in Omega_t. ~P is 0 where there is no data."""
+        """(omega, P(y|x), f_t(x, y), f#(x, y)) of the contexts in Omega_t. ~P is 0 for contexts without data."""
         all_rows = zip(self.omega, self.p, self.f, strict=True)
         return [(o, p, f[:, t], f.sum(axis=1)) for o, p, f in all_rows if o and f[:, t].any()]
 
@@ -40,7 +39,7 @@ class Maxent:
         return float(sum(o * p @ f for o, p, f, _ in self.column(t)))
 
     def highest(self, t: int) -> float:
-        """f#_t, over all contexts there are (1 if it is 0)."""
+        """f#_t, the maximum over all contexts (1 if that is 0)."""
         return max(float(f[:, t].max()) for f in self.f) or 1.0
 
     def value(self, name: str, t: int, z: float) -> float:
@@ -61,7 +60,7 @@ class Maxent:
         return q + self.tau * mass * np.log1p(np.expm1(s * steep) / (steep * mass) * self.expectation(t))
 
     def third_order(self, t: int, z: float) -> float:
-        """A bound of our own on A_t(z) of "cd", from its derivatives at 0 and the feature's range."""
+        """A bound on A_t(z) of "cd" that is not in the paper, from the derivatives at 0 and the feature's range."""
         column = self.column(t)
         if not column:
             return self.value("cd", t, z)
@@ -96,15 +95,16 @@ class Maxent:
         return first + mass * steep * share, second + mass * steep**2 * share * (1 - share) / self.tau
 
     def minimum(self, name: str, t: int, tol: float = 1e-5) -> float:
-        """argmin A_t by Newton's method (26), from the closed form (25) where there is no penalty."""
+        """argmin A_t by Newton's method (26), or by the closed form (25) where there is no penalty."""
         e, expected = self.empirical[t], self.expectation(t)
-        if not self.column(t):  # the penalty alone
+        if not self.column(t):  # only the penalty depends on this weight
             return -self.w[t] if self.l2 > 0 else 0.0
         if self.l2 == 0 and name in ("gis", "scgis"):
             return self.tau / (self.largest_sum if name == "gis" else self.highest(t)) * np.log(e / expected)
-        if name == "log":  # A_t' is no convex function, and plain Newton may swing to and fro
+        if name == "log":  # A_t' is not convex here, and Newton's method without safeguards may oscillate
             return float(brentq(lambda z: self.derivatives(name, t, z)[0], -60 * self.tau, 60 * self.tau, xtol=1e-14))
-        # The root is not above this, so neither is the first step (section 2.4: plain Newton may run away).
+        # The root is not above this value, so the first step need not be either (section 2.4: Newton's method may
+        # diverge).
         ceiling, room = np.inf, e - self.l2 * self.w[t]
         if room > expected > 0:
             sums = [a[f > 0].min() for _, p, f, a in self.column(t)]
@@ -136,9 +136,9 @@ def sequential(problem: DenseProblem, name: str, w: Floats, order: Sequence[int]
 def coordinate_descent(
     problem: DenseProblem, w: Floats, order: Sequence[int], beta: float, gamma: float, bound: str = "none"
 ) -> tuple[Floats, int]:
-    """One iteration of Algorithm 3, with step 2' unless `bound` is "none". Weights, and how often A_t was evaluated.
+    """One iteration of Algorithm 3, with step 2' unless `bound` is "none". Weights, and number of evaluations of A_t.
 
-    "paper": step 2' with (39), if no feature is negative; "third-order": with our own bound as well.
+    "paper": step 2' with (39), if no feature is negative. "third-order": with the bound `third_order` as well.
     """
     w, evaluations = np.array(w), 0
     for t in order:
@@ -160,7 +160,7 @@ def coordinate_descent(
 
 
 def exact_descent(problem: DenseProblem, w: Floats, order: Sequence[int], tol: float = 1e-10) -> Floats:
-    """One iteration of Algorithm 1 with (8), the sub-problems solved by bisection on A_t'."""
+    """One iteration of Algorithm 1 with (8), whose sub-problems are solved by bisection on A_t'."""
     w = np.array(w)
     for t in order:
         at = Maxent(problem, w)

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent with SciPy's solvers for exact blocks (one label distribution at a time) and for lines."""
+"""Dual coordinate ascent with SciPy's solvers, for exact blocks (one label distribution at a time) and for lines."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def best_block(t: Floats, p: Floats, rho: Floats) -> Floats:
 
 
 def exact_blocks(problem: DenseProblem, us: Sequence[Floats], order: Sequence[int]) -> list[Floats]:
-    """Visit the examples of `order`, each time with the block's maximum; labellings must be single slots."""
+    """Visit the examples of `order` and maximise over each block. Labellings must be single slots."""
     us = [u.copy() for u in us]
     for i in order:
-        matrix = problem.examples[i].counts @ problem.matrices[i]  # one row per labelling
+        matrix = problem.examples[i].counts @ problem.matrices[i]  # has one row per labelling
         gram = matrix @ matrix.T
         assert np.allclose(gram, np.diag(np.diag(gram)))
         theta = matrix @ problem.weights(us)
@@ -50,10 +50,10 @@ def exact_blocks(problem: DenseProblem, us: Sequence[Floats], order: Sequence[in
 
 
 class Lines:
-    """Le Priol, Piche and Lacoste-Julien 2018, Algorithm 2, on chains, with every labelling written out.
+    """Le Priol et al. 2018, Algorithm 2, on chains whose labellings are enumerated.
 
-    An example's state is a vector of edge marginals m; its distribution is the one of the largest entropy that has
-    them, p(y) = prod_t m_t(y_t, y_{t+1}) / prod_{inner t} m_t(y_t).
+    An example's state is a vector m of edge marginals. It stands for the distribution of largest entropy with these
+    marginals, p(y) = prod_t m_t(y_t, y_{t+1}) / prod_{inner t} m_t(y_t).
     """
 
     def __init__(self, problem: DenseProblem, marginals: Sequence[Floats]) -> None:
@@ -71,12 +71,12 @@ class Lines:
 
     @staticmethod
     def distribution(example: Enumeration, m: Floats) -> Floats:
-        """p(y) of every labelling."""
+        """Return p(y) of every labelling."""
         labels, edges = example.labellings, example.cliques
         p = m[edges[:, 0]]
         for t in range(1, edges.shape[1]):
             block = m[example.clique_offsets[t - 1] : example.clique_offsets[t]]
-            width = len(block) // (int(labels.max()) + 1)  # rows are labels at t - 1
+            width = len(block) // (int(labels.max()) + 1)  # the rows of an edge's block are the labels at t - 1
             at = block.reshape(-1, width).sum(axis=0)[labels[:, t]]
             p = np.where(at > 0, p * m[edges[:, t]] / np.where(at > 0, at, 1.0), 0.0)
         return p
@@ -91,7 +91,7 @@ class Lines:
         return list(zip(self.problem.examples, self.marginals, strict=True))
 
     def visit(self, i: int) -> None:
-        """m_i <- m_i + g (q - m_i), g the maximum of the dual on that line; q are the marginals of p_w."""
+        """m_i <- m_i + g (q - m_i), where q are the marginals of p_w and g maximises the dual on that line."""
         problem, example = self.problem, self.problem.examples[i]
         p_w = problem.oracle(i, self.weights())[2]
         m, d = self.marginals[i], self.marginals_of(example, p_w) - self.marginals[i]
@@ -105,6 +105,6 @@ class Lines:
         self.marginals[i] = m + found.x * d
         self.steps.append(float(found.x))
         mine = self.distribution(example, m)
-        used = (mine > 0) & (p_w > 0)  # at large scores p_w underflows, where p does not
+        used = (mine > 0) & (p_w > 0)  # at large scores p_w underflows where p does not
         divergence = float(mine[used] @ np.log(mine[used] / p_w[used])) if (p_w > 0).all() else np.nan
         self.gaps.append(float(problem.sample_weight[i]) * problem.temperature * divergence)

@@ -1,4 +1,4 @@
-"""Small problems of segment chains and second-order chains, as `problems.make_case` makes those of others."""
+"""Small problems of segment chains and second-order chains, like those of `problems.make_case` for other structures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .problems import WEIGHTLESS, Case, bare_columns, random_weights
 def segment_case(
     kind: str, seed: int, n: int, n_inputs: int, scale: float, plain: bool, part: tuple[int, int] | None
 ) -> Case:
-    """Sequences of one to three positions with dense inputs and random labels; all segments of two positions are
-    listed, with inputs of their own."""
+    """Sequences of one to three positions with dense inputs and random labels. All segments of two positions are
+    listed and have inputs too."""
     from partwise._core import SecondOrderChain, SegmentChain
     from partwise.features import TableRows, second_order_map, segment_map
 

@@ -1,4 +1,4 @@
-"""All segmentations of a sequence with labels, as an `Enumeration`; and all labellings of a second-order chain."""
+"""All segmentations of a sequence with labels, and all labellings of a second-order chain, each as an `Enumeration`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def segmentations(length: int, max_lengths: list[int], begin: int = 0) -> Iterat
 
 
 def without_joints(every: Enumeration, allowed: Any, width: int) -> Enumeration:
-    """The segmentations that continue segments only where `allowed` says so (a byte per position and label)."""
+    """Keep segmentations that continue segments only where `allowed` (a byte per position and label) is not 0."""
     codes = every.labellings
     joined = np.take_along_axis(np.asarray(allowed).reshape(-1, width), (codes // 2).T, axis=1).T
     return _kept(codes, every.counts, np.all((codes % 2 == 0) | (joined > 0), axis=1))
 
 
 def segment_slots(structure: Any, i: int, segments: Segmentation) -> list[int]:
-    """The slots that a segmentation uses, a slot named as often as it is used."""
+    """The slots of a segmentation. A slot that is used k times is listed k times."""
     length, width = int(structure.lengths[i]), structure.width
     ptr, begins, ends = structure.listed
     own = list(zip(begins[ptr[i] : ptr[i + 1]].tolist(), ends[ptr[i] : ptr[i + 1]].tolist(), strict=True))
@@ -50,7 +50,7 @@ def segment_slots(structure: Any, i: int, segments: Segmentation) -> list[int]:
 
 @enumerator("SegmentChain")
 def segment_chain_of(structure: Any, i: int) -> Enumeration:
-    """labellings: label * 2 + (0 where a segment begins, else 1), per position."""
+    """All segmentations. labellings: for each position 2 * label + (0 where a segment begins, else 1)."""
     length = int(structure.lengths[i])
     every = list(segmentations(length, structure.max_lengths.tolist()))
     labellings = np.zeros((len(every), length), dtype=np.int64)
@@ -70,7 +70,7 @@ def _kept(labellings: Any, counts: Any, keep: Any) -> Enumeration:
 
 @enumerator("SecondOrderChain")
 def second_order_chain_of(structure: Any, i: int) -> Enumeration:
-    """All label sequences. Slots: T rows of labels, rows (a, b) of pairs, then (b, c) rows of triples by a."""
+    """All label sequences. Slots: T rows of labels, rows (a, b) of pairs, then for each a rows (b, c) of triples."""
     length, n_labels, width = int(structure.lengths[i]), structure.n_labels, structure.width
     labellings = np.array(list(itertools.product(range(n_labels), repeat=length)), dtype=np.int64)
     counts = np.zeros((len(labellings), structure.num_slots(i)))

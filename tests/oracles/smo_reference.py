@@ -1,11 +1,11 @@
-"""Sequential minimal optimisation over enumerated labellings, for the hinge: mass from the worst labelling to the best.
+"""Sequential minimal optimisation for the hinge, over enumerated labellings: move mass from the worst to the best.
 
 gains v_y = kappa cost_y - <w, psi_y>; y = argmax v, z = argmin v over the support of p_i,
 gamma = min(l2 (v_y - v_z) / (omega_i |psi_z - psi_y|^2), what z can give), w += gamma omega_i / l2 (psi_y - psi_z).
 
-Factored (Taskar, Guestrin and Koller 2003, as told in Bartlett et al. 2004): p_i is known by its clique marginals q_i,
-the support is every labelling with positive entries, and z can give its smallest entry that y does not use. Otherwise
-p_i is known itself.
+Factored form (Taskar et al. 2003, as described in Bartlett et al. 2004): the state holds p_i's clique marginals q_i.
+The support is every labelling whose entries of q_i are all positive. z can give its smallest entry that y does not use.
+In the other form the state holds p_i itself.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .objective import DenseProblem
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Scores that differ by less are equal.
+#: Scores that differ by less count as equal.
 TIE = 1e-9
 
 
 @dataclass
 class SmoState:
-    """blocks: q_i or p_i. entries: of each example, (labellings, cliques) the entries of q_i that each uses.
+    """blocks: q_i or p_i. entries: for each example, (labellings, cliques) the entries of q_i that a labelling uses.
 
-    tied: whether a pair was chosen among equals, of which another program may take others. An exact step leaves its
-    pair equal, and if nothing else changes their scores they are met again.
+    tied: whether a pair was chosen among equals, where another program may choose differently. An exact step leaves its
+    pair equal, so the pair may be met again with equal scores.
     """
 
     problem: DenseProblem
@@ -42,7 +42,7 @@ class SmoState:
 
 
 def start(problem: DenseProblem, entries: list[Ints] | None = None) -> SmoState:
-    """All mass on the gold labellings. Without entries a labelling is its own clique."""
+    """Put all mass on the gold labellings. Without entries, each labelling is its own clique."""
     if entries is None:
         entries = [np.arange(len(e))[:, None] for e in problem.examples]
     blocks = []
@@ -54,7 +54,7 @@ def start(problem: DenseProblem, entries: list[Ints] | None = None) -> SmoState:
 
 
 def epoch(state: SmoState, order: Sequence[int]) -> None:
-    """Visit these examples, in place."""
+    """Visit these examples and update the state in place."""
     problem = state.problem
     for i in order:
         omega, psi, own, q = problem.sample_weight[i], problem.psi(i), state.entries[i], state.blocks[i]

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scored:
-    """Example `i` of a structure, all its labellings, and scores with large rubbish in padding and masked slots."""
+    """Example `i` of a structure, its labellings, and scores. Padding and masked slots have large arbitrary scores."""
 
     structure: Any
     i: int
@@ -28,7 +28,7 @@ class Scored:
     rng: np.random.Generator
 
     def direction(self) -> Floats:
-        """Another random slot vector."""
+        """A second random slot vector."""
         return self.rng.normal(size=len(self.scores))
 
     def __repr__(self) -> str:
@@ -52,8 +52,8 @@ WITH_CLIQUES = ("multiclass", "chain")
 def scored_structures(
     draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, "second-order", *TREES, "graph"), masks: bool = True
 ) -> Scored:
-    """A Multiclass, a Chain (tied or not, with or without ends), a SecondOrderChain or trees (one root or more) of at
-    most 125 labellings per example, or a graph of up to 8 vertices and 400 labellings, with or without mask."""
+    """Draw a Multiclass, Chain (tied or not, with or without ends), SecondOrderChain or trees (one root or more) with
+    at most 125 labellings per example, or a graph of up to 8 vertices and 400 labellings, with or without a mask."""
     from partwise import _core
     from partwise.structures import graph
 

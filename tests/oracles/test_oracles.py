@@ -1,4 +1,4 @@
-"""The oracles against each other: identities that hold whatever the library does."""
+"""Checks of the oracles against each other, by identities that hold without the library."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ class TestDuality:
         problem = dense_problem(kind, loss, seed=8)
         a, b = np.random.default_rng(9).normal(size=(2, problem.dim))
         middle = problem.primal((a + b) / 2)
-        # strongly convex with constant l2
+        # P is strongly convex with constant l2
         chord = (problem.primal(a) + problem.primal(b)) / 2 - problem.l2 / 8 * float((a - b) @ (a - b))
         assert middle <= chord + 1e-10
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge", "softmax-margin", "smoothed-hinge"])
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
-def test_figures_2_and_3_are_one_algorithm_and_figure_1_climbs(kind, loss):
+def test_figures_2_and_3_agree_and_figure_1_raises_the_dual(kind, loss):
     problem = dense_problem(kind, loss, seed=11, l2=3.0)
     rng = np.random.default_rng(12)
     scores = [0.1 * rng.normal(size=e.counts.shape[1]) for e in problem.examples]
@@ -132,7 +132,7 @@ def test_adaptive_steps_never_lower_the_dual():
         duals.append(problem.dual(us))
         rejections += rejected
     assert np.all(np.diff(duals) >= -1e-12)
-    assert rejections > 0  # the case does exercise halving
+    assert rejections > 0  # otherwise the test would never halve a step
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])

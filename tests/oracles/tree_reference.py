@@ -1,4 +1,4 @@
-"""Sums over dependency trees by other means: a recursion in extended precision, determinants in long decimals."""
+"""Sums over dependency trees by other means: a recursion in extended precision, and determinants in decimals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _log_sum(values: NDArray[np.longdouble]) -> np.longdouble:
 
 
 def projective_log_partition(scores: Floats, single_root: bool, temperature: float) -> float:
-    """Eisner's recursion over nodes 0..n with the root as the first node, in logs of extended precision."""
+    """Eisner's recursion over nodes 0..n with the root as the first node, on logarithms in extended precision."""
     n = round((np.sqrt(1 + 4 * len(scores)) - 1) / 2)
     arcs = np.full((n + 1, n + 1), -np.inf, dtype=np.longdouble)  # head, modifier
     arcs[:, 1:] = np.asarray(scores, dtype=np.longdouble).reshape(n, n + 1).T / np.longdouble(temperature)
@@ -27,7 +27,7 @@ def projective_log_partition(scores: Floats, single_root: bool, temperature: flo
     for width in range(1, n + 1):
         for s in range(n + 1 - width):
             t = s + width
-            earlier = right[s, s:t] if s > 0 or not single_root else right[0, :1]  # the root has no earlier child
+            earlier = right[s, s:t] if s > 0 or not single_root else right[0, :1]  # the root has no modifier yet
             between = _log_sum(earlier + left[s + 1 : s + 1 + len(earlier), t])
             open_right[s, t] = between + arcs[s, t]
             open_left[s, t] = between + arcs[t, s]
@@ -37,7 +37,7 @@ def projective_log_partition(scores: Floats, single_root: bool, temperature: flo
 
 
 def spanning_sums(scores: Floats, single_root: bool, temperature: float, digits: int) -> tuple[float, Floats]:
-    """log partition (times temperature), and marginals as shares of Z: that of m's other heads without weight."""
+    """Return temperature * log Z, and marginals: the sum over trees in which m has head h, divided by Z."""
     n = round((np.sqrt(1 + 4 * len(scores)) - 1) / 2)
     with localcontext() as context:
         context.prec = digits
@@ -57,7 +57,7 @@ def spanning_sums(scores: Floats, single_root: bool, temperature: float, digits:
             ]  # row: modifier, column: head
             if not single_root:
                 return determinant(laplacian)
-            # Koo et al.: one column of the Laplacian without root replaced by the root's weights.
+            # Koo et al. 2007: replace one column of the Laplacian of the words by the root's weights.
             return determinant([[weights[m][0], *row[1:]] for m, row in enumerate(laplacian)])
 
         z = total(weight)
@@ -74,7 +74,7 @@ def spanning_sums(scores: Floats, single_root: bool, temperature: float, digits:
 
 
 def determinant(matrix: list[list[Decimal]]) -> Decimal:
-    """By elimination with the largest pivots."""
+    """The determinant, by elimination with the largest pivots."""
     rows = [list(row) for row in matrix]
     result = Decimal(1)
     for k in range(len(rows)):

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 def ancestors(heads: Ints) -> Ints:
-    """(N, n, n): the chain of heads above each word of N sentences; once it is at the root 0 it stays there."""
+    """(N, n, n): the chain of heads above each word of N sentences; a chain that has reached the root 0 stays there."""
     chain = [heads]
     for _ in range(heads.shape[1] - 1):
         chain.append(np.where(chain[-1] == 0, 0, np.take_along_axis(heads, np.maximum(chain[-1], 1) - 1, axis=1)))
@@ -24,7 +24,7 @@ def ancestors(heads: Ints) -> Ints:
 
 
 def is_projective(heads: Ints) -> NDArray[np.bool_]:
-    """Whether everything between a head and its modifier is below that head, for each of N sentences."""
+    """For each of N sentences: whether every word between a head and its modifier is a descendant of that head."""
     above = ancestors(heads)
     good = np.ones(len(heads), dtype=bool)
     for m, word in itertools.product(range(1, heads.shape[1] + 1), repeat=2):
@@ -58,7 +58,7 @@ def enumerate_trees(n: int, projective: bool, single_root: bool, mask: NDArray[n
 def wrong_heads(gold: Floats, n: int) -> Floats:
     """1 on every arc between two nodes that the gold tree does not use."""
     cost = 1.0 - gold
-    cost[np.arange(n) * (n + 2) + 1] = 0.0  # from a word to itself
+    cost[np.arange(n) * (n + 2) + 1] = 0.0  # a word cannot be its own head
     return cost
 
 

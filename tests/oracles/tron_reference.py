@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def tron(problem: DenseProblem, w: Floats, steps: int, xi: float = 0.1) -> list[tuple[Floats, float, int]]:
-    """(weights, radius, products so far) after each of the steps."""
+    """Return (weights, radius, number of products so far) after each step."""
     radius, trail, products = float(np.linalg.norm(problem.gradient(w))), [], 0
     for k in range(steps):
         f, g, H = problem.primal(w), problem.gradient(w), problem.hessian(w)

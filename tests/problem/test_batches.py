@@ -1,4 +1,4 @@
-"""Batches, and what a problem makes of several of them."""
+"""Batches, and the sums that a problem computes over several of them."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def test_a_labelled_batch_is_its_own_reference():
         (get_loss("smoothed-hinge", temperature=0.5), False),
     ],
 )
-def test_which_losses_make_a_distribution(loss, expected):
+def test_which_losses_are_probabilistic(loss, expected):
     assert get_loss(loss).probabilistic is expected

@@ -1,4 +1,4 @@
-"""A gradient is a few calls away from the loop over examples."""
+"""A gradient is at most six calls away from the core's loop over examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCES = str(Path(partwise.__file__).parent)
 
 
 class Watched:
-    """The core's objective, whose `plane` notes the functions of partwise that are being called."""
+    """The core's objective. Its `plane` records which functions of partwise are running when it is called."""
 
     def __init__(self, objective, chains: list[list[str]]) -> None:
         self._objective, self._chains = objective, chains
@@ -32,7 +32,7 @@ ACTIVE: list[str] = []
 
 
 def follow(frame, event: str, argument) -> None:
-    """Keep the functions of partwise that are running, the outermost first."""
+    """Keep a list of the functions of partwise that are running, the outermost first."""
     if not frame.f_code.co_filename.startswith(SOURCES):
         return
     if event == "call":

@@ -1,4 +1,4 @@
-"""The objective, its gradient, its dual and its certificates against enumeration."""
+"""The objective, its gradient, its dual and its certificates equal those computed by enumeration."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def test_dual_of_an_active_set(loss, rng):
     ps, mass = [], []
     pieces: dict[str, list] = {"labelling_sizes": [], "slots": [], "counts": [], "coefficients": [], "sizes": []}
     for i, example in enumerate(small.dense.examples):
-        kept = rng.choice(len(example), size=min(len(example), i), replace=False)  # none of the first example's
+        # The first example gets no labellings
+        kept = rng.choice(len(example), size=min(len(example), i), replace=False)
         share = rng.dirichlet(np.ones(len(kept))) if len(kept) else np.zeros(0)
         s = 1.0 if loss == "hinge" else (float(rng.exponential()) if len(kept) else 0.0)
         if loss == "hinge" and not len(kept):
@@ -185,7 +186,7 @@ def test_weights_count_like_copies(rng):
     assert problems[0].active.tolist() == [1, 2, 3, 4, 5]
 
 
-def test_costs_of_ones_own():
+def test_costs_given_by_the_user():
     small = Small("chain-tied", "hinge")
     rng = np.random.default_rng(3)
     cost = rng.uniform(0, 2, int(small.structure.slot_offsets()[-1])) * (np.concatenate(small.dense.gold) == 0)
@@ -207,7 +208,7 @@ def test_costs_of_ones_own():
 @pytest.mark.parametrize("strength", [0.0, 0.3, 4.0])
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
 def test_dual_of_an_elastic_net(loss, strength, rng):
-    """The best mean of a plane with that of the gold labellings, which is 0: by another program, on any plane."""
+    """The dual value of a plane is that of its best mixture with the plane of the gold labellings, which is 0."""
     l1 = 0.5
     problem = Small("multiclass", loss).problem.with_penalty(ElasticNet(l1, strength))
     below = 0
@@ -223,7 +224,7 @@ def test_dual_of_an_elastic_net(loss, strength, rng):
 
             whole = min(1.0, l1 / np.abs(u).max())
             fine = [value(s) for s in (*np.linspace(0.0, 1.0, 2001), whole)]
-            # Where u lies in the box all of the plane is kept; elsewhere the best share is.
+            # Where u lies in the box the whole plane is best; elsewhere search for the best share.
             expected = b if whole == 1.0 else max(fine)
             assert problem.dual_of_plane(u, b) == pytest.approx(expected, abs=1e-3 * (1 + abs(expected)))
             assert problem.dual_of_plane(u, b) >= expected - 1e-9 * (1 + abs(expected))
@@ -231,8 +232,8 @@ def test_dual_of_an_elastic_net(loss, strength, rng):
     assert below > 0
 
 
-def test_what_does_not_count_an_l1_term_refuses_it():
-    """Gradient descent that forgets the l1 term ended "converged" below the optimum."""
+def test_methods_that_ignore_an_l1_term_refuse_it():
+    """A method that ignores the l1 term raises an error. Gradient descent once ended "converged" below the optimum."""
     smooth = Small("multiclass", "log").problem
     w = np.zeros(smooth.n_weights)
     primal, gradient = smooth.value_and_gradient(w)
@@ -247,7 +248,7 @@ def test_what_does_not_count_an_l1_term_refuses_it():
 
 
 def test_weights_of_a_dual_point_under_an_elastic_net(rng):
-    """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
+    """The weights of a dual point minimise b - <u, w> + R(w), the lower bound of P that its plane gives."""
     problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))
     point = DualPoint.of_scores(rng.normal(size=problem.n_slots))
     u, _ = problem.dual_terms(point)
@@ -288,7 +289,7 @@ class TestBadInput:
             ({"gold": Multiclass(2, 2).encode(np.array([0, 1]))}, "gold"),
         ],
     )
-    def test_it_is_named(self, changes, message):
+    def test_the_error_names_the_bad_argument(self, changes, message):
         with pytest.raises(ValueError, match=message):
             self.make(**changes)
 

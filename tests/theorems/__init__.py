@@ -1,4 +1,4 @@
-"""All theorems by name."""
+"""All theorems of this folder, by name."""
 
 from __future__ import annotations
 

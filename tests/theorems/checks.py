@@ -1,8 +1,8 @@
-"""Theorems of the papers as checks of runs, which can be told to go wrong.
+"""What the checks of theorems share. A check runs a solver and tests the inequality that a paper proves.
 
-Each check takes a `factor` on the solver's steps: 1 is the library's own run, 0 one that stands still, another number
-one with a wrong step. `Broken` is raised where the theorem's inequality does not hold, and by nothing else: a check
-that passes at 1 and does not raise it elsewhere says nothing about the solver.
+Each check takes a `factor` by which the solver's steps are multiplied: 1 is the library's own run, 0 a run that stands
+still, another number a run with wrong steps. A check raises `Broken` only if the inequality does not hold. It tells
+something about the solver only if it passes at 1 and raises `Broken` at 0 and at wrong factors.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from helpers.small_problems import Small
 from partwise.methods import eg_qp
 
-EXACT = 1e-9  # rounding; every inequality here holds in exact arithmetic
-STEADY = 0.75  # of a linear rate: see `contracts`
+EXACT = 1e-9  # allowance for rounding: every inequality here holds in exact arithmetic
+STEADY = 0.75  # how steady a linear rate must be: see `contracts`
 
 
 class Broken(AssertionError):
@@ -31,10 +31,11 @@ def at_most(left: float, right: float, what: str) -> None:
 
 
 def contracts(distances: list[float], most: float, what: str) -> None:
-    """Distances from the optimum never rise, and fall by a factor of at most `most` per step, not less and less so.
+    """Check a linear rate: distances never rise, and fall by a factor of at most `most` per step, to the end.
 
-    Of a power of the number of steps the last third of the run would bring log(3/2) / log(2) = 0.58 of what the middle
-    third brings, whatever the power; of a constant factor it brings as much. `STEADY` lies between the two.
+    At a linear rate the last third of a run lowers the logarithm of the distance as much as the middle third does. If
+    the distance falls only like a power of the number of steps, the last third brings log(3/2) / log(2) = 0.58 of the
+    middle third, whatever the power. `STEADY` lies between 0.58 and 1.
     """
     floor = 1e-11 * (1.0 + distances[0])
     kept = [d for d in distances if d > floor]
@@ -49,25 +50,25 @@ def contracts(distances: list[float], most: float, what: str) -> None:
 
 
 def grows_at_most(passes: list[int], goals: list[float], order: Callable[[float], float], what: str) -> None:
-    """Passes from each goal that was reached to the next grow by no more than `order` does, up to whole passes."""
+    """Check that the passes grow from one goal to the next by no more than the factor by which `order` grows."""
     for k in range(1, len(passes)):
         at_most(passes[k] - 1, passes[k - 1] * order(goals[k]) / order(goals[k - 1]), f"{what}, goal {goals[k]:.2g}")
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """check(factor); wrong: factors of steps that are wrong, which it must find out."""
+    """A check, which takes the factor of the steps, and wrong factors at which it must raise `Broken`."""
 
     check: Callable[[float], None]
     wrong: tuple[float, ...]
 
 
-#: (name, theorem): what a module of this folder gives.
+#: What `theorems` of each module here yields: names and theorems.
 Named = Iterator[tuple[str, Theorem]]
 
 
 def of(check: Callable[..., None], *args: Any) -> Callable[[float], None]:
-    """The check of these cases; those that are partial functions are made when it runs."""
+    """Bind a check's arguments. An argument that is a partial function is called when the check runs."""
     return lambda factor: check(*(arg() if isinstance(arg, partial) else arg for arg in args), factor)
 
 
@@ -76,7 +77,7 @@ def a_small(kind: str, loss: str, l2: float, seed: int = 1, weighted: bool = Tru
 
 
 def best_point(small: Small) -> tuple[list[np.ndarray], float]:
-    """Distributions near the best ones, and a bound of the best dual value."""
+    """Return distributions near a dual optimum, and an upper bound of the dual values."""
     dense = small.dense
     sizes, omega = [len(e) for e in dense.examples], dense.sample_weight
     psi = np.concatenate([o * dense.psi(i) for i, o in enumerate(omega)])

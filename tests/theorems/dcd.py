@@ -1,4 +1,4 @@
-"""Theorems of Chang and Yih 2013: dual coordinate descent."""
+"""Theorems of Chang and Yih 2013 on dual coordinate descent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .checks import Broken, Named, Theorem, a_small, at_most, contracts, grows_a
 
 
 def theorem_1(small: Small, factor: float) -> None:
-    """Theorem 1: a violation of delta or more is met no more often than the bound says, in 60 passes."""
+    """Theorem 1: in 60 passes, violations of at least delta are met no more often than the bound allows."""
     problem, n = small.problem, small.dense.n
     delta = 0.4 * float(np.max([small.dense.label_costs(i).max() for i in range(n)]))
     sets, weights, met = _core.WorkingSets(n), np.zeros(problem.n_weights), 0
@@ -37,7 +37,7 @@ def theorem_1(small: Small, factor: float) -> None:
 
 
 def theorem_2(small: Small, factor: float) -> None:
-    """Theorem 2: on fixed working sets F_S falls linearly, to its minimum."""
+    """Theorem 2: with fixed working sets, the distance of the objective F_S from its minimum falls linearly."""
     problem = small.problem
     solver = DCD(rounds=0)
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -49,7 +49,7 @@ def theorem_2(small: Small, factor: float) -> None:
         options = _core.DcdOptions(l2=problem.l2, search=False, update=True, delta=1e-6, seed=seed)
         _core.dcd_epoch(_core.DcdState(problem.sums.in_memory()[0].native, weights=weights, sets=sets), order, options)
 
-    # Labellings whose coefficient becomes 0 are forgotten; the set that is left is the fixed one.
+    # The solver forgets labellings whose coefficients become 0; the labellings that remain are the fixed sets.
     weights, sets, planes = state.weights, state.sets, []
     for seed in range(400):
         planes.append(problem.dual_terms(sets.point()))
@@ -81,7 +81,7 @@ def theorem_3(small: Small, factor: float) -> None:
 
 
 def bound_of_theorem_3(eps: float) -> float:
-    """Up to a constant; 2 is added where eps is above 1."""
+    """The bound up to a constant factor. The 2 keeps the logarithm positive where eps is above 1."""
     return float(np.log(1.0 / eps + 2.0) / eps**2)
 
 

@@ -1,4 +1,4 @@
-"""Theorems of Collins et al. 2008 and Bartlett et al. 2004: exponentiated gradient."""
+"""Theorems of Collins et al. 2008 and Bartlett et al. 2004 on exponentiated gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .checks import Named, Theorem, a_small, at_most, best_point, of
 
 
 class Batch:
-    """`eg-batch` or `eg-primal` with the theorem's step, from any point x: slot scores, or z and the cost's scale."""
+    """`eg-batch` or `eg-primal` with the theorem's step, from any x: slot scores, or z and then the cost's scale."""
 
     def __init__(self, solver: type[EGBatch] | type[EGPrimal], small: Small) -> None:
         self.small, self.linear = small, solver is EGPrimal
@@ -45,7 +45,7 @@ class Batch:
 def progress_of_batches(solver: Any, small: Small, factor: float) -> None:
     """Collins et al. 2008, (12) with Corollary 1: eta (Q(u') - Q(z)) <= D[z || u] - D[z || u'] at every step.
 
-    Here eta is the step made.
+    Here eta is the length of the step that was made.
     """
     method, omega, (z, _) = Batch(solver, small), small.dense.sample_weight, best_point(small)
     x = method.first()
@@ -59,7 +59,7 @@ def progress_of_batches(solver: Any, small: Small, factor: float) -> None:
 
 
 def theorem_1_of_collins_2008(solver: Any, small: Small, linear: bool, factor: float) -> None:
-    """Collins et al. 2008, Theorem 1 after T steps, with T so large that the start would break it."""
+    """Collins et al. 2008, Theorem 1 after T steps. T is so large that the starting point would violate the bound."""
     method, omega, (z, _) = Batch(solver, small), small.dense.sample_weight, best_point(small)
     tau, T, x = small.loss.temperature, 60, method.first()
     start, first = kl(z, method.distributions(x), omega), small.dense.dual(method.distributions(x))
@@ -71,7 +71,7 @@ def theorem_1_of_collins_2008(solver: Any, small: Small, linear: bool, factor: f
 
 
 def visited(small: Small, scores: np.ndarray, k: int, eta: float, factor: float) -> np.ndarray:
-    """Slot scores after a visit of example k by `eg` with this step."""
+    """Return the slot scores after `eg` visits example k with step `eta`."""
     solver = EG(step_size=eta)
     state = solver.init_state(small.problem, np.random.default_rng(0), DualPoint.of_scores(scores.copy()))
     names = ("weights", "scores", "marginals", "entropies", "step_sizes")
@@ -84,7 +84,7 @@ def visited(small: Small, scores: np.ndarray, k: int, eta: float, factor: float)
 
 
 def progress_of_visits(small: Small, factor: float) -> None:
-    """Collins et al. 2008, (20).
+    """Collins et al. 2008, equation (20), where r(u, i) is u after a visit of example i.
 
     Q(u) <= Q(z) + sum_i (D[z || u] - D[z || r(u, i)]) / eta + sum_i (Q(u) - Q(r(u, i))).
     """
@@ -100,7 +100,7 @@ def progress_of_visits(small: Small, factor: float) -> None:
 
 
 def theorem_2_of_collins_2008(small: Small, linear: bool, factor: float) -> None:
-    """Collins et al. 2008, Theorem 2: the mean over all n^T sequences of visits, uniform with replacement."""
+    """Collins et al. 2008, Theorem 2, by the mean over all n^T sequences of visits (uniform, with replacement)."""
     n, T, (z, _) = small.dense.n, 8, best_point(small)
     eta = float(EG(step_size="theorem").step_sizes(small.problem).min())
     level = [np.zeros(small.problem.n_slots)]
@@ -118,7 +118,7 @@ def theorem_2_of_collins_2008(small: Small, linear: bool, factor: float) -> None
 def theorem_1_of_bartlett_2004(seed: int, factor: float) -> None:
     """Bartlett et al. 2004, Theorem 1 with the step 0.4 / (B + lambda).
 
-    The check makes so many steps that standing still breaks it.
+    The check makes so many steps that standing still would violate the bound.
     """
     rng = np.random.default_rng(seed)
     sizes = np.array([3, 2, 4])

@@ -1,4 +1,4 @@
-"""Theorems of Zhang et al. 2011: excessive gap; and the bound of extragradient, its rival."""
+"""Theorems of Zhang et al. 2011 on excessive gap, and the bound of Taskar et al. 2006 for its rival, extragradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .checks import Named, Theorem, a_small, at_most, best_point, of
 
 
 def excessive(small: Small, steps: int, factor: float) -> Iterator[tuple[int, np.ndarray, float, float]]:
-    """(k, w_k, D(alpha_k), mu_k) of `excessive-gap`; for other factors w and alpha are off the path from the first."""
+    """Yield (k, w_k, D(alpha_k), mu_k) of `excessive-gap`. The factor stretches the moves of w and alpha from k = 1."""
     solver, problem = ExcessiveGap(smoothing="theorem"), small.problem
     state = solver.init_state(problem, np.random.default_rng(0), None)
     w, alpha = state.weights.copy(), state.marginals.copy()

@@ -1,4 +1,4 @@
-"""Theorems of Huang et al. 2010: iterative scaling and coordinate descent."""
+"""Theorems of Huang et al. 2010 on iterative scaling and coordinate descent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .checks import Broken, Named, Theorem, at_most, contracts, of
 
 
 class Scaling:
-    """Passes of a method on a small maxent problem, from any weights."""
+    """A method on a small maxent problem, one pass at a time, from any weights."""
 
     def __init__(self, name: str, form: str, parallel: bool, l2: float = 0.5, **options: Any) -> None:
         self.case, self.l2 = maxent_case(13, form=form), l2
@@ -42,7 +42,7 @@ class Scaling:
         return state.weights
 
     def moves(self, w: np.ndarray, factor: float) -> Iterator[tuple[np.ndarray, np.ndarray, list[int]]]:
-        """Weights before and after: of the pass where all weights move at once, of each weight's step elsewhere."""
+        """Yield the weights before and after each step, and the step's columns: all in parallel methods, else one."""
         if self.options["parallel"]:
             yield w, self.step(w, factor), list(self.columns)
             return
@@ -53,7 +53,7 @@ class Scaling:
 
 
 def theorem_3(name: str, form: str, parallel: bool, factor: float) -> None:
-    """Theorem 3: (23), or (59), and (24), or (60), with the constants of its proof.
+    """Huang et al. 2010, Theorem 3: (23) or (59), and (24) or (60), with the constants of the proof.
 
     A_t'(0) = A_t''(h) z for an h between 0 and the step z, and A_t'' is monotone for the bounds of iterative scaling.
     """
@@ -73,7 +73,7 @@ def theorem_3(name: str, form: str, parallel: bool, factor: float) -> None:
 
 
 def linear_rate(name: str, form: str, parallel: bool, factor: float) -> None:
-    """Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*); mu is some constant, here at least 1e-3."""
+    """Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*) for some constant mu, here at least 1e-3."""
     method = Scaling(name, form, parallel)
     least, w = method.problem.primal(method.best()), np.zeros(method.case.features.num_weights)
     distances = []
@@ -84,7 +84,7 @@ def linear_rate(name: str, form: str, parallel: bool, factor: float) -> None:
 
 
 def theorem_4(form: str, factor: float) -> None:
-    """Theorem 4 and (67), (35): Algorithm 3 finds a step, not below what the proof says, that decreases enough."""
+    """Theorem 4 with (67) and (35): Algorithm 3 finds a step that decreases enough and is as long as the proof says."""
     gamma, beta = 0.3, 0.5
     method = Scaling("cd", form, False, l2=0.05, gamma=gamma, beta=beta)
     w = np.zeros(method.case.features.num_weights)
@@ -101,7 +101,7 @@ def theorem_4(form: str, factor: float) -> None:
 
 
 def theorem_6(form: str, factor: float) -> None:
-    """Theorem 6: near the optimum Newton's step is taken as it is."""
+    """Theorem 6: near the optimum the line search accepts the full Newton step."""
     method = Scaling("cd", form, False, l2=0.05, gamma=0.4)
     w = method.best()
     w[method.columns] += 1e-4 * np.sin(np.arange(len(method.columns)) + 1.0)
@@ -113,7 +113,7 @@ def theorem_6(form: str, factor: float) -> None:
 
 
 def theorem_7(form: str, factor: float) -> None:
-    """Theorem 7: near the optimum one Newton step goes further down than the minimum of any other function."""
+    """Theorem 7: near the optimum one Newton step decreases more than the minimum of any of the other functions."""
     methods = {name: Scaling(name, form, False, l2=0.1) for name in ("cd", "gis", "iis", "scgis")}
     optimum = methods["cd"].best()
     rng, columns = np.random.default_rng(0), methods["cd"].columns
