@@ -1,4 +1,4 @@
-"""Settings and fixtures shared by all tests."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).resolve().parent
-# Oracles and helpers are imported as `oracles.*` and `helpers.*`, whatever import mode pytest runs in.
+# Make `oracles.*` and `helpers.*` importable in every import mode of pytest.
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from oracles.problems import Case, make_case  # noqa: E402  (needs the path above)
 
-# A shell without job control starts what it puts into the background deaf to Ctrl-C, which some tests are about.
+# Some tests send Ctrl-C (SIGINT), which a process started in the background by a plain shell ignores.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# One fixed profile: the same examples on every run and every machine, so that a failure is never a matter of luck.
-# HYPOTHESIS_PROFILE=search looks for new failures instead, with other examples each time.
+# Hypothesis draws the same examples on every run and machine, so that failures can be reproduced.
+# HYPOTHESIS_PROFILE=search draws other examples each time, to find new failures.
 _common = {
     "deadline": None,
     "database": None,
@@ -41,7 +41,7 @@ def _data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real data sets; the test is skipped where there is none."""
+    """Return the folder of real data sets; skip the test if there is none."""
     folder = _data_folder()
     if not folder.is_dir():
         pytest.skip(f"no data folder at {folder} (set PARTWISE_DATA)")
@@ -50,11 +50,11 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """A generator with a fixed seed, new for each test."""
+    """Return a new random generator with a fixed seed."""
     return np.random.default_rng(20080808)
 
 
 @pytest.fixture(params=["multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked"])
 def random_case(request: pytest.FixtureRequest) -> Case:
-    """A small problem of each kind with everything about it enumerated."""
+    """Return a small problem of each kind, with all labellings enumerated."""
     return make_case(request.param, seed=7)

@@ -1,6 +1,6 @@
-"""Faults for `mutants.py`: rules on the tokens of a line, and a choice of what they make.
+"""The faults that `mutants.py` tries: rules on the tokens of a line, and a selection of the resulting mutants.
 
-Spaces around an operator, as the formatters leave them, tell it from a template's bracket, a pointer's star or a sign.
+The formatters put spaces around operators, which distinguishes them from template brackets, pointers and signs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Name, what to look for, what to put in its place.
+# Name, pattern, replacement.
 RULES: list[tuple[str, str, str | Callable[[re.Match[str]], str]]] = [
     ("sign", r" \+ ", " - "),
     ("sign", r" - ", " + "),
@@ -63,7 +63,7 @@ RULES: list[tuple[str, str, str | Callable[[re.Match[str]], str]]] = [
     ("skip", r"^(\s+)(?:[\w.\[\]]+ [-+*/|]?= .*[^\[({,]|self\.\w+\(.*\))$", lambda m: f"{m[1]}pass"),
 ]
 PYTHON_ONLY = {" and ", " or ", r"\bif not ", r"\bmax\(", r"\bmin\(", r"\bmaximum\("}
-#: Lines that say nothing of what is computed, or that a compiler refuses in any other form.
+#: Lines without computation, or that do not compile in any other form.
 IDLE = re.compile(
     r"^\s*(?:#|//|throw\b|raise\b|template\b|using\b|static_assert|namespace\b|import\b|from\b|assert\b|@|class\b|struct\b"
     r"|explicit\b|friend\b|public:|private:|\}|\"|def |f\"|\)|\w+: .*=|return;|if constexpr|warnings\.)"
@@ -72,7 +72,7 @@ IDLE = re.compile(
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: line `line` (from 1) of `file` reads `new` where it read `old`."""
+    """One fault: line `line` (from 1) of `file` reads `new` instead of `old`."""
 
     file: str
     line: int
@@ -82,7 +82,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """The same in later versions in which the line only moved."""
+        """Identify the fault independently of the line number."""
         text = "\0".join((self.file, self.old.strip(), self.new.strip()))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -91,7 +91,7 @@ class Mutant:
 
 
 def blank(text: str, path: str) -> list[str]:
-    """The lines with comments blanked out by \\0 and strings by \\1, each as long as it was."""
+    """Return the lines with comments replaced by \\0 and strings by \\1, at the same length."""
 
     def spaces(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", "\x01" if match[0][0] == '"' else "\x00", match[0])
@@ -109,13 +109,13 @@ def blank(text: str, path: str) -> list[str]:
 
 
 def candidates(root: Path, file: str) -> Iterator[Mutant]:
-    """Every mutant that the rules make of a file."""
+    """Return every mutant that the rules make of a file."""
     text = (root / file).read_text()
     seen = set()
     for number, (line, code) in enumerate(zip(text.split("\n"), blank(text, file), strict=False), start=1):
         if not code.strip("\x00 ") or "\x01" in code or IDLE.match(code):
             continue
-        header = re.match(r"\s*for \(.*?; (?:.*?\))?", code)  # a loop that runs over its end is another kind of fault
+        header = re.match(r"\s*for \(.*?; (?:.*?\))?", code)  # no mutants of loop bounds, which would run beyond arrays
         for rule, pattern, replacement in RULES:
             if file.endswith(".py") != (pattern in PYTHON_ONLY) and pattern in PYTHON_ONLY | {r" && ", r" \|\| "}:
                 continue
@@ -133,7 +133,9 @@ def candidates(root: Path, file: str) -> Iterator[Mutant]:
 
 
 def choose(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """`count` of the candidates: shares of files by the square roots of their candidates, rules by turns."""
+    """Choose `count` mutants: files get shares by the square root of their number of candidates,
+    and rules take turns.
+    """
     shuffled: dict[str, list[Mutant]] = {}
     for file in files:
         rng = random.Random(f"{seed} {file}")
@@ -150,7 +152,7 @@ def choose(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
             for r in rules
             if k < len(by_rule[r])
         ]
-        lines: set[int] = set()  # one mutant per line: neighbours are seen by the same tests
+        lines: set[int] = set()  # one mutant per line, as the same tests cover neighbouring lines
         shuffled[file] = [m for m in turns if m.line not in lines and not lines.add(m.line)]  # type: ignore[func-returns-value]
     taken: dict[str, int] = dict.fromkeys(files, 0)
     while sum(taken.values()) < min(count, sum(map(len, shuffled.values()))):

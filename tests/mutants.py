@@ -34,12 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
 STATES = ("killed", "survived", "did not compile", "equivalent")
 
-LIMIT_FACTOR, LEAST_LIMIT = 4.0, 60.0  # of the tests' own time without a fault; CPU seconds
+LIMIT_FACTOR, LEAST_LIMIT = 4.0, 60.0  # CPU seconds; the factor applies to the time of the tests without a fault
 
 
 @dataclass
 class Table:
-    """mutants.toml."""
+    """The content of mutants.toml."""
 
     targets: list[str]
     left_out: list[str]
@@ -53,7 +53,7 @@ class Table:
         return Table(**tomllib.loads(TABLE.read_text()))
 
     def tests(self, file: str) -> list[str]:
-        """Tests that concern a source: those of the longest prefix of its path."""
+        """Return the tests for a source file: those listed for the longest prefix of its path."""
         prefix = max((p for p in self.concern if file.startswith(p)), key=len, default=None)
         return self.concern[prefix] if prefix is not None else []
 
@@ -71,7 +71,7 @@ def sources(root: Path, targets: list[str]) -> list[str]:
 
 
 def curated(root: Path, entries: list[dict[str, str]]) -> list[Mutant]:
-    """The table's own mutants; each text must be there exactly once."""
+    """Return the mutants listed in the table; each search text must occur exactly once."""
     made = []
     for entry in entries:
         lines = (root / entry["file"]).read_text().split("\n")
@@ -96,11 +96,11 @@ class Workshop:
             if here.is_file() and not (there.is_file() and there.read_bytes() == here.read_bytes()):
                 there.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(here, there)
-        for kept in ("core", "src", "tests"):  # a copy from before may hold what is gone
+        for kept in ("core", "src", "tests"):  # remove files that an earlier copy had
             for path in (folder / kept).rglob("*"):
                 if path.suffix in (".cpp", ".h", ".py") and path.relative_to(folder).as_posix() not in listed:
                     path.unlink()
-        # Beside python: cmake, ninja and nanobind as the environment has them.
+        # find cmake, ninja and nanobind beside python or on the PATH
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         self.environment = {
             **os.environ,
@@ -126,7 +126,7 @@ class Workshop:
         return True
 
     def test(self, paths: list[str], limit: float | None, ignored: list[str] = ()) -> tuple[str | None, float]:  # type: ignore[assignment]
-        """What failed first (None: nothing did) and the CPU seconds it took."""
+        """Run tests; return the first failure (None if all pass) and the CPU seconds."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=no"]
         command += [*(f"--ignore={path}" for path in ignored), *(p for p in paths if (self.folder / p).exists())]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -140,7 +140,8 @@ class Workshop:
             preexec_fn=restrain, start_new_session=True,
         )  # fmt: skip
         try:
-            output, _ = child.communicate(timeout=None if limit is None else 10 * limit)  # a deadlock uses no CPU
+            # a deadlock uses no CPU time, so the wall clock limits it
+            output, _ = child.communicate(timeout=None if limit is None else 10 * limit)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
@@ -156,7 +157,7 @@ class Workshop:
         return (failed[1] if failed else output.strip().splitlines()[-1]), seconds
 
     def judge(self, mutant: Mutant, table: Table, limits: dict[str, float], concerned_only: bool) -> dict[str, str]:
-        """Builds the mutant, tests it and puts the file back."""
+        """Build the mutant, test it, and restore the file."""
         path = self.folder / mutant.file
         text = path.read_text()
         lines = text.split("\n")
@@ -177,12 +178,12 @@ class Workshop:
             return {"state": "did not compile"}
         finally:
             path.write_text(text)
-            if path.suffix != ".py":  # its time is new: the next build makes it again together with the next mutant
+            if path.suffix != ".py":  # a new time stamp makes the next build compile the restored file
                 os.utime(path)
 
 
 def limits_of(shop: Workshop, table: Table, concerned_only: bool) -> dict[str, float]:
-    """Time limits from a run without a fault, which must pass."""
+    """Return time limits derived from a run without a fault, which must pass."""
     limits = {}
     every = sorted({test for tests in table.concern.values() for test in tests})
     for name, paths, ignored in (("concerned", every, []), ("rest", table.rest, every)):

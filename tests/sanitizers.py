@@ -1,4 +1,4 @@
-"""Where builds of the core with sanitizers are, and the environment that a process needs to use one.
+"""Folders of core builds with sanitizers, and the environment variables to use one.
 
 ``python tests/sanitizers.py asan COMMAND ...`` runs a command with it. `make sanitize` and `make faults` build them.
 """
@@ -13,12 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: core -> (folder of the build, the sanitizer's library, options by variable)
+#: Folder of the build, sanitizer's library, and options by environment variable, by name of the build.
 CORES: dict[str, tuple[str, str, dict[str, str]]] = {
     "asan": (
         "sanitize",
         "libasan.so",
-        # The interpreter's own leaks are not ours to report.
+        # leaks of the interpreter itself are not our concern
         {
             "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -29,12 +29,12 @@ CORES: dict[str, tuple[str, str, dict[str, str]]] = {
 
 
 def site(core: str) -> Path:
-    """The folder that the package was installed to with this sanitizer."""
+    """Return the folder into which the package with this sanitizer was installed."""
     return ROOT / "build" / CORES[core][0] / "site"
 
 
 def environment(core: str, logs: Path | None = None) -> dict[str, str]:
-    """This process's environment for a process with such a core ("": the usual one), its reports in files at `logs`.
+    """Return the environment for a process with such a core ("": the usual core). Its reports go to files at `logs`.
 
     The interpreter is not instrumented: the sanitizer's library must be loaded first, and libstdc++ with it, so that
     exceptions thrown in the core are seen.
@@ -54,7 +54,7 @@ def environment(core: str, logs: Path | None = None) -> dict[str, str]:
 
 
 def library_path(library: str) -> str:
-    """Where the compiler has it; the name alone if it has not, or if there is no compiler that says so."""
+    """Return the path of a library as the compiler knows it, or its name."""
     command = [*shlex.split(os.environ.get("CXX", "c++")), f"-print-file-name={library}"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() or library

@@ -1,4 +1,4 @@
-"""The Python in the how-to pages runs and does what the pages say."""
+"""The Python code in the how-to pages runs and does what the pages say."""
 
 import importlib.util
 import math
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @pytest.fixture
 def run_page():
-    """Runs a page and gives the names it defines."""
+    """Return a function that runs a page's code and returns the names that it defines."""
     pages = []
 
     def run(name: str) -> dict[str, object]:
@@ -28,13 +28,13 @@ def run_page():
         return pages[-1]
 
     yield run
-    # A page's class holds its globals, which hold the objective, whose hold on the class no garbage collector sees.
+    # Break reference cycles that pass through the core's objects, which the garbage collector cannot see.
     for page in pages:
         page.clear()
 
 
 def execute(name: str) -> dict[str, object]:
-    """The names defined by a page's Python blocks, run in order as one program."""
+    """Run a page's Python blocks in order as one program, and return the names that they define."""
     blocks = re.findall(r"^```python\n(.*?)^```$", text_of(name), re.DOTALL | re.MULTILINE)
     assert blocks
     namespace: dict[str, object] = {"__name__": "page"}
@@ -76,7 +76,7 @@ def test_the_losses_of_the_page_are_certified(run_page, tmp_path):
 
 
 def test_a_link_in_python_is_that_of_the_core(run_page):
-    """The recipe of the page with the squared link finds what the core's own squared link does."""
+    """The page's squared link in Python gives the results of the core's squared link."""
 
     class Squared:
         value = staticmethod(lambda t: np.maximum(t, 0.0) ** 2)
@@ -113,7 +113,7 @@ def test_the_page_of_methods_is_certified(run_page):
 
 
 def test_the_page_of_rates_has_every_solver_with_its_rate():
-    """`python -m benchmarks rates` writes it; its figures take minutes, its promises are compared here."""
+    """The page of rates lists every solver with its declared rate; its measured figures are not repeated here."""
     text = text_of("rates.md")
     losses = {"Log loss": "log", "Hinge": "hinge", "Squared hinge": "squared-hinge", "Maximum entropy": "log"}
     seen = set()
@@ -162,7 +162,7 @@ def test_the_structure_of_the_page_works_with_every_solver_it_is_given_to(run_pa
         assert result.status == "converged"
         assert 0 <= result.gap <= 1e-6 * result.primal
     assert abs(first.primal - second.primal) <= first.gap + second.gap
-    # Item 0 was chosen most often and item 4 never; the weights must say so.
+    # item 0 was chosen most often, item 4 never
     assert np.argmax(first.weights) == 0
     assert np.argmin(first.weights) == 4
 
@@ -208,17 +208,18 @@ def test_the_page_of_file_formats(run_page, tmp_path, monkeypatch):
 def test_the_page_of_reports(run_page):
     page = run_page("report.md")
     text = (page["folder"] / "report.html").read_text(encoding="utf-8")
-    assert text.count("<svg") >= 2 * 2 + 3  # a curve and a reliability diagram with frames inside, three drawings
+    # a curve and a reliability diagram, each with an inner frame, and three drawings
+    assert text.count("<svg") >= 2 * 2 + 3
     assert (page["folder"] / "history.csv").read_text().startswith("passes,seconds")
     assert math.isclose(page["why"].difference, sum(each.amount for each in page["why"].contributions))
     assert page["told"].weights_after < page["told"].weights_before
 
 
 def test_the_page_of_answers(run_page):
-    """Every estimator that has model files is in the table, and does what the table says."""
+    """The table has every estimator with model files, and each estimator does what its row says."""
     page = run_page("answers.md")
     classes = {type(estimator).__name__ for estimator, *_ in page["fitted"].values()}
-    pipelines = {"ConlluPipeline"}  # several estimators in one file
+    pipelines = {"ConlluPipeline"}  # a file of several estimators
     kinds = {name for module, name in model_files.KINDS.values() if module.startswith("partwise.")}
     assert classes == kinds - pipelines
     head, _, *rows = re.search(r"<!-- generated: answers -->\n(.*?)<!-- end", text_of("answers.md"), re.DOTALL)[
@@ -246,7 +247,7 @@ def test_the_page_of_answers(run_page):
                 with pytest.raises(NotAvailable):
                     ask({})
         assert set(constraints) <= set(re.findall(r"\w+", table[name]["constraints"]))
-        # The best answer is the first of the best, and has their probability.
+        # the best answer has the probability that predict_k_best gives it
         ranked = estimator.predict_k_best(X, 1, probabilities=True)
         np.testing.assert_allclose(estimator.log_probability(X, best), np.log([own[0][1] for own in ranked]), atol=1e-6)
     assert 0 <= page["share"] <= 1
@@ -267,7 +268,7 @@ def test_the_page_of_grammars(run_page):
     assert [2, 5] in page["phrase"][:, 1:].tolist()
     assert [2, 5] not in page["nodes"][:, 1:].tolist() or page["phrase"].tolist() == page["nodes"].tolist()
     assert len(page["three_best"]) == 3
-    assert page["expected"][0] == pytest.approx(1.0)  # one sentence in each
+    assert page["expected"][0] == pytest.approx(1.0)  # each of the expected counts is that of one sentence
 
 
 def test_the_page_of_trees(run_page):
@@ -281,7 +282,7 @@ def test_the_page_of_trees(run_page):
     assert page["SpanningTree"](page["lengths"]).maximize(1, scores)[0] >= page["value"]
 
 
-def test_files_named_by_the_architecture_are_there():
+def test_files_named_by_the_architecture_exist():
     root = DOCS.parent
     found = set(re.findall(r"[\w/]+\.(?:py|cpp)", text_of("architecture.md")))
     assert len(found) > 40
@@ -290,14 +291,14 @@ def test_files_named_by_the_architecture_are_there():
 
 
 def is_there(name: str) -> bool:
-    """Whether a public name exists; one of an integration whose library is not installed is taken to."""
+    """Return whether a public name exists; names of integrations count if their library is missing."""
     try:
         return pydoc.locate(name) is not None
     except pydoc.ErrorDuringImport as error:
         return name.startswith("partwise.integrations.") and isinstance(error.value, ImportError)
 
 
-def test_names_in_the_reference_are_there():
+def test_names_in_the_reference_exist():
     found = re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)$", text_of("api.md"), re.MULTILINE)
     assert len(found) > 60
     module, missing = "", []
@@ -311,12 +312,12 @@ def test_names_in_the_reference_are_there():
 
 @pytest.fixture
 def docs_modules(monkeypatch):
-    """The folder of the docs can be imported from, as while the site is built."""
+    """Make the docs' folder importable, as when the site is built."""
     monkeypatch.syspath_prepend(str(DOCS))
 
 
 def test_nothing_in_the_reference_is_empty(docs_modules):
-    """Classes, and the members that their pages show, have docstrings; those of the core have them in the stubs."""
+    """All classes and members on the reference pages have docstrings (the core's are in the stubs)."""
     import reference_pages
     import stub_docstrings
 
@@ -357,7 +358,7 @@ def test_every_name_of_the_reference_has_a_page(docs_modules):
     assert ".. autoclass:: SequenceTagger\n   :members: predict_single," in tagger
     assert set(re.findall(r"^   generated/(.*)$", table, re.MULTILINE)) == {name[:-4] for name in pages}
     assert "autoclass" not in table
-    assert ".. automodule:: partwise.methods" in table  # its text stays where it is
+    assert ".. automodule:: partwise.methods" in table  # the text of this module stays on the overview page
     assert all(is_there(name[:-4]) for name in pages)
 
 
@@ -372,7 +373,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_no_code_block_scrolls_sideways():
-    """Lines of code are broken by the style; drawings made of text are not, and have a width that fits."""
+    """The style sheet wraps lines of code, and text drawings, which are not wrapped, are narrow enough."""
     style = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
     assert re.search(r"div.highlight pre \{[^}]*white-space: pre-wrap", style)
     for path in DOCS.glob("*.md"):

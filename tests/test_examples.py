@@ -1,4 +1,4 @@
-"""The programs in examples/ run, do what they say, and are what the pages quote."""
+"""The programs in examples/ run, do what they say, and agree with the pages that quote them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from partwise.report import Drawing
 
 ROOT = Path(__file__).parents[1]
-#: The programs of the gallery; the other one is a how-to's.
+#: The gallery's programs; word_alignment belongs to a how-to page.
 GALLERY = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem != "word_alignment")
 
 
@@ -84,7 +84,7 @@ def test_the_maximum_is_that_of_all_alignments(alignment, rng):
             assert sorted(slots // (m + 1)) == list(range(n))
 
 
-def test_what_a_maximum_is_not_enough_for(alignment):
+def test_solvers_that_need_more_than_a_maximum(alignment):
     X, y = alignment.make_sentences(10)
     for loss, solver in (("log", "lbfgs"), ("log", "auto"), ("hinge", "excessive-gap")):
         with pytest.raises(ValueError, match="expectation oracle"):

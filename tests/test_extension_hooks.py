@@ -1,4 +1,4 @@
-"""Hooks for those who extend partwise: sums over some examples, tasks of one's own, features of labels."""
+"""Hooks for extensions: sums over some examples, user-defined tasks, features of labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_gradient_of_some_examples(kind, loss, rng):
         losses, u = (sum(singles[i][k] for i in chosen) for k in (0, 1))
         assert found == pytest.approx(losses + problem.penalty_value(w), rel=1e-12)
         np.testing.assert_allclose(slope, problem.gradient(w, u * np.ones(len(w))), atol=1e-10)
-    # the mean over draws of the estimate is the gradient
+    # the mean of the estimate over all draws is the gradient
     n = problem.n_examples
     estimates = [problem.gradient(w, n * singles[i][1]) for i in range(n)]
     np.testing.assert_allclose(np.mean(estimates, axis=0), gradient, atol=1e-9)
@@ -79,7 +79,7 @@ def test_examples_that_are_missing_are_named(examples, message):
 
 
 def largest_score(sums, n_jobs, weights):
-    """A task: the largest score of any slot of a batch."""
+    """Return the largest score of any slot of a batch; registered as a task by the tests."""
     return max(
         float(sums.features.scores(i, weights).max())
         for i in range(sums.structure.num_examples)
@@ -113,11 +113,12 @@ def test_names_of_tasks(registered):
         problem.ask("nothing")
 
     def plane(sums, n_jobs):
-        """Has the name of one of partwise."""
+        """A task with the name of a built-in task."""
 
     with pytest.raises(ValueError, match=r"there is another task 'plane': partwise\.problem\.tasks\.BatchSums\.plane"):
         register_task(plane)
-    assert register_task(largest_score) is largest_score  # again, as in a notebook's cell
+    # registering the same function again is allowed, as when a notebook's cell is run again
+    assert register_task(largest_score) is largest_score
     other = FunctionType(largest_score.__code__, globals(), "largest_score")
     other.__module__ = "another_plugin"
     with pytest.raises(
@@ -140,11 +141,12 @@ def test_features_of_labels(convert, rng):
 
     own = train(multiclass_map(structure, X))
     result = train(slot_map(structure, label_features(convert(X), convert(np.eye(4)), structure.width)))
-    assert result.primal == pytest.approx(own.primal, rel=1e-9)  # a feature for each label: a weight for each label
+    # one indicator feature per label is the same as one weight per label
+    assert result.primal == pytest.approx(own.primal, rel=1e-9)
     shared = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     result = train(slot_map(structure, label_features(convert(X), convert(shared), structure.width)))
     assert result.weights.shape == (3 * 2,)
-    scores = X @ result.weights.reshape(3, 2) @ shared.T  # also of labels that were not there
+    scores = X @ result.weights.reshape(3, 2) @ shared.T  # gives scores to labels that did not occur in training too
     problem = Problem(multiclass_map(structure, X), structure, gold, "log", 0.5)
     losses = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(80), labels]
     assert result.primal == pytest.approx(losses.sum() + 0.25 * result.weights @ result.weights, rel=1e-9)

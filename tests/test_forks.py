@@ -1,4 +1,4 @@
-"""Processes made by each of Python's ways, after threads were used, and while they are."""
+"""Child processes made by fork, forkserver and spawn, while or after threads are used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fitted():
 
 
 def answers(model):
-    """In another process: it predicts, and trains on two threads."""
+    """Predict, and train on two threads; return the results for comparison between processes."""
     X, _ = data()
     return model.predict(X).tolist(), fitted().coef_.tolist()
 
@@ -48,7 +48,10 @@ def test_joblib():
 
 
 def test_a_fork_while_other_threads_predict_and_train():
-    """The child has none of these threads, and whatever they held at the moment is held for ever."""
+    """A child forked while other threads predict and train works.
+
+    The child has none of these threads, so locks that they held are never released.
+    """
     model, (X, _) = fitted(), data()
     expected, done = answers(model), threading.Event()
 

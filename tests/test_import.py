@@ -1,4 +1,4 @@
-"""`import partwise` is quick and leaves heavy packages alone."""
+"""`import partwise` is quick and loads no heavy packages."""
 
 import json
 import subprocess
@@ -18,14 +18,14 @@ print(json.dumps([seconds, sorted({{name.partition(".")[0] for name in sys.modul
 
 
 def run(statement: str) -> tuple[float, set[str]]:
-    """CPU seconds that a statement takes in a new interpreter, and the packages loaded after it."""
+    """Return the CPU seconds of a statement in a new interpreter, and the packages that are loaded then."""
     program = PROGRAM.format(statement=statement)
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     seconds, modules = json.loads(output)
     return seconds, set(modules)
 
 
-# CPU time, and the best of five: another process on the machine must not fail the test.
+# The best CPU time of five runs, so that other processes on the machine do not fail the test.
 
 
 def test_import_is_quick():
@@ -40,10 +40,10 @@ def test_import_leaves_heavy_packages_alone(statement):
 
 
 def test_estimators_load_scikit_learn_when_they_are_used():
-    # The check above would pass for a package that never gets to scikit-learn; this one shows it sees it.
+    # Shows that the test above would notice scikit-learn.
     assert "sklearn" in run("from partwise import SequenceTagger")[1]
 
 
-def test_packages_are_there_without_an_import():
+def test_submodules_are_loaded_on_access():
     run("import partwise; partwise.datasets.make_treebank(1); partwise.io.FormatError; partwise.report.draw_tags")
     run("import partwise; assert {'callbacks', 'datasets', 'io', 'metrics', 'report'} < {*dir(partwise)}")

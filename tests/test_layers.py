@@ -1,4 +1,4 @@
-"""Who may import whom, how many modules a fit imports, and how many calls a gradient passes."""
+"""Layers of imports, the number of modules that a fit imports, and the number of calls to a gradient."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from partwise.problem import BatchSums
 
 ROOT = Path(partwise.__file__).parent
 
-#: From the bottom to the top: a package imports those below it. Modules whose layer is not that of their package are
-#: named as well. The names of `partwise` itself are there for the packages above "".
+#: Layers from bottom to top: a package imports only from layers below its own. Modules in another layer than their
+#: package are listed too. Names of `partwise` itself may be used by the packages above "".
 LAYERS = (
     ("support", "_core", "_cpu", "__version__"),
     ("io",),
@@ -31,8 +31,8 @@ LAYERS = (
     ("cli", "__main__"),
 )
 
-#: What a user may ask of an object of a lower layer, or a name that is looked up in a table. These imports are inside
-#: of functions, or for type checkers alone.
+#: Allowed imports of higher layers, inside functions or for type checkers only: methods of results that need a higher
+#: layer, and names looked up in tables.
 LATE = {
     ("problem.result", "report"),
     ("model_files.values", "solvers"),
@@ -49,7 +49,7 @@ def layer_of(module: str) -> int:
 
 
 def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
-    """What a module imports, and whether it does so in a function or for type checkers."""
+    """Yield what a module imports, and whether the import is in a function or for type checkers."""
     if isinstance(node, ast.Import):
         yield from ((alias.name, late) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -61,7 +61,7 @@ def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
 
 
 def upwards() -> Iterator[tuple[str, str, bool]]:
-    """Imports of higher layers: (module, what it imports, whether late), without `partwise.` in front."""
+    """Return imports of higher layers as (module, imported module, whether late), without the prefix `partwise.`."""
     for path in sorted(ROOT.rglob("*.py")):
         name = ".".join(("partwise", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
         for other, late in imports(ast.parse(path.read_text(encoding="utf-8"))) if name != "partwise" else ():
@@ -100,7 +100,7 @@ def test_a_gradient_passes_six_calls():
             while frame is not None and frame.f_code.co_name != "step":
                 names.append(frame.f_code.co_name)
                 frame = frame.f_back
-            if frame is not None:  # not the gradient before the first step
+            if frame is not None:  # ignore the gradient before the first step
                 chains.add(("step", *reversed(names)))
 
     tagger = SequenceTagger(solver="lbfgs")
@@ -111,4 +111,4 @@ def test_a_gradient_passes_six_calls():
         sys.setprofile(None)
     assert len(chains) == 1
     (chain,) = chains
-    assert len(chain) + 1 <= 6  # `plane` itself makes one call of the core
+    assert len(chain) + 1 <= 6  # plus the call of the core, which `plane` makes

@@ -1,4 +1,4 @@
-"""What would take more memory than there is, is refused at once, with an estimate."""
+"""Requests for more memory than the machine has are refused at once, with an estimate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from partwise.support.memory import TooLarge, available, check_room
 
 
 def many_labels(n: int, **options):
-    """A tagger that is to learn as many labels as there are positions."""
+    """Fit a tagger to data with as many labels as positions."""
     y = [[f"label {10 * i + k}" for k in range(10)] for i in range(n // 10)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -82,7 +82,7 @@ def test_the_impossible_is_refused_in_less_than_a_second(work, what, monkeypatch
     assert message_of(refused.value) == str(refused.value)
 
 
-def test_what_there_is_is_told_by_the_system():
+def test_available_memory_is_asked_of_the_system():
     assert 1e7 < available() < 1e15
     check_room(1e9 * (available() < 1e9), "little")
     with pytest.raises(TooLarge, match=r"everything would take about 1000000\.00 GB"):
@@ -92,10 +92,10 @@ def test_what_there_is_is_told_by_the_system():
 def test_an_address_limit_counts(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1 << 20, 1 << 20))
-    assert available() == 0  # this process has taken more than that
+    assert available() == 0  # this process already uses more than the limit
 
 
-def test_labels_that_may_be_none_are_warned_about():
+def test_labels_that_occur_once_are_warned_about():
     X = [[["a"]] * 10] * 20
     with pytest.warns(UserWarning, match="y has 200 different labels; 200 of them occur once: are they labels"):
         SequenceTagger(tol=0.5, max_passes=1).fit(X, [[f"{i} {k}" for k in range(10)] for i in range(20)])
@@ -111,7 +111,7 @@ def test_slow_passes_are_warned_about(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["graphs", "arcs", "phrases"])
-def test_every_model_warns_of_and_refuses_labels_that_are_none(kind, monkeypatch):
+def test_every_model_warns_of_and_refuses_too_many_labels(kind, monkeypatch):
     def fit(n: int) -> None:
         labels = [f"x{k}" for k in range(n)]
         if kind == "graphs":

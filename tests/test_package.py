@@ -1,4 +1,4 @@
-"""The installed package: version, type information, and the stub of the compiled core in step with the core."""
+"""The installed package: version, type information, and stubs that agree with the compiled core."""
 
 import ast
 import importlib.metadata
@@ -25,7 +25,7 @@ Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
 
 def stub_definitions(body: list[ast.stmt]) -> dict[str, list[Definition]]:
-    """Functions (overloads together), classes and annotated attributes of a stub, by name."""
+    """Return the functions (with overloads), classes and annotated attributes of a stub, by name."""
     found: dict[str, list[Definition]] = {}
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -36,7 +36,7 @@ def stub_definitions(body: list[ast.stmt]) -> dict[str, list[Definition]]:
 
 
 def stub_areas() -> dict[str, list[ast.stmt]]:
-    """The stubs of the core by area: those that `_core/__init__.pyi` takes all names from."""
+    """Return the core's stubs by area: those that `_core/__init__.pyi` imports all names from."""
     folder = files(partwise).joinpath("_core")
 
     def body(area: str) -> list[ast.stmt]:
@@ -53,7 +53,7 @@ STUB_CLASSES = {name: nodes[0] for name, nodes in STUB.items() if isinstance(nod
 
 
 def with_shared_members(stub: ast.ClassDef) -> tuple[list[str], list[ast.stmt]]:
-    """Bases and members of a class; private bases, which the stub alone has, count as parts of the class."""
+    """Return the bases and members of a class; private bases, which exist only in the stub, count as parts of it."""
     bases, members = [], list(stub.body)
     for base in [base.id for base in stub.bases if isinstance(base, ast.Name)]:
         further, shared = with_shared_members(STUB[base][0]) if base.startswith("_") else ([base], [])
@@ -73,22 +73,23 @@ def is_property(nodes: list[Definition]) -> bool:
 
 
 def stub_parameters(node: ast.FunctionDef) -> list[tuple[str, object]]:
-    """(name, default) of a stub's parameters; REQUIRED where there is no default, ... where the stub leaves it open."""
+    """Return (name, default) of a stub's parameters: REQUIRED without a default, ... where the stub leaves it open."""
     arguments = [item.arg for item in node.args.args]
     defaults = [REQUIRED] * (len(arguments) - len(node.args.defaults)) + list(map(ast.literal_eval, node.args.defaults))
-    # Keywords without a position have a star before their names.
+    # keyword-only parameters are marked by a star
     arguments += [f"*{item.arg}" for item in node.args.kwonlyargs]
     defaults += [REQUIRED if item is None else ast.literal_eval(item) for item in node.args.kw_defaults]
     return [(name, default) for name, default in zip(arguments, defaults, strict=True) if name != "self"]
 
 
 def compiled_parameters(function) -> list[list[tuple[str, object]]]:
-    """The same of each overload of a compiled function, from the signatures that nanobind keeps with it."""
+    """Return (name, default) of the parameters of each overload, from the signatures that nanobind stores."""
     overloads = []
     for signature, _, defaults in function.__nb_signature__:
-        while (text := re.sub(r"\[[^\[\]]*\]", "", signature)) != signature:  # an array's shape is no Python
+        # remove shapes of arrays, which are not Python syntax
+        while (text := re.sub(r"\[[^\[\]]*\]", "", signature)) != signature:
             signature = text
-        names_only = re.sub(r"\\(\d+)", r"\1", signature)  # a default is a number into the tuple of defaults
+        names_only = re.sub(r"\\(\d+)", r"\1", signature)  # defaults are written as indices into the tuple of defaults
         (node,) = ast.parse(f"{names_only}: ...").body
         if node.args.posonlyargs:
             pytest.fail(f"parameters without a name: {signature}")
@@ -115,7 +116,7 @@ def test_version_is_the_projects():
 
 
 def test_the_citation_is_of_this_version():
-    """CITATION.cff, whose top-level lines are `key: value`, says what pyproject.toml does."""
+    """CITATION.cff agrees with pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
     citation = dict(line.split(": ", 1) for line in lines if re.match(r"[a-z-]+: ", line))
@@ -131,7 +132,9 @@ def test_the_citation_is_of_this_version():
 
 
 def test_wheels_are_built_for_the_versions_that_are_claimed():
-    """Classifiers, requires-python and cibuildwheel's settings agree; tests of wheels have what they import."""
+    """Classifiers, requires-python and cibuildwheel's settings agree, and wheels are tested with
+    all packages needed.
+    """
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, wheels = settings["project"], settings["tool"]["cibuildwheel"]
     claimed = re.findall(r"Python :: (3\.\d+)(?=\n|$)", "\n".join(project["classifiers"]))
@@ -147,13 +150,13 @@ def test_wheels_are_built_for_the_versions_that_are_claimed():
         assert wheels[system]["environment"]["PARTWISE_WHEEL"] == "ON"
         assert wheels[system]["environment"]["PARTWISE_NATIVE"] == "OFF"
     there = {re.split(r"[<>=\[]", each)[0] for each in (*wheels["test-requires"], *project["dependencies"])}
-    there |= {"sklearn", "threadpoolctl", "partwise"}  # scikit-learn's name as a module, and what it needs itself
+    there |= {"sklearn", "threadpoolctl", "partwise"}  # the module name of scikit-learn, and a dependency of it
     missing = {name: path for name, path in imported_by_tests().items() if name not in there}
     assert missing == {}
 
 
 def imported_by_tests() -> dict[str, str]:
-    """Packages that test files import whether they are installed or not, with a file that does."""
+    """Return the packages that test files import unconditionally, each with such a file."""
     folder = ROOT / "tests"
     own = {path.stem for path in folder.rglob("*.py")} | {path.name for path in folder.iterdir()} | {"benchmarks"}
     found = {}
@@ -172,10 +175,10 @@ def test_package_is_marked_as_typed():
     assert files(partwise).joinpath("py.typed").is_file()
 
 
-def test_every_public_name_can_be_had():
+def test_every_public_name_exists():
     for name in partwise.__all__:
         if name == "__version__":
-            continue  # needs an installed package; see above
+            continue  # needs an installed package, see above
         assert getattr(partwise, name) is not None
     assert set(partwise.__all__) <= set(dir(partwise))
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -186,11 +189,11 @@ def test_every_area_of_the_stub_is_part_of_it():
     found = {item.name for item in files(partwise).joinpath("_core").iterdir()}
     assert found == {"__init__.pyi", *(f"{area}.pyi" for area in STUB_AREAS)}
     names = [name for body in STUB_AREAS.values() for name in stub_definitions(body)]
-    assert len(names) == len(set(names))  # overloads of a function are in one area
+    assert len(names) == len(set(names))  # all overloads of a function are in one area
 
 
-def test_the_stubs_folder_is_no_module():
-    """It has the core's name and lies beside it: Python must find the compiled module (or the wheel's `_core.py`)."""
+def test_the_stubs_folder_is_not_a_module():
+    """The folder of stubs has the core's name, but Python imports the compiled module (or the wheel's `_core.py`)."""
     assert not hasattr(_core, "__path__")
     assert Path(_core.__file__).parent == Path(partwise.__file__).parent
 
@@ -209,12 +212,12 @@ def test_stub_has_the_cores_members(name):
     assert stub_bases == [base.__name__ for base in compiled.__bases__ if base is not object]
     for member in public(members):
         assert callable(getattr(compiled, member)) != is_property(members[member]), member
-    # Classes without a constructor of their own inherit a slot, which is no compiled overload.
+    # classes without an own constructor inherit a slot that is not a compiled overload
     assert hasattr(vars(compiled).get("__init__"), "__nb_signature__") == ("__init__" in members)
 
 
 def functions() -> list[tuple[str, object, list[Definition]]]:
-    """Every function and method of the stub with its compiled counterpart."""
+    """Return every function and method of the stub with its compiled counterpart."""
     found = [
         (name, getattr(_core, name, None), nodes)
         for name, nodes in STUB.items()
@@ -229,7 +232,7 @@ def functions() -> list[tuple[str, object, list[Definition]]]:
 
 @pytest.mark.parametrize(("name", "compiled", "nodes"), functions(), ids=[item[0] for item in functions()])
 def test_stub_has_the_cores_parameters(name, compiled, nodes):
-    # Keywords and defaults are part of the interface: what the stub promises must be what the core has.
+    # names of keywords and defaults are part of the interface, so stub and core must agree
     overloads = compiled_parameters(getattr(compiled, "__func__", compiled))
     promised = [stub_parameters(node) for node in nodes if isinstance(node, ast.FunctionDef)]
     assert len(overloads) == len(promised)
@@ -278,7 +281,7 @@ def test_a_build_for_another_processor_is_refused(missing, words, monkeypatch):
 
 
 def test_the_processor_is_checked_before_the_core_is_loaded():
-    """With a probe that finds something missing: no import of the package, or of a module of it, gets to the core."""
+    """If the processor lacks an instruction, every import of partwise fails before the core is loaded."""
     program = (
         "import sys; from types import SimpleNamespace\n"
         "sys.modules['partwise._cpu'] = SimpleNamespace(missing=lambda: ['avx2'])\n"
@@ -291,7 +294,7 @@ def test_the_processor_is_checked_before_the_core_is_loaded():
 
 
 def test_imported_packages_are_declared():
-    """Of those that modules import at once, without which nothing works."""
+    """Packages that modules import at the top level are declared as dependencies."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
@@ -301,12 +304,12 @@ def test_imported_packages_are_declared():
             found |= {name.partition(".")[0]: path.name for name in names}
     extras = [each for extra in project["optional-dependencies"].values() for each in extra]
     declared = {re.split(r"[<>=\[]", each)[0] for each in (*project["dependencies"], *extras)}
-    declared |= {"sklearn", "partwise", *sys.stdlib_module_names, "srsly"}  # which spaCy brings
+    declared |= {"sklearn", "partwise", *sys.stdlib_module_names, "srsly"}  # srsly is a dependency of spaCy
     assert {name: path for name, path in found.items() if name not in declared} == {}
 
 
 def test_headers_of_the_core_fit_together(tmp_path):
-    """No name is declared twice with different meanings: all headers, in one translation unit."""
+    """All headers compile together: no name is declared twice with different meanings."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if not compiler:
         pytest.skip("no compiler")
@@ -319,11 +322,11 @@ def test_headers_of_the_core_fit_together(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-#: Packages that may import the compiled core; all others go through them.
+#: Packages that may import the compiled core; all other packages use these.
 OVER_THE_CORE = {"features", "io", "kernels", "problem", "solvers", "structures"}
 
 
-def test_the_core_is_imported_by_the_packages_over_it_alone():
+def test_only_packages_over_the_core_import_it():
     package = ROOT / "src" / "partwise"
     found = {}
     for path in sorted(package.rglob("*.py")):
@@ -334,7 +337,7 @@ def test_the_core_is_imported_by_the_packages_over_it_alone():
         ]
         if any(name.rpartition(".")[2] == "_core" for name in names):
             found[str(path.relative_to(package))] = path.relative_to(package).parts[0]
-    assert found  # the test looks at something
+    assert found  # otherwise the test would check nothing
     assert {path for path, area in found.items() if area not in OVER_THE_CORE} == set()
 
 

@@ -1,4 +1,4 @@
-"""The README's example runs and prints what the README says; its files are there, and tables are complete."""
+"""The README's example runs and prints what the README shows; linked files exist, and tables are complete."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ def test_example_prints_what_the_readme_says():
     run = namespace["run"]
     assert run.status == "converged"
     assert 0 <= run.gap <= 1e-6 * run.primal
-    # The gap is wherever below the tolerance the last step happened to end; all else is determined by the tolerance.
+    # the gap may be any value below the tolerance, which determines all other numbers
     words, shown_words = printed.getvalue().split(), shown.split()
     gap, shown_gap = float(words.pop()), float(shown_words.pop())
     assert words == shown_words
@@ -40,7 +40,7 @@ def test_linked_files_exist():
     assert not missing
 
 
-def test_tables_list_the_losses_and_solvers_there_are():
+def test_tables_list_all_losses_and_solvers():
     from partwise import available_solvers
     from partwise.problem.losses import LOSSES
 

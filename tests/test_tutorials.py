@@ -1,4 +1,4 @@
-"""The code of the tutorials and migration pages runs as it stands there: Python blocks and shell blocks, in order."""
+"""The code of tutorials and migration pages runs as printed: Python and shell blocks, in order."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _SHELL = re.compile(r"[|<>;&$]")
 
 
 def run_shell(text, tmp_path):
-    """Run a block's lines; a plain call of the command runs in this process, which saves its start."""
+    """Run a block's lines; plain `partwise` commands run in this process, which is faster."""
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
@@ -40,7 +40,7 @@ def run_shell(text, tmp_path):
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """An empty folder with the command on the path, whichever way the package is used."""
+    """Return an empty folder with the command on the path, however the package was installed."""
     tools = tmp_path / "bin"
     tools.mkdir()
     command = tools / "partwise"
@@ -81,6 +81,6 @@ def test_the_readmes_commands_print_what_it_says(workplace, capsys):
     for line in shown.splitlines():
         if line == "...":
             continue
-        # Seconds are not the same twice.
+        # the seconds differ in every run
         assert re.sub(r"[0-9.]+ s$|\.\.\.$", "", line) in printed, line
     assert {"model.pw", "report.html"} <= {path.name for path in workplace.iterdir()}

@@ -19,14 +19,14 @@ def folder(tmp_path_factory):
     }.items():
         (root / name).mkdir()
         for seed, part in enumerate(parts):
-            # Spanish validation sentences come after the first 2306 of both files together.
+            # the Spanish validation sentences follow the first 2306 of the two files together
             n = 2350 if part == "esp.train" else 40
             (root / name / part).write_text(make_treebank(n, seed).conllu())
     return root
 
 
 def test_all_systems_report(folder, tmp_path, monkeypatch):
-    # In this process: one interpreter per system would be most of the test's time.
+    # run in this process: starting an interpreter per system would take most of the test's time
     monkeypatch.setattr(dep, "run_apart", lambda _, threads, **options: dep.train_and_parse(**options))
     monkeypatch.setattr(dep, "_QUICK", 60)
     path = tmp_path / "records"

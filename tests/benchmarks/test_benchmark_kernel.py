@@ -1,4 +1,4 @@
-"""The benchmark of kernels on small made-up words."""
+"""The benchmark of kernels on small random words."""
 
 import json
 
@@ -13,7 +13,7 @@ from benchmarks.measure import SystemFailed
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Letters told by whether two pixels are equal, which no linear score sees."""
+    """Write letters that differ in whether two pixels are equal, which no linear score can use."""
     root = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     (root / "ocr-letters").mkdir()

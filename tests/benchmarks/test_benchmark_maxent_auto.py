@@ -1,4 +1,4 @@
-"""Runs of `maxent-auto` on made-up contexts."""
+"""Runs of `maxent-auto` on random contexts."""
 
 from __future__ import annotations
 

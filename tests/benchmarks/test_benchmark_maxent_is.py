@@ -1,4 +1,4 @@
-"""Contexts of the maxent-is benchmark, and its cells on small made-up data."""
+"""Contexts of the maxent-is benchmark, and its cells on small random data."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from partwise.datasets import pos_features
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Sentences whose tag follows the word, in both formats."""
+    """Write sentences whose tag depends on the word, in both data formats."""
     root = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     (root / "conll2000").mkdir()
@@ -56,7 +56,7 @@ def test_spelling_is_that_of_the_data_set():
     for numbers, row in zip(table, rows, strict=True):
         numbers = numbers[numbers >= 0].tolist()
         assert len(set(numbers)) == len(row)
-        for number, name in zip(numbers, row, strict=True):  # one number per name, one name per number
+        for number, name in zip(numbers, row, strict=True):  # numbers and names correspond one to one
             assert names.setdefault(number, name) == name
     assert len(set(names.values())) == len(names)
 
@@ -67,7 +67,7 @@ def test_contexts(folder):
     assert n_labels == 3
     assert found.attributes.min() == 0
     assert found.attributes.max() == n_attributes - 1
-    # each feature occurs with its label at least CUTOFF times, and every such pair is there
+    # the features are exactly the (attribute, label) pairs that occur at least CUTOFF times
     owner = np.repeat(np.arange(len(found.labels)), np.diff(found.row_ptr))
     counts = np.zeros((n_attributes, n_labels), dtype=int)
     np.add.at(counts, (found.attributes, found.labels[owner]), 1)
@@ -78,7 +78,7 @@ def test_contexts(folder):
 
 def test_brown_is_split_by_article(folder):
     found = contexts.brown(folder, None)
-    assert found.sizes[1] == 3  # modifiers are gone
+    assert found.sizes[1] == 3  # tags without modifiers
     total = len(found.labels) + len(found.test_labels)
     assert len(found.labels) / total == pytest.approx(0.8, abs=0.1)
 
@@ -93,7 +93,7 @@ def test_cells_agree(folder, tmp_path, method):
     cell = maxent_is.run_cell(path, solver, 0.1, 0.5 if slow else 4.0, 1, options=options)
     assert cell["status"] == ("not reached" if slow else "converged")
     assert cell["trace_seconds"] == sorted(cell["trace_seconds"])
-    # the same objective from the arrays alone
+    # compute the same objective from the arrays alone
     problem, layout = maxent_is.make_problem(given, 0.1, 1)
     assert problem.n_examples < len(given.labels)  # equal contexts are merged
     dense = np.zeros((given.sizes[0], given.sizes[1]))
@@ -147,7 +147,7 @@ def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch):
     assert [record["system"] for record in second] == ["reference", "cd", "newton"]
     assert second[:2] == [{**old, **new} for old, new in zip(first[:2], second[:2], strict=True)]
     assert second[1]["trace_primal"] == first[1]["trace_primal"]
-    # another cap is another run
+    # with another time limit, cells are run again
     asked.clear()
     monkeypatch.setattr(
         maxent_is,

@@ -23,5 +23,5 @@ def test_systems_reach_each_others_targets(ratio):
     if ratio == 1.0:
         pytest.importorskip("liblinear")
         assert maxent_sparse.liblinear(X, y, 1.0, 1.001 * best, 20.0)[1]
-    # none of them goes below the optimum: the objective is the same
+    # no system gets below the optimum, so all have the same objective
     assert not maxent_sparse.saga(X, y, 1.0, ratio, 0.999 * best, 0.05)[1]

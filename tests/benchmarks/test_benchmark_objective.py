@@ -1,4 +1,4 @@
-"""The benchmarks' independent objective against enumeration of all labellings."""
+"""The benchmarks' independent computation of the objective against enumeration of all labellings."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from benchmarks.objective import (
 
 
 def slow_log_loss(emissions, transitions, gold):
-    """-log p(gold) of one sequence, by enumeration."""
+    """Return -log p(gold) of one sequence, by enumeration."""
     length, n_labels = emissions.shape
 
     def score(path):
@@ -61,7 +61,8 @@ def test_chain_log_loss(lengths, n_labels, seed, scale):
 )
 def test_chain_losses(lengths, n_labels, seed, loss):
     rng = np.random.default_rng(seed)
-    state = rng.standard_normal((sum(lengths), n_labels))  # one attribute per token: emissions are the weights
+    # each token has its own attribute, so the scores of tokens are the weights
+    state = rng.standard_normal((sum(lengths), n_labels))
     transitions = rng.standard_normal((n_labels, n_labels))
     gold = rng.integers(n_labels, size=sum(lengths))
     expected, at = 0.5 * 3.0 * ((state**2).sum() + (transitions**2).sum()), 0
@@ -99,7 +100,7 @@ def test_chain_objective_from_named_weights():
     assert data.labels == ["X", "Y"]
     state = {("a", "X"): 0.5, ("b", "X"): -1.0, ("b", "Y"): 2.0, ("c", "Y"): 0.25}
     hops = {("X", "Y"): 1.5, ("Y", "Y"): -0.5}
-    # The repeated attribute b counts twice.
+    # attribute b occurs twice and counts twice
     first = np.array([[0.5 - 2.0, 4.0], [0.5, 0.0]])
     transitions = np.array([[0.0, 1.5], [0.0, -0.5]])
     loss = slow_log_loss(first, transitions, (0, 1)) + slow_log_loss(np.array([[0.0, 0.25]]), transitions, (1,))

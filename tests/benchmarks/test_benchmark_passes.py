@@ -1,4 +1,4 @@
-"""The benchmark of passes on small made-up data."""
+"""The benchmark of passes on small random data."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The benchmarks' systems on small made-up data: what each reports is what the independent code finds."""
+"""The benchmarks' systems on small random data report what independent code computes."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from benchmarks.watch import Watch, watch_fit
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Noisy sentences whose chunk follows the part of speech, and noisy pictures of three classes."""
+    """Write noisy sentences whose chunks depend on parts of speech, and noisy images of three classes."""
     root = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     (root / "conll2000").mkdir()
@@ -119,7 +119,7 @@ def test_what_is_watched_is_what_so_many_iterations_give(folder, solver):
     for k, objective in list(enumerate(watch.objectives, 1))[:: max(1, len(watch.objectives) // 3)]:
         with pytest.warns(ConvergenceWarning):
             plain = LogisticRegression(**options, max_iter=k).fit(shared.X_train, shared.y_train)
-        if solver in ("sag", "saga"):  # they draw other examples: alike, not the same
+        if solver in ("sag", "saga"):  # sag and saga draw other examples, so results are only similar
             assert value(plain.coef_) == pytest.approx(objective, rel=0.05)
         else:
             assert value(plain.coef_) == pytest.approx(objective, rel=1e-9)

@@ -1,4 +1,4 @@
-"""The rates' benchmark: orders of made-up curves, and a small run that writes its page."""
+"""The benchmark of rates: orders of known curves, and a small run that writes its page."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_small_run_writes_its_page(tmp_path):
         assert f"| `{name}` | " in text
     assert "NaN" not in text
     assert " nan " not in text
-    # a bound is one: no run takes longer
+    # no run takes longer than its bound
     table = text.split("## Bounds with their constants")[1].split("## Theorems as tests")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
     ratios = [float(row[-1]) for row in rows if row[-1].strip()]

@@ -1,4 +1,4 @@
-"""The benchmarks' bookkeeping: targets, medians, files, processes."""
+"""Common code of the benchmarks: targets, medians, files, processes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The benchmark of scoring: files have the rows that they say, and both ways label all of them."""
+"""The benchmark of scoring: files have the stated number of rows, and both ways of scoring label all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks of graphs: snakes on made-up grids, and what can be had of the comparison without pgmpy."""
+"""The benchmarks of graphs: Snakes on random grids, and the part of the comparison that runs without pgmpy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwise.structures import graph as make_graph
 
 
 def made_up(rng, height, width):
-    """Cells in a row, numbered from the one that is yellow: only the way there tells their numbers."""
+    """Make a snake in a row whose first cell is yellow: a cell's label is its distance from there."""
     colours = np.zeros((height, width, 3), dtype=np.uint8)
     colours[:, :] = grids.COLOURS[0]
     labels = np.zeros((height, width), dtype=np.uint8)
@@ -49,7 +49,7 @@ def test_the_reader(folder, tmp_path):
     assert rows.shape == (15, 45)
     assert (edges.shape, both.shape, len(types)) == ((22, 2), (22, 90), 22)
     assert rows[:, list(grids.OWN_COLOUR)].sum() == 15
-    assert (rows[0].sum(), rows[1].sum(), rows[6].sum()) == (4, 6, 9)  # nothing is outside of the grid
+    assert (rows[0].sum(), rows[1].sum(), rows[6].sum()) == (4, 6, 9)  # neighbours outside of the grid have no features
     np.testing.assert_array_equal(both[3], np.concatenate([rows[3], rows[4]]))
     assert grids.snakes(folder, edge_features=False).X_train[0][2] is None
     (tmp_path / "snakes").mkdir()

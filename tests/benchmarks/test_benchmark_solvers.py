@@ -1,4 +1,4 @@
-"""The benchmark of solvers on small made-up data."""
+"""The benchmark of solvers on small random data."""
 
 import json
 
@@ -30,7 +30,7 @@ def made_up(observed: bool, n_inputs: int = 8, density: float = 0.2) -> Chains:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Noisy sentences and noisy words."""
+    """Write noisy sentences and noisy handwritten words."""
     root = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     (root / "conll2000").mkdir()
@@ -65,7 +65,7 @@ def test_the_same_objective(observed, density, loss, rng, tmp_path):
     path = tmp_path / "arrays.npz"
     made_up(observed, density=density).save(path)
     task = Task(Chains.load(path), loss, 0.7, 1)
-    # u = A'(gold - expected counts) is zero on padding, which belongs to no feature.
+    # Multiples of the gradient A'(gold - expected counts) are zero on padding, which belongs to no feature.
     _, gradient = task.problem.value_and_gradient(np.zeros(task.problem.n_weights))
     w = -gradient * rng.normal(size=len(gradient))
     assert w.any()
@@ -110,7 +110,7 @@ def test_the_question(folder, tmp_path):
     answer = CliRunner().invoke(main, arguments)
     assert answer.exit_code == 0, answer.output
     found = [json.loads(line) for line in records.read_text().splitlines()]
-    assert [record["system"] for record in found] == ["eg", "lbfgs:memory=2"]  # bcfw has no such loss
+    assert [record["system"] for record in found] == ["eg", "lbfgs:memory=2"]  # bcfw does not support the loss
     assert found[1]["options"] == {"memory": 2}
     assert figure.read_bytes().startswith(b"\x89PNG")
     for record in found:
@@ -125,14 +125,14 @@ def test_datasets(folder, name):
     assert found.gold.max() < found.n_labels
     if name != "ocr-letters":
         counts = found.design.sum(axis=0)
-        assert (np.diff(counts) <= 0).all()  # the most frequent attributes first
+        assert (np.diff(counts) <= 0).all()  # attributes are sorted by frequency
 
 
 def test_all_solvers_of_a_loss_are_there():
     for name, loss in LOSSES.items():
         found = solvers.systems_of(name, "", ())
         assert list(dict.fromkeys(solver for _, solver, _ in found)) == [*fitting_solvers(loss), "auto"]
-        assert {shown for shown, _, _ in found} >= set(fitting_solvers(loss))  # each by its default
+        assert {shown for shown, _, _ in found} >= set(fitting_solvers(loss))  # each with its default options
 
 
 def timed(system, loss, *seconds, solver="", l2=2.0):
@@ -159,7 +159,7 @@ def test_rankings_and_the_table(tmp_path):
     assert any("auto (eg) within 1.55 of the best" in line for line in lines)
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- measured: solvers -->\nold\n<!-- end -->\nafter\n")
-    for _ in range(2):  # the second writing changes nothing
+    for _ in range(2):  # writing twice gives the same page
         ranking.write_table(page, records, "python -m benchmarks solvers")
         text = page.read_text()
         assert text.startswith("before\n<!-- measured: solvers -->\n| data set |")
@@ -189,7 +189,7 @@ def test_records_are_ranked_again(tmp_path):
 
 
 class Uncertified(LBFGS):
-    """A solver that has no dual value."""
+    """A solver without dual values."""
 
     def certificate(self, problem, state):
         found = super().certificate(problem, state)

@@ -1,4 +1,4 @@
-"""Growth of the work per example: the fit, and the counts themselves where Valgrind is available."""
+"""The benchmark of structures: growth of work per example, fitted and, with Valgrind, counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_lengths_must_rise():
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Two structures, of which one offers no samples; all work is n^2."""
+    """Replace the measurement: two structures whose work is n^2, one of which has no sampling."""
 
     def instructions(driver, kind, what, n, repeats):
         return None if (kind, what) == ("Plain", "sample") else 100 + repeats * n**2
@@ -65,7 +65,7 @@ def test_some_structures_and_services(counted, tmp_path):
 
 
 def test_every_structure_of_the_core_is_in_the_table():
-    """A new structure has a line in the driver."""
+    """Every structure of the library has a line in the driver of the benchmark."""
     from partwise import structures as library
 
     driver = (structures.ROOT / "benchmarks" / "structures_driver.cpp").read_text(encoding="utf-8")

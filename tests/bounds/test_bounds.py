@@ -1,4 +1,4 @@
-"""Bounds of the loss on new examples: enumeration, inequalities of the paper, and draws from known distributions."""
+"""Bounds on the loss of new examples: enumeration, the paper's inequalities, and data from known distributions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def weights_of(case: Case, seed: int = 0) -> Any:
 
 
 def largest_by_enumeration(case: Case, weights: Any, gamma: float, older: bool = False) -> tuple[list[float], Any]:
-    """max over C (or C') of cost / largest cost, and the bool whether C is within C', one labelling after another."""
+    """Return by enumeration the largest cost (over the largest cost of the example) in the set C or C' of labellings.
+
+    Also return whether C is a subset of C'.
+    """
     unit = weights / np.linalg.norm(weights)
     found = []
     for i, example in enumerate(case.examples):
@@ -113,7 +116,7 @@ def test_listed_labellings_are_exact_and_the_relaxation_is_no_lower(kind: str) -
             assert (bound <= 1.0).all()
             looser += int((bound > np.array(expected) + 1e-9).sum())
             assert (bound >= relaxed.losses_of_best() - 1e-9).all()
-    assert looser < 3 * len(GAMMAS) * case.n  # it is not 1 throughout
+    assert looser < 3 * len(GAMMAS) * case.n  # the relaxation is not 1 everywhere
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-untied", "projective"])
@@ -144,7 +147,7 @@ def test_zero_one_loss() -> None:
 
 
 def small_task(rng: np.random.Generator, n: int) -> tuple[list[Any], list[Any]]:
-    """Sequences of two labels of which each word gives one away, 5 % of the words wrongly."""
+    """Make sequences of two labels in which each word shows its label, in 5 % of the cases wrongly."""
     X, y = [], []
     for _ in range(n):
         labels = rng.integers(2, size=int(rng.integers(1, 4)))
@@ -161,14 +164,18 @@ def share_wrong(guesses: Any, y: Any) -> float:
 
 
 def test_gibbs_classifier_stays_within_the_margin() -> None:
-    """Bartlett et al. 2004, equation (10): on the sample, L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2)."""
+    """The Gibbs classifier keeps Bartlett et al. 2004, equation (10).
+
+    On the sample, L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2).
+    """
     X, y = small_task(np.random.default_rng(0), 300)
     tagger = SequenceTagger(C=10.0).fit(X, y)
     bound = margin_bound(tagger.labelled(X, y), tagger.weights_, gammas=[0.3])
     classifier = GibbsClassifier(tagger, bound, random_state=1)
     length = math.sqrt(2 * math.log(2 * bound.most_slots * 300 * 0.3**2)) / 0.3
     assert np.linalg.norm(classifier.mean) == pytest.approx(length)
-    assert bound.epsilon == pytest.approx((length**2 / 2 + math.log(300 / 0.05)) / 299)  # KL(Q || P) = |mu|^2 / 2
+    # KL(Q || P) = |mu|^2 / 2 for Gaussians
+    assert bound.epsilon == pytest.approx((length**2 / 2 + math.log(300 / 0.05)) / 299)
     losses = [share_wrong(classifier.predict(X), y) for _ in range(30)]
     assert np.mean(losses) <= bound.empirical + bound.slack
     assert not np.array_equal(classifier.draw().weights_, classifier.draw().weights_)
@@ -176,7 +183,7 @@ def test_gibbs_classifier_stays_within_the_margin() -> None:
     assert bound.value < 1
     assert bound.informative
     assert "risk of the Gibbs classifier" in str(bound)
-    # the bound is that of equation (7), and the grid's best
+    # the value is that of equation (7), and the smallest over the grid of gammas
     assert bound.value == pytest.approx(kl_inverse(bound.empirical + bound.slack, bound.epsilon))
     grid = margin_bound(tagger.labelled(X, y), tagger.weights_)
     assert grid.value == min(value for _, value in grid.grid)
@@ -185,7 +192,10 @@ def test_gibbs_classifier_stays_within_the_margin() -> None:
 
 @pytest.mark.parametrize("draws", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_bound_holds_where_the_risk_is_known(draws: int) -> None:
-    """At delta = 0.05 in at least 95 % of the draws, for single labels and for chains; risks by a large sample."""
+    """With delta = 0.05 the bound holds in at least 95 % of the draws, for single labels and for chains.
+
+    The chains' true risk is estimated on a large sample.
+    """
     rng = np.random.default_rng(3)
     fresh, truth = small_task(rng, 1000)
     words = np.eye(2)
@@ -206,7 +216,7 @@ def test_bound_holds_where_the_risk_is_known(draws: int) -> None:
         held["class"] += (1 - right) * 0.95 + right * 0.05 <= single.value
         tight.append((bound.value, single.value))
     assert min(held.values()) >= 0.95 * draws
-    assert np.mean(tight) < 0.8  # the bounds say something
+    assert np.mean(tight) < 0.8  # the bounds are not trivial
 
 
 def test_held_out_bound() -> None:
@@ -215,7 +225,8 @@ def test_held_out_bound() -> None:
     losses = np.zeros(100)
     losses[:7] = 1
     bound = held_out_bound(losses, 0.05)
-    assert binom.cdf(7, 100, bound) == pytest.approx(0.05)  # so few errors have probability delta there
+    # at this risk, at most 7 errors in 100 have probability delta
+    assert binom.cdf(7, 100, bound) == pytest.approx(0.05)
     assert held_out_bound(np.ones(10)) == 1.0
     shares = held_out_bound(np.full(50, 0.2), 0.1)
     assert kl(0.2, shares) == pytest.approx(math.log(10) / 50, abs=1e-9)
@@ -253,14 +264,14 @@ def test_bad_input() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"history": 2, "beam_width": 2}])
 def test_models_that_do_not_predict_by_a_linear_argmax_are_refused(options: Any) -> None:
-    """The theorem is about argmax <w', Phi>, and not about classifiers that are normalised at each position."""
+    """Locally normalised models are refused: the theorem is about classifiers that maximise <w', Phi>."""
     X, y = small_task(np.random.default_rng(0), 200)
     tagger = SequenceTagger(model="maxent", **options).fit(X, y)
     with pytest.raises(
         ValueError, match=r"largest <w, Phi\(x, y\)>.*normalised at each position.*held_out_losses"
     ) as error:
         margin_bound(tagger.labelled(X, y), tagger.weights_)
-    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)  # as it comes back from another process
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)  # errors are pickled between processes
     losses = held_out_losses(tagger.labelled(X, y), tagger.weights_)
     assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
     wrong = held_out_losses(tagger.labelled(X, y), tagger.weights_, loss="zero-one")
@@ -311,8 +322,8 @@ COSTS: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("estimator", "X", "y"), COSTS, ids=lambda each: type(each).__name__)
-def test_labelled_examples_have_the_costs_of_the_estimator(estimator: Any, X: Any, y: Any, tmp_path: Any) -> None:
-    """P at the weights of the fit is what training says: the same costs, slot by slot."""
+def test_labelled_examples_have_the_estimators_costs(estimator: Any, X: Any, y: Any, tmp_path: Any) -> None:
+    """The primal value on labelled examples equals the one that training reported, so the costs are the same."""
     fitted = clone(estimator).fit(X, y)
     trained = [fitted]
     if not callable(fitted.get_params().get("cost")) or not isinstance(fitted, DependencyParser):
@@ -324,18 +335,18 @@ def test_labelled_examples_have_the_costs_of_the_estimator(estimator: Any, X: An
 
 
 def test_losses_are_costs_of_the_estimator() -> None:
-    """The cost over the largest cost of the example, in held-out losses and within margins."""
+    """Losses are the estimator's costs divided by the largest cost of the example."""
     cost = {(0, 1): 3.0, (0, 2): 1.0, (1, 0): 2.0, (1, 2): 2.0, (2, 0): 0.5, (2, 1): 1.0}
     X, y = np.eye(3)[[0, 1, 2]], [0, 1, 2]
     classifier = MaxentClassifier(loss="hinge", cost=cost).fit(X, y)
-    swapped = classifier.labelled(X, [2, 0, 1])  # the answers are 0, 1, 2
+    swapped = classifier.labelled(X, [2, 0, 1])  # the model predicts 0, 1, 2
     expected = [0.5 / 1.0, 3.0 / 3.0, 2.0 / 2.0]
     np.testing.assert_allclose(held_out_losses(swapped, classifier.weights_), expected)
     np.testing.assert_allclose(Margins(swapped, classifier.weights_).losses_of_best(), expected)
 
 
 def test_no_features() -> None:
-    """Examples without features: nothing depends on the weights, and the bound says nothing."""
+    """For examples without features the bound is 1, which says nothing, as scores do not depend on the weights."""
     classifier = MaxentClassifier(fit_intercept=False).fit(np.eye(2)[[0, 1, 0, 1]], [0, 1, 0, 1])
     empty = classifier.labelled(np.zeros((4, 2)), [0, 1, 0, 1])
     bound = margin_bound(empty, classifier.weights_)
@@ -344,7 +355,7 @@ def test_no_features() -> None:
     assert np.isfinite(GibbsClassifier(classifier, bound).mean).all()
 
 
-def test_gibbs_classifier_tells_of_features_that_the_vocabulary_does_not_have() -> None:
+def test_gibbs_classifier_counts_unknown_features() -> None:
     X, y = small_task(np.random.default_rng(0), 100)
     tagger = SequenceTagger().fit(X, y)
     classifier = GibbsClassifier(tagger, margin_bound(tagger.labelled(X, y), tagger.weights_))

@@ -1,4 +1,4 @@
-"""Callbacks of estimators: progress, early stopping, history; clones, grid searches and pipelines."""
+"""Callbacks of estimators: progress, early stopping, history; in clones, grid searches and pipelines too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def dev():
 
 
 class Watch(TrainingCallback):
-    """Notes what it is told."""
+    """Callback that records its calls."""
 
     def begin(self, session):
         self.notes = ["begin"]
@@ -104,7 +104,7 @@ def test_refusals(wrong, data):
 
 
 def test_early_stopping_gives_the_best_weights(data, dev):
-    # Next to no penalty: the dev score falls before the training objective is at its optimum.
+    # With this weak penalty, the dev score falls before the training objective reaches its optimum.
     watch = EarlyStopping(*dev, patience=2)
     options = {"C": 1e4, "solver": "lbfgs", "tol": 1e-9, "max_passes": 500}
     tagger = SequenceTagger(callbacks=watch, **options).fit(*data)
@@ -113,7 +113,7 @@ def test_early_stopping_gives_the_best_weights(data, dev):
     assert tagger.score(*dev) == max(scores) == watch.best_score_
     assert len(scores) >= 3
     assert max(scores[-2:]) <= max(scores[:-2])
-    # the certificate is the one of these weights
+    # the result's certificate belongs to the best weights
     found = []
 
     class Keep(TrainingCallback):
@@ -130,7 +130,7 @@ def test_early_stopping_gives_the_best_weights(data, dev):
 
 
 def test_message_and_status_are_about_the_weights_given_back(data, dev):
-    """Also where the run went on until it converged."""
+    """Message and status describe the returned weights, even if the run went on and converged."""
     for patience in (2, 10**6):
         falling = count(0, -1)
         watch = EarlyStopping(*dev, patience=patience, metric=lambda *_, falling=falling: next(falling))
@@ -147,7 +147,7 @@ def test_message_and_status_are_about_the_weights_given_back(data, dev):
         assert result.message.count("gap") == 1
 
 
-def test_weights_of_before_that_are_good_enough_are_converged(data):
+def test_earlier_weights_within_the_tolerance_are_converged(data):
     found = []
 
     class Keep(TrainingCallback):
@@ -210,8 +210,11 @@ def test_history_as_csv_and_json(data, dev, tmp_path):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_history_has_every_score_and_the_line_says_of_which_pass_one_is(data, dev, tmp_path, first):
-    """Certificates of `eg` are rare, and scores need not come with them."""
+def test_history_and_progress_line_have_every_score(data, dev, tmp_path, first):
+    """The history has every score, and the progress line names the pass of the score that it shows.
+
+    Certificates of `eg` are rare, so scores come between them.
+    """
     out = io.StringIO()
     line = ProgressLine(Console(file=out, width=200), every_seconds=0.0)
     watch = EarlyStopping(*dev, patience=99, every=2.0)
@@ -255,7 +258,7 @@ def test_a_history_that_cannot_be_written_does_not_end_a_run(data, tmp_path, mon
             tagger.fit(*data)
         assert len(seen) == 1
     assert np.array_equal(tagger.coef_, plain.coef_)
-    # a path that is wrong is told at once
+    # a wrong path is refused before training
     with pytest.raises(OSError, match="absent"):
         SequenceTagger(callbacks=HistoryWriter(tmp_path / "absent" / "h.csv")).fit(*data)
 
@@ -269,7 +272,7 @@ def test_the_line(terminal, data, dev):
     text = out.getvalue()
     for part in ("lbfgs", "pass ", "primal ", "dual ", "gap ", "dev 0.", "left"):
         assert part in text
-    # on a terminal nothing is left over, and the cursor is back
+    # on a terminal the line is removed at the end, and the cursor is shown again
     assert (text.endswith("\x1b[?25h") or "\x1b[2K" in text) == terminal
 
 
@@ -313,7 +316,7 @@ def test_time_left():
     assert time_left(progress(5.0, 1.0), []) is None
     assert time_left(progress(5.0, 1.0, max_seconds=20.0), []) == 15.0
     assert time_left(progress(5.0, 10.0, max_passes=30.0), []) == pytest.approx(10.0)
-    # a tenth every 2 seconds: from 1e-1 at 4 s to 1e-3 at 8 s
+    # the gap falls to a tenth every 2 seconds: from 1e-1 at 4 s to 1e-3 at 8 s
     seen = [(2.0, 1.0), (4.0, 0.1)]
     assert time_left(progress(5.0, 1.0, tol=1e-3), seen) == pytest.approx(3.0)
     assert time_left(progress(5.0, 1.0, tol=1e-3, max_seconds=6.0), seen) == pytest.approx(1.0)

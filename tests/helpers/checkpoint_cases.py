@@ -1,4 +1,4 @@
-"""Checkpoint files of every solver, and forged ones whose digest is right."""
+"""Checkpoint files of every solver, and forged ones with a valid digest."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def saved_run(solver, folder):
 
 
 def parts(path):
-    """(values, arrays) of a file, to be changed."""
+    """Return (values, arrays) of a checkpoint file, as copies that can be changed."""
     metadata, arrays = container.read(path, files.KIND)
     return json.loads(metadata["values"]), dict(arrays)
 
 
 def forge(path, values, arrays, **metadata):
-    """A file whose digest is right."""
+    """Write a checkpoint file with a valid digest and this content."""
     text = metadata.pop("text", None) or json.dumps(values)
     header = {"format": files.KIND.format, "format_version": str(files.KIND.version), "values": text}
     with open(path, "wb") as file:
         container.write(file, header | metadata, arrays)
 
 
-#: What a forger may put in place of a JSON value.
+#: Values by which tests replace each JSON value of a file.
 ODD = [None, True, -1, 0, 1, 2**60, -(2**70), 1.5, -1e300, 1e300, float("inf"), "x", "", [], [1.0, "a"], {}, {"a": 1}]
 
 
 def places(value, at=()):
-    """All paths into nested JSON (long lists: their first two items)."""
+    """Yield the paths to all values in nested JSON; of long lists only to the first two items."""
     yield at
     if isinstance(value, dict):
         for key, item in value.items():
@@ -76,9 +76,9 @@ def changed(values, at, odd):
 
 
 def attempt(problem, solver, path):
-    """Resume from a forged file: refused as a checkpoint, or a run that ends with finite numbers, in little CPU time.
+    """Resume from a forged file, and check that it is refused or that the run ends with finite numbers, quickly.
 
-    A state of numbers that are possible one by one may still make a run go astray, which is told as ever.
+    A forged but valid state may also diverge, which raises DivergenceError as in any run.
     """
     begin = time.process_time()
     try:

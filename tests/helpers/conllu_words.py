@@ -18,7 +18,7 @@ def feats_of(form: str, upos: str, xpos: str) -> str:
 
 
 def rich_sentences(n: int, seed: int, path: str = "bank.conllu") -> list[ConlluSentence]:
-    """Sentences whose lemmas and features follow from form and tags."""
+    """Return sentences whose lemmas and features follow from forms and tags."""
     found = []
     for sentence in parse_conllu(make_treebank(n, seed).conllu().encode(), path):
         rows = sentence.fields()

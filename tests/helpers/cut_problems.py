@@ -15,7 +15,7 @@ from partwise.problem import Batch, BatchSums, Executor, LabelledBatch, Work
 
 @dataclass(frozen=True)
 class Drawn:
-    """Some of the examples of a case: drawn anew wherever it is opened."""
+    """A reference to a part of a random case, which is generated again whenever the reference is opened."""
 
     kind: str
     seed: int
@@ -36,7 +36,7 @@ def drawn(kind: str, seed: int, n: int, part: tuple[int, int] | None = None) -> 
 
 
 def cut(kind: str, seed: int, sizes: Sequence[int]) -> list[LabelledBatch]:
-    """The case of sum(sizes) examples in batches of these sizes."""
+    """Make a random case of sum(sizes) examples in batches of these sizes."""
     return [reference.open() for reference in references(kind, seed, sizes)]
 
 
@@ -51,12 +51,12 @@ def references(kind: str, seed: int, sizes: Sequence[int]) -> list[Drawn]:
 
 
 def perform(work: Work, reference: Drawn, block: tuple) -> object:
-    """Do the work on a batch that is made here; nothing stays."""
+    """Do the work on a batch that is opened for this call only."""
     return work.on(BatchSums(reference.open(), work.loss), block)
 
 
 class ElsewhereExecutor(Executor):
-    """Every batch in another process: what is sent there and what comes back is pickled."""
+    """Does the work on every batch in another process, so that work and results are pickled."""
 
     def __init__(self, workers: int = 2) -> None:
         self.pool = ProcessPoolExecutor(workers, get_context("spawn"))

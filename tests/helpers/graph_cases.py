@@ -8,7 +8,7 @@ LABELS = np.array(["a", "b", "c"])
 
 
 class Plain:
-    """The part of a networkx graph that is looked at."""
+    """The part of networkx's graph interface that GraphLabeler uses."""
 
     def __init__(self, nodes, edges, directed=True):
         self.nodes, self._edges, self._directed = nodes, edges, directed
@@ -25,7 +25,7 @@ class Plain:
 
 
 def make(n, seed, typed=True):
-    """Cycles with a tail whose labels depend on their rows and their neighbours."""
+    """Make cycles with a tail, whose labels depend on the nodes' rows and on the neighbours' labels."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(n):

@@ -1,4 +1,4 @@
-"""The solvers that the pages of the docs define, for tests over all solvers."""
+"""The solvers that are defined in the docs' code blocks, for tests over all solvers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def solver_blocks() -> list[str]:
-    """The blocks of Python that register a solver, of all pages."""
+    """Return the Python blocks of all pages that register a solver."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
     blocks = [
         block for text in texts for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
@@ -25,7 +25,7 @@ def solver_blocks() -> list[str]:
 
 @contextmanager
 def guide_solvers() -> Iterator[dict[str, type[Solver[Any]]]]:
-    """Register the solvers of the pages while the context lasts."""
+    """Register the pages' solvers inside the `with` block."""
     before = set(SOLVERS)
     try:
         for block in solver_blocks():
@@ -37,5 +37,5 @@ def guide_solvers() -> Iterator[dict[str, type[Solver[Any]]]]:
 
 
 with guide_solvers() as _found:
-    #: Their names.
+    #: Names of the pages' solvers.
     GUIDE_SOLVERS = tuple(_found)

@@ -1,4 +1,4 @@
-"""Feature maps of training rows that are known by a kernel."""
+"""Feature maps of training rows under a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A structure, a model and an estimator as a user writes them by docs/how_to_add_a_structure.md, and data for them."""
+"""A user's structure, model and estimator, written as in docs/how_to_add_a_structure.md, with data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N_NUMBERS = 3
 
 
 class Matching(Structure):
-    """n workers get n jobs, one each: slot i * n + j is that worker i gets job j."""
+    """Assignments of n jobs to n workers, one each; slot i * n + j means that worker i gets job j."""
 
     def __init__(self, sizes):
         super().__init__(len(sizes))
@@ -65,7 +65,7 @@ class Matching(Structure):
 
 
 class MatchingModel(Model):
-    """X: an array (workers x jobs x numbers) per example; y: the job of each worker."""
+    """Model of `Matcher`. An x is an array (workers x jobs x numbers), a y the list of the workers' jobs."""
 
     constraints = ("forbidden",)
 
@@ -121,7 +121,7 @@ class MatchingModel(Model):
         (first, one, _), (second, two, _) = reading.batch.structure.k_best(0, scores, 2)
         best, other = self.decode(reading, [0, 0], Labellings.of_slots([one, two]))
         rows = reading.source[0].reshape(-1, N_NUMBERS)
-        amounts = (rows[one] - rows[two]) * self.weights  # workers x numbers
+        amounts = (rows[one] - rows[two]) * self.weights  # one row of numbers per worker
         found = [
             Contribution("attribute", f"x{j}", i, best[i], other[i], float(amounts[i, j]))
             for i, j in np.ndindex(amounts.shape)

@@ -17,14 +17,14 @@ from partwise.model_files import container
 
 @dataclass(frozen=True)
 class Fitted:
-    """An estimator and input that it was not trained on."""
+    """A fitted estimator with input that it was not trained on."""
 
     estimator: Any
     X: Any
 
 
 def sequences(seed: int, n: int, labels: list[Any]) -> tuple[list[np.ndarray], list[list[Any]]]:
-    """Counts in five columns, with labels that depend on them and on the label before."""
+    """Make counts in five columns, with labels that depend on the counts and on the previous label."""
     rng = np.random.default_rng(seed)
     table = np.random.default_rng(5).normal(size=(5, len(labels)))
     arrays, y = [], []
@@ -97,7 +97,7 @@ def fitted_parser(name: str) -> Fitted:
 
 
 def fitted_labeler() -> Fitted:
-    """Rings of nodes with names of attributes, features of edges, and kinds of nodes."""
+    """Fit a GraphLabeler to rings of nodes with named attributes, features of edges, and kinds of nodes."""
 
     def graphs(arrays: list[np.ndarray]) -> list[Any]:
         found = []
@@ -113,7 +113,7 @@ def fitted_labeler() -> Fitted:
 
 
 def remade(data: bytes, change) -> bytes:
-    """A file with a right digest whose metadata, settings or arrays were changed."""
+    """Return a model file with changed metadata, settings or arrays, and a valid digest."""
     metadata, arrays = container.parse(container.Source(io.BytesIO(data), len(data)))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     settings = json.loads(metadata["settings"])

@@ -1,4 +1,4 @@
-"""A small fitted model of each kind that can be saved, with the options that change what its file holds."""
+"""A small fitted model of each kind that can be saved, and of each option that changes the file's content."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def pipeline() -> Fitted:
     return Fitted(ConlluPipeline([("tags", tags), ("parser", parser)]), [list(s.forms) for s in sentences[:5]])
 
 
-#: name -> fitted model
+#: Functions that fit the models, by name.
 MODELS: dict[str, Callable[[], Fitted]] = {
     "classifier": partial(fitted_classifier, ["a", "b", "c"]),
     "classifier, hinge, cost": partial(fitted_classifier, [0, 1, 2], loss="hinge", cost=1.0 - np.eye(3)),

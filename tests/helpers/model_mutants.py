@@ -1,4 +1,4 @@
-"""Model files with a right digest and wrong content, at random."""
+"""Model files with a valid digest and random wrong content."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def mutate_array(rng, array):
 
 
 def mutate_settings(rng, settings):
-    """Replace, remove or copy one value somewhere."""
+    """Replace, remove or copy one random value in place."""
     places = []
 
     def walk(value):
@@ -102,7 +102,7 @@ def fitted(name):
 
 
 def forged(rng, data: bytes) -> bytes:
-    """A model file with one array or setting changed, now and then with another kind."""
+    """Return a model file with one array or setting changed, and sometimes the kind of model."""
     metadata, settings, arrays = parsed(data)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -52,7 +52,7 @@ ODD_CHARACTERS = {
     "number": "1:2",
     "nan": "nan",
 }
-# alone, at the beginning, in the middle, at the end
+# each character alone, at the beginning, in the middle and at the end
 ODD_STRINGS = [
     pattern.replace("*", character) for character in ODD_CHARACTERS.values() for pattern in ("*", "*a", "a*a", "a*")
 ]

@@ -1,4 +1,4 @@
-"""Small training data in blocks, and what is trained on them."""
+"""Small training data in blocks, and estimators to train on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EDGES = "U00:%x[0,0]\nB01:%x[0,0]\n"
 
 @dataclass(frozen=True)
 class Case:
-    """An estimator's class with parameters, and all data."""
+    """An estimator's class and parameters, with all its training data."""
 
     cls: type[Any]
     X: Any
@@ -97,7 +97,7 @@ def rows(n: int = 60, kind: str = "dense", n_labels: int = 3) -> tuple[Any, Any]
 
 
 def arcs(n: int = 60, named: bool = True, crossing: bool = False) -> tuple[list[Any], list[Any]]:
-    """Sentences of (form, upos), and trees: heads lie close by, as the words' numbers say; some cross."""
+    """Make sentences of (form, upos), with trees in which heads are near, and some arcs cross."""
     rng = np.random.default_rng(5)
     X = [[(word, f"t{hash_of(word) % 4}") for word in each] for each in words(n)[0]]
     y = []
@@ -112,7 +112,7 @@ def arcs(n: int = 60, named: bool = True, crossing: bool = False) -> tuple[list[
 
 
 def chunks(n: int = 60) -> tuple[list[Any], list[Any]]:
-    """Words, with chunks of one or two types."""
+    """Make sentences of words with chunks of one or two types."""
     rng = np.random.default_rng(6)
     X, y = words(n)[0], []
     for each in X:
@@ -131,7 +131,10 @@ def named_chunks() -> tuple[list[Any], list[Any]]:
 
 
 def graphs(n: int = 60, kind: str = "names") -> tuple[list[Any], list[Any]]:
-    """Rings of nodes with labels; kind: names or arrays, or with features or types of edges."""
+    """Make rings of nodes with labels.
+
+    `kind` chooses nodes of names or of arrays, or edges with features or types.
+    """
     rng = np.random.default_rng(7)
     X, y = words(n)
     found: list[Any] = []
@@ -147,7 +150,7 @@ def graphs(n: int = 60, kind: str = "names") -> tuple[list[Any], list[Any]]:
 
 
 def brackets(n: int = 60, root: Any = True) -> tuple[list[Any], None]:
-    """Trees over words: flat phrases of two labels, perhaps under a node that says nothing."""
+    """Make trees: flat phrases of two labels, all, some or none of them under a root TOP."""
     rng = np.random.default_rng(8)
     found = []
     for each in words(n)[0]:

@@ -1,4 +1,4 @@
-"""Programs that run in a Python process of their own."""
+"""Programs that run in a separate Python process."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import textwrap
 
 
 def run_python(code: str, seconds: float = 60.0) -> str:
-    """Return what a Python program prints; a program that fails or takes longer is an error."""
+    """Run a Python program in a new process and return its output; failures and timeouts are errors."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=seconds, check=False
     )

@@ -1,4 +1,4 @@
-"""A report with every part in it, strings that try to break out of it, and readers of pages and pictures."""
+"""A report with all parts, strings that try to break out of a page, and parsers of pages and drawings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fitted() -> tuple[SequenceTagger, list[list[Any]], list[list[str]]]:
 
 
 def all_parts(words: list[str] | None = None) -> dict[str, Any]:
-    """Arguments of `write_report`, with these strings wherever one can stand."""
+    """Return arguments of `write_report` with these strings in every place that takes a string."""
     names = words or ["one", "two", "three", "four"]
     n = len(names)
     rng = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def all_parts(words: list[str] | None = None) -> dict[str, Any]:
 
 
 class Reader(HTMLParser):
-    """Notes elements, attributes and text, and that all elements are closed."""
+    """Collects elements, attributes and texts of a page, and checks that all elements are closed."""
 
     VOID = ("meta", "link", "rect", "path", "circle")
 

@@ -1,4 +1,4 @@
-"""Passes of iterative scaling and coordinate descent, called in the core without a solver."""
+"""Passes of iterative scaling and coordinate descent, run directly in the core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwise import _core
 
 @dataclass
 class State:
-    """What a pass updates in place, and its constants."""
+    """The arrays that a pass updates in place, and its constants."""
 
     objective: Any
     l2: float
@@ -28,7 +28,7 @@ class State:
 
     @property
     def live(self) -> int:
-        """Columns that occur where the weight is not 0: a method has a step for them."""
+        """Return the number of columns that occur in the data; only these have a step."""
         return int((self.mass[self.columns] > 0).sum())
 
     def epoch(self, function, order=None, **options):
@@ -38,7 +38,7 @@ class State:
         return _core.scaling_epoch(self.state(), order.astype(np.int64), self.options(function, **options))
 
     def together(self, order, options, n_jobs):
-        """The parallel update of gis, which needs no table."""
+        """Make gis's parallel update, which needs no table of potentials."""
         return _core.gis_update(
             self.weights,
             self.columns[order],
@@ -78,7 +78,7 @@ def begin(case, loss="log", l2=0.4, weights=None) -> State:
 
 
 def check_cells(case, state, rtol=1e-11):
-    """S and T are those of the weights."""
+    """Check that the tables S and T (potentials, inverse sums) equal those computed anew from the weights."""
     fresh = np.empty_like(state.potentials), np.empty_like(state.inverse)
     _core.scaling_refresh(state.objective, state.weights, *fresh)
     shape = (case.structure.width, case.n)

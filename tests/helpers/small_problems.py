@@ -1,4 +1,4 @@
-"""Small problems of every kind, with their enumerated counterparts."""
+"""Small problems of every kind, with enumerated counterparts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partwise.problem.losses import Loss
 from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers.engine.registry import SOLVERS
 
-#: For tests that meet the columns without data that every generator makes, of which iterative scaling warns.
+#: Ignores the warning about all-zero columns, which the generators always make.
 BARE_COLUMNS = pytest.mark.filterwarnings("ignore:feature .* is 0 in every example:partwise.FeatureWarning")
 KINDS = (
     "multiclass",
@@ -31,12 +31,12 @@ KINDS = (
     "graph",
     "grammar",
 )
-#: Relative gap that small problems are solved to, by the solver's rate.
+#: Relative gap to which small problems are solved, by the solver's convergence rate.
 TOLERANCE = {"linear": 1e-6, "accelerated": 1e-2, "sublinear": 1e-2, "none": 1e-2}
 
 
 def loss_for(solver: str) -> str:
-    """A loss that the solver fits: the log loss, or the first one that it does."""
+    """Return a loss that the solver supports: the log loss if possible."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
     rest |= {"one part", "diagonal blocks", "l1 > 0", "column access", "non-negative features"}
     rest |= {"batches in memory", "one batch", "oracle of the loss", "clique support", "files for blocks"}
@@ -47,24 +47,24 @@ def loss_for(solver: str) -> str:
 
 
 def kind_for(solver: str) -> str:
-    """A kind of problem that the solver fits: chains, or single labels where it needs them, with access by column."""
+    """Return a kind of problem that the solver supports: chains, or single labels where it needs those."""
     if "column access" in SOLVERS[solver].requires:
         return "maxent"
     return "multiclass" if "one part" in SOLVERS[solver].requires else "chain-tied"
 
 
 def penalty_for(solver: str, l2: float) -> L2 | ElasticNet:
-    """The L2 penalty, with an l1 term where the solver needs one."""
+    """Return an L2 penalty, with an l1 term where the solver needs one."""
     return ElasticNet(0.02, l2) if "l1 > 0" in SOLVERS[solver].requires else L2(l2)
 
 
 def certified(solver: str) -> bool:
-    """Whether its runs end with a dual value."""
+    """Return whether the solver's runs end with a dual value."""
     return SOLVERS[solver].certified
 
 
 def checked_often(solver: str) -> Solver[Any]:
-    """The solver with a certificate after each pass (those that have it for nothing always do)."""
+    """Return the solver with a certificate after each pass."""
     return get_solver(solver, **({"check_every": 1} if has_option(solver, "check_every") else {}))
 
 
@@ -73,7 +73,7 @@ def has_option(solver: str, name: str) -> bool:
 
 
 def with_another_option(solver: str) -> Solver[Any]:
-    """The solver with one of its hyper-parameters changed, without much effect."""
+    """Return the solver with a small change of one option."""
     if has_option(solver, "check_every"):
         return get_solver(solver, check_every=7)
     number = next(item for item in fields(SOLVERS[solver]) if type(item.default) is int)
@@ -81,7 +81,7 @@ def with_another_option(solver: str) -> Solver[Any]:
 
 
 class Small:
-    """A problem of the library and the same problem with everything enumerated."""
+    """A problem of the library, and the same problem with all labellings enumerated."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Small:
         self.structure = Listed(case.structure) if kind == "python" else case.structure
         self.loss = Loss(loss, *LOSSES[loss])
         self.dense: DenseProblem = case.dense(loss, l2)
-        if not ties:  # Hamming costs leave ties, which two programs may break in two ways
+        if not ties:  # Hamming costs make ties between labellings, which two programs may break differently
             rng = np.random.default_rng(seed)
             self.dense = replace(self.dense, cost=[c * rng.uniform(0.5, 1.5, len(c)) for c in self.dense.cost])
         self.problem = Problem(
@@ -122,6 +122,6 @@ class Small:
         )
 
     def distributions(self, scores: np.ndarray) -> list[np.ndarray]:
-        """p_i of slot scores of all examples."""
+        """Return the distributions over labellings for these slot scores of all examples."""
         parts = self.case.split(scores)
         return [e.probabilities(s) for e, s in zip(self.dense.examples, parts, strict=True)]

@@ -45,11 +45,11 @@ class Specimen:
     batches: int
 
     def problem(self, loss: Loss) -> Problem:
-        """Return a problem of this kind."""
+        """Return a problem of this kind with the given loss."""
         return Problem.of([self.make() for _ in range(self.batches)], loss, self.penalty)
 
 
-#: The penalty of specimens that are not about penalties.
+#: The penalty of specimens that differ in something else.
 USUAL = L2(1.0)
 #: Specimens by name.
 SPECIMENS: dict[str, Specimen] = {}
@@ -57,7 +57,7 @@ Maker = Callable[[], LabelledBatch]
 
 
 def specimen(name: str, *, penalty: Penalty = USUAL, batches: int = 1) -> Callable[[Maker], Maker]:
-    """Add a specimen made by the function below. Of several decorators above one function the lowest comes first."""
+    """Add the specimen that the decorated function makes. Of stacked decorators the lowest is applied first."""
 
     def register(make: Maker) -> Maker:
         SPECIMENS[name] = Specimen(name, make, penalty, batches)
@@ -71,7 +71,7 @@ def _integers(*values: int) -> Ints:
 
 
 def _first_labels(structure: Multiclass | Chain | SecondOrderChain, features: FeatureMap, rows: int) -> LabelledBatch:
-    """A batch whose gold labellings have the first label everywhere."""
+    """Return a batch whose gold labellings have the first label everywhere."""
     return LabelledBatch(Batch(structure, features), structure.encode(np.zeros(rows, dtype=np.int64)))
 
 
@@ -131,7 +131,7 @@ def _spanning_tree() -> LabelledBatch:
 
 
 def _tree(kind: type[ProjectiveTree] | type[SpanningTree]) -> LabelledBatch:
-    """One sentence of three words with one dense input per word, whose four heads are a row of slots."""
+    """One sentence of three words with one dense input per word; each word has four possible heads, a slot each."""
     structure = kind(_integers(3))
     features = LinearMap([DenseSegment(np.ones((3, 1)), _integers(0, 3), 4, 4)])
     return LabelledBatch(Batch(structure, features), structure.encode(_integers(0, 1, 1)))
@@ -139,7 +139,9 @@ def _tree(kind: type[ProjectiveTree] | type[SpanningTree]) -> LabelledBatch:
 
 @specimen("Grammar")
 def _grammar() -> LabelledBatch:
-    """One sentence of three words, one symbol, one rule and one column of spans: two derivations, a weight per slot."""
+    """One sentence of three words under a grammar with one symbol and one rule: two derivations,
+    one weight per slot.
+    """
     only = _integers(0)
     structure = Grammar(_integers(3), 1, np.zeros((1, 3), dtype=np.int64), only, only, span_columns=only)
     features = slot_map(structure, np.eye(structure.num_slots(0)), uses=2)
@@ -148,7 +150,7 @@ def _grammar() -> LabelledBatch:
 
 
 class _MaxOracle(Structure):
-    """A user-defined structure with the fewest capabilities: the two labels of one example."""
+    """A user-defined structure with the fewest capabilities: one example with two labels."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -165,7 +167,7 @@ class _MaxOracle(Structure):
 
 
 class _BothOracles(_MaxOracle):
-    """A user-defined structure that can do what most solvers need."""
+    """A user-defined structure with the capabilities that most solvers need."""
 
     def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
         return self.other.log_partition(i, scores, temperature)

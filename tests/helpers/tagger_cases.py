@@ -1,4 +1,4 @@
-"""Taggers that several test modules look at."""
+"""Taggers that several test modules use."""
 
 from __future__ import annotations
 

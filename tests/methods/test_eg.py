@@ -1,7 +1,4 @@
-"""`eg` on functions of the caller's and on quadratics.
-
-The tests check figures and definitions of Collins et al. 2008, certificates and refusals.
-"""
+"""`eg` on user-defined functions and quadratics: Collins et al. 2008's figures and definitions, errors."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ RULES.append(("batch", "search"))
 
 
 def mixture(seed: int = 0) -> SimplexFunction:
-    """Q = -sum_k log <m_k, alpha> + 0.3 sum of alpha log alpha: no quadratic, and without a block's own gradient.
+    """Make Q = -sum_k log <m_k, alpha> + 0.3 sum of alpha log alpha: not quadratic, and without gradients per block.
 
     Second derivatives of -log <m, alpha> are at most (m_i / m_min)^2 / n^2 in every entry, as <m, alpha> >= n m_min.
     """
@@ -45,7 +42,7 @@ def program(seed: int, temperature: float = 0.0):
 
 
 def independent(function: SimplexFunction) -> float:
-    """The minimum by sequential least squares."""
+    """Return the minimum found by SciPy's sequential least squares."""
     equalities = (np.arange(len(SIZES))[:, None] == np.repeat(np.arange(len(SIZES)), SIZES)).astype(float)
     answer = minimize(
         function.value,
@@ -89,13 +86,15 @@ def test_the_gap_is_the_frank_wolfe_gap_or_less():
             assert plain.gap(logs, gradient) == pytest.approx(gradient @ alpha - sum(corners))
             assert function.value(alpha) - least - 1e-7 <= function.gap(logs, gradient)
             assert function.gap(logs, gradient) <= plain.gap(logs, gradient) + EXACT
-            if function.mu.any():  # by how much: with the curvature of the entropy alone, the bound is its own minimum
+            if function.mu.any():  # the entropy's curvature makes the gap strictly smaller
                 assert function.gap(logs, gradient) < 0.99 * plain.gap(logs, gradient)
 
 
 @pytest.mark.parametrize("name", ["mixture", "hinge", "log"])
 def test_definitions_5_1_and_5_2(name):
-    """The constants bound B_Q by divergences, and not idly."""
+    """The constants of Definitions 5.1 and 5.2 bound B_Q by divergences, and are not too large by
+    orders of magnitude.
+    """
     function = {"mixture": mixture(), "hinge": program(1), "log": program(2, 0.5)}[name]
     rng, simplices = np.random.default_rng(1), function.simplices
     ratios, block_ratios = [], []
@@ -114,14 +113,14 @@ def test_definitions_5_1_and_5_2(name):
             kept.append(bregman / (limit * divergences.sum()))
             if function.bregman is not None:
                 assert function.bregman(a, b) == pytest.approx(bregman, abs=1e-9)
-    assert max(ratios) > 0.005  # n |A| is a crude bound
+    assert max(ratios) > 0.005  # n |A| is a loose bound
     assert max(block_ratios) > 0.02
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 class TestFigures:
-    """Figures 1 and 2 on a problem's dual, with the same draws."""
+    """`eg` follows Figures 1 and 2 of Collins et al. 2008 on a problem's dual, with the same random draws."""
 
     def both(self, kind, loss):
         small = Small(kind, loss, l2=2.0, n=3, weighted=False, plain=True)
@@ -142,7 +141,7 @@ class TestFigures:
         drawn = np.random.default_rng(5)
         order = np.concatenate([drawn.integers(0, 3, 3) for _ in range(5)])
         iterates = online_eg(dense, first, steps, order)
-        for t in (3, 6, 15):  # whole rounds: a run draws as many blocks as there are at once
+        for t in (3, 6, 15):  # whole rounds, as a run draws a round of blocks at a time
             found = eg(function, order="random", step_size=0.2, tol=0.0, max_iterations=t, random_state=5)
             assert found.value == pytest.approx(-dense.dual(iterates[t]), abs=1e-10)
         found = eg(function, order="cyclic", step_size=0.2, tol=0.0, max_iterations=7)
@@ -152,7 +151,7 @@ class TestFigures:
 
 class TestBounds:
     def test_theorem_1(self):
-        """Its bound falls below what the start lacks, and the run stays below it, and within what was promised."""
+        """Runs keep the bound of Theorem 1, and reach an accuracy within the promised iterations."""
         for function in (program(5), program(6, 0.5), mixture()):
             least = eg(function, step_size="search", tol=1e-7)
             lacking = float(function.value(np.exp(function.simplices.check_start(None)))) - least.value
@@ -183,7 +182,7 @@ class TestBounds:
 
     @pytest.mark.parametrize("T", [30, 900])
     def test_the_formulas(self, T):
-        """After few steps the sublinear bound is the better one, after many the linear one."""
+        """For few steps the sublinear bound is the smaller one, for many steps the linear bound."""
         function = program(6, 0.5)
         z = eg(function, step_size="search", tol=1e-7).alpha
         first, n = np.exp(function.simplices.check_start(None)), len(SIZES)
@@ -200,7 +199,7 @@ class TestBounds:
         bounds = n * reach / made, np.exp(-float((0.5 * steps).min()) * made / n) * reach
         assert online.bound(z) == pytest.approx(min(bounds))
 
-    def test_where_no_theorem_is_about(self):
+    def test_rules_without_a_theorem(self):
         function = program(5)
         for options in (
             {"order": "cyclic", "step_size": "theorem"},
@@ -215,7 +214,8 @@ class TestBounds:
             with pytest.raises(ValueError, match="no theorem is about"):
                 result.iterations_for(0.1)
         searched = eg(function, step_size="search", tol=0.0, max_iterations=4)
-        assert searched.bound(searched.alpha) > 0  # of the steps made; those to come have no length yet
+        # the bound uses the lengths of past steps; lengths of future steps are unknown
+        assert searched.bound(searched.alpha) > 0
         with pytest.raises(ValueError, match="no theorem tells how long the steps of a search"):
             searched.iterations_for(0.1)
         with pytest.raises(ValueError, match="epsilon must be"):
@@ -263,7 +263,10 @@ class TestBadInput:
 
     @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
     def test_convex_functions_with_a_kink_are_accepted(self, size):
-        """The start is where the curvature, or the slope, jumps: one-sided quotients enclose every subgradient."""
+        """Convex functions whose curvature or slope jumps at the start pass the check of convexity.
+
+        The check's one-sided quotients enclose every subgradient.
+        """
         curved = self.made(
             blocks=[3],
             value=lambda a: size * max(0.0, a[0] - 1 / 3) ** 2,
@@ -282,7 +285,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("size", [1e7, 1e10, 1e14])
     def test_large_programs_are_accepted(self, size):
-        """Values that cancel carry the rounding of their terms, which differences divide by a small step."""
+        """Large terms that cancel pass the check of convexity, which allows for the rounding of the terms."""
         b = np.array([size, 0.3, 0.1, -size])
         result = eg(quadratic(np.zeros((4, 4)), b, [1, 2, 1]), step_size=1.0, tol=0.0, max_iterations=60)
         assert result.alpha[2] > 0.99
@@ -300,7 +303,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="step_size must be theorem, adaptive or a number with order='random'"):
             eg(self.made(), step_size="search", order="random")
 
-    def test_the_rest(self):
+    def test_other_bad_options(self):
         for options, message in [
             ({"order": "permuted"}, "order must be one of"),
             ({"tol": -1.0}, "tol must be"),
@@ -327,8 +330,8 @@ class TestBadInput:
 
 
 @pytest.mark.parametrize(("size", "order"), [(100.0, "random"), (1e4, "cyclic"), (1e4, "batch")])
-def test_terms_that_cancel_are_no_trap(size, order):
-    """Q is a small difference of large terms: steps are judged by their rounding, not by that of Q."""
+def test_terms_that_cancel(size, order):
+    """Where Q is a small difference of large terms, steps are accepted within the rounding of the terms."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(3, 10))
     linear = np.concatenate([np.full(5, size), np.full(5, -size)]) + 0.1 * rng.normal(size=10)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Zhang et al. 2011 on functions of the caller's: iterates, the result's certificate, refusals."""
+"""Algorithm 1 of Zhang et al. 2011 on user-defined functions: iterates, the result's certificate, errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwise.methods import EntropyProx, ExcessiveGapMethod, LinearTerm, Square
 
 @dataclass(frozen=True)
 class Box:
-    """d = |alpha - 1/2|^2 / 2 on [0, 1]^size, 2-norm."""
+    """A prox function on the box [0, 1]^size: d = |alpha - 1/2|^2 / 2, in the 2-norm."""
 
     size: int
     modulus: float = 1.0
@@ -45,7 +45,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """g = <alpha, curvature * alpha> / 2 - <gains, alpha> on a box: it separates, so everything is closed form."""
+    """g = <alpha, curvature * alpha> / 2 - <gains, alpha> on a box, where each coordinate has a closed form."""
 
     curvature: np.ndarray
     gains: np.ndarray
@@ -76,15 +76,15 @@ def test_algorithm_1_with_another_prox_function(seed):
     method = ExcessiveGapMethod(SquaredNorm(0.4), g, matrix, Box(7), float(np.linalg.norm(matrix, 2)))
     for iterate in islice(method.iterates(), 200):
         primal, dual = method.primal(iterate.w), method.dual(iterate.alpha)
-        assert method.smoothed(iterate.w, iterate.mu) <= dual + 1e-9  # eq. 11
-        assert -1e-9 <= primal - dual <= method.bound(iterate.k) + 1e-9  # eq. 17
+        assert method.smoothed(iterate.w, iterate.mu) <= dual + 1e-9  # equation (11)
+        assert -1e-9 <= primal - dual <= method.bound(iterate.k) + 1e-9  # equation (17)
     best = minimize(method.primal, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
     found = method.minimize(tol=1e-3)
     assert best.fun - 1e-6 <= method.primal(found.w) <= best.fun + 1.1e-3 * abs(best.fun)
 
 
 def game(rng=0) -> ExcessiveGapMethod:
-    """A matrix game and a strongly convex term: |w|^2 / 2 + max over two distributions of <Aw + c, alpha>."""
+    """Make a matrix game with a strongly convex term: |w|^2 / 2 + max over two distributions of <Aw + c, alpha>."""
     rng = np.random.default_rng(rng)
     matrix = rng.normal(size=(7, 4))
     prox = EntropyProx([3, 4], [1.0, 2.0])
@@ -140,7 +140,7 @@ class TestResult:
 
 
 class Stiff(SquaredNorm):
-    """|w|^2 / 2 that claims to be more convex than it is."""
+    """|w|^2 / 2 with a wrong (too large) modulus of convexity."""
 
     def __init__(self, modulus):
         object.__setattr__(self, "modulus", 400.0 * modulus)
@@ -153,7 +153,7 @@ class Stiff(SquaredNorm):
 
 
 class Narrow(EntropyProx):
-    """Entropies with a diameter that is too small."""
+    """An entropy prox function with a wrong (too small) diameter."""
 
     def __init__(self, sizes, masses):
         super().__init__(sizes, masses)
@@ -161,7 +161,7 @@ class Narrow(EntropyProx):
 
 
 class Careless(EntropyProx):
-    """A maximum that is not the largest value."""
+    """An entropy prox function whose support function returns less than the maximum."""
 
     def support(self, v):
         return float(self.masses @ self.simplices.least(v))

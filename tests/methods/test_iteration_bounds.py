@@ -1,4 +1,4 @@
-"""Iteration bounds of a problem: the constants against enumeration, formulas of the papers, and runs within them."""
+"""Iteration bounds of a problem: constants against enumeration, the papers' formulas, and runs within the bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_constants_are_those_of_enumeration(kind):
 
 
 class TestFormulas:
-    """With weights 1 the numbers are the papers', in their own units."""
+    """With sample weights of 1 the bounds are the papers' formulas."""
 
     def test_table_1_of_collins_2008(self):
         for loss in ("hinge", "log"):
@@ -63,15 +63,15 @@ class TestFormulas:
     def test_theorem_1_of_chang_2013(self):
         small = Small("chain-tied", "squared-hinge", l2=0.5, weighted=False)
         found, C, delta = constants(small.problem), 2.0, 0.1
-        R2, costs = found.psi2.max(), float((found.costs**2).sum())  # l Delta^2 where all sequences have one length
+        R2, costs = found.psi2.max(), float((found.costs**2).sum())  # l Delta^2 for sequences of one length
         assert dcd_additions(small.problem, delta) == pytest.approx(2 * (R2 + 1 / (2 * C)) * C * costs / delta**2)
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_eg_is_there_in_time(kind, loss, weighted):
-    """The bound is below what the start would need, which is for ever."""
+def test_eg_keeps_its_bound(kind, loss, weighted):
+    """Runs of eg reach the accuracy within the number of passes that the bound gives."""
     small = Small(kind, loss, l2=60.0, weighted=weighted, plain=True)
     best = solve(small.problem, "eg-batch", tol=1e-7 if loss == "log" else 1e-4, max_passes=50_000)
     uniform = [np.full(len(e), 1.0 / len(e)) for e in small.dense.examples]
@@ -91,7 +91,9 @@ def test_eg_is_there_in_time(kind, loss, weighted):
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 @pytest.mark.parametrize("loss", ["log", "smoothed-hinge", "hinge"])
 def test_dual_accuracy_bounds_primal_and_gap(kind, loss):
-    """At any dual point P - P* and P - D are within what its distance from the best dual value allows."""
+    """At any dual point, P - P* and P - D are at most what `dual_accuracy` derives from the
+    distance to the best dual.
+    """
     small = Small(kind, loss, l2=2.0, plain=True)
     dense, found, rng = small.dense, constants(small.problem), np.random.default_rng(0)
     best = solve(small.problem, "auto", tol=1e-9 if loss != "hinge" else 1e-6, max_passes=100_000)
@@ -115,14 +117,14 @@ def test_dual_accuracy_bounds_primal_and_gap(kind, loss):
 
 
 def near_best(small):
-    """Distributions near the best ones."""
+    """Return distributions near the optimum."""
     from theorems.checks import best_point
 
     return best_point(small)[0]
 
 
 def inverse(function, value):
-    """The argument at which an increasing function has this value."""
+    """Return the argument at which an increasing function has this value, by bisection."""
     low, high = 1e-12, 1e12
     for _ in range(200):
         middle = np.sqrt(low * high)
@@ -131,18 +133,22 @@ def inverse(function, value):
 
 
 def test_dual_accuracy_by_hand():
-    """Two examples of weights 1 and 2, |psi| at most 3 and 1, l2 = 2: G = 5; at temperature 1/2, 11 / (tau l2) = 11."""
+    """dual_accuracy for two examples with weights 1 and 2, |psi| at most 3 and 1, and l2 = 2.
+
+    The hinge has G = 5; at temperature 1/2 the smoothness is 11 / (tau l2) = 11.
+    """
     made = {"weights": np.array([1.0, 2.0]), "psi2": np.array([9.0, 1.0]), "l2": 2.0}
     rest = {"log_labellings": np.ones(2), "costs": np.ones(2)}
     hinge = Constants(**made, **rest, temperature=0.0)
-    # 2 G sqrt(2 d / l2) + d = 10 sqrt(d) + d; with the gap 10 sqrt(d) + 2 d
+    # a dual distance d gives a primal one of 2 G sqrt(2 d / l2) + d = 10 sqrt(d) + d, and a gap of 10 sqrt(d) + 2 d
     assert hinge.dual_accuracy(10 * 0.1 + 0.01, "primal") == pytest.approx(0.01)
     assert hinge.dual_accuracy(10 * 0.1 + 0.02, "gap") == pytest.approx(0.01)
     assert hinge.dual_accuracy(1e-12, "primal") == pytest.approx(1e-26)
     smooth = Constants(**made, **rest, temperature=0.5)
     assert smooth.dual_accuracy(1e-3, "primal") == pytest.approx(1e-3 / 12)
     assert smooth.dual_accuracy(1e-3, "gap") == pytest.approx(1e-3 / 13)
-    assert smooth.dual_accuracy(1e3, "primal") == hinge.dual_accuracy(1e3, "primal")  # far away the other is better
+    # far from the optimum the hinge's formula is better
+    assert smooth.dual_accuracy(1e3, "primal") == hinge.dual_accuracy(1e3, "primal")
     assert smooth.dual_accuracy(0.7, "dual") == 0.7
     with pytest.raises(ValueError, match="accuracy must be one of"):
         hinge.dual_accuracy(0.1, "weights")
@@ -151,8 +157,8 @@ def test_dual_accuracy_by_hand():
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 @pytest.mark.parametrize("accuracy", ["primal", "gap"])
 @pytest.mark.parametrize("order", ["batch", "random"])
-def test_eg_is_there_in_time_by_primal_and_gap(loss, accuracy, order):
-    """Collins et al. 2008, section 9 and footnote 12."""
+def test_eg_keeps_its_bound_of_primal_and_gap(loss, accuracy, order):
+    """Runs of eg reach a primal accuracy or gap in time: Collins et al. 2008, section 9 and footnote 12."""
     small = Small("multiclass", loss, l2=20.0, n=3, plain=True)
     epsilon = (0.02 if loss == "hinge" else 5e-5) * small.problem.value(np.zeros(small.problem.n_weights))
     needed = eg_passes(small.problem, epsilon, order=order, accuracy=accuracy)
@@ -172,7 +178,7 @@ def test_eg_is_there_in_time_by_primal_and_gap(loss, accuracy, order):
 
 
 def test_rates_of_primal_accuracy():
-    """O(log 1/eps) for the log loss, O(1/eps^2) for the hinge, of which the dual asks O(1/eps)."""
+    """For a primal accuracy of eps, the log loss needs O(log 1/eps) passes and the hinge O(1/eps^2)."""
     passes = {
         loss: [eg_passes(Small("multiclass", loss).problem, e, accuracy="primal") for e in (1e-6, 1e-8, 1e-10)]
         for loss in ("log", "hinge")
@@ -183,7 +189,10 @@ def test_rates_of_primal_accuracy():
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_high_probability_form_of_theorem_2(loss):
-    """The best of log2(1 / delta) runs, each with half of epsilon in the mean: none of many may fail often."""
+    """Theorem 2 with high probability: the best of log2(1 / delta) runs, each with a mean accuracy of epsilon / 2.
+
+    At most a share delta of repetitions may fail.
+    """
     small = Small("multiclass", loss, l2=60.0, n=3, weighted=False, plain=True)
     uniform = [np.full(len(e), 1.0 / len(e)) for e in small.dense.examples]
     best = solve(small.problem, "eg-batch", tol=1e-7 if loss == "log" else 1e-4, max_passes=50_000)
@@ -204,7 +213,7 @@ def test_high_probability_form_of_theorem_2(loss):
             eg_passes(small.problem, epsilon, delta=bad)
 
 
-def test_excessive_gap_is_there_in_time():
+def test_excessive_gap_keeps_its_bound():
     small = Small("chain-tied", "hinge", l2=3.0)
     for epsilon in (1.0, 0.1):
         steps = excessive_gap_steps(small.problem, epsilon)
@@ -215,7 +224,7 @@ def test_excessive_gap_is_there_in_time():
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_eg_without_features(loss):
-    """The dual has no quadratic term: steps are as long as the solvers make them, and they arrive in time."""
+    """Without features the dual has no quadratic term; steps have the solvers' largest length, and suffice in time."""
     case = Small("multiclass", loss, weighted=False).case
     problem = Problem(multiclass_map(case.structure, np.zeros((case.n, 2))), case.structure, case.gold, loss, 1.0)
     for order, solver in (

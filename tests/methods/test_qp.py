@@ -1,6 +1,5 @@
-"""`eg_qp` against Figure 2 and Theorem 1 of Bartlett et al. 2004.
-
-An independent QP solver and the duals of small problems are further references.
+"""`eg_qp` against Figure 2 and Theorem 1 of Bartlett et al. 2004, an independent QP solver, and
+small problems' duals.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ EXACT = 1e-9
 
 
 def random_program(seed: int, scale: float = 1.0):
-    """A of any rank from 1 up, blocks of 1 to 6 variables."""
+    """Make a random program: A of any rank from 1 up, blocks of 1 to 6 variables."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 7, rng.integers(1, 6))
-    sizes[0] = max(2, sizes[0])  # or there is nothing to choose
+    sizes[0] = max(2, sizes[0])  # at least one block has more than one point
     m = int(sizes.sum())
     factor = rng.normal(size=(m, rng.integers(1, m + 1)))
     return scale * factor @ factor.T / m, scale * rng.normal(size=m), sizes
@@ -39,7 +38,7 @@ def uniform(sizes):
 
 
 def independent(A, b, sizes):
-    """The same program by sequential least squares, from a few points."""
+    """Solve the program by SciPy's sequential least squares."""
     ends = starts_of(sizes)
     equalities = np.zeros((len(sizes), len(b)))
     for i, (j, k) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
@@ -70,7 +69,8 @@ class TestRandomPrograms:
             assert result.value == pytest.approx(quadratic(A, b, result.alpha), abs=1e-12)
             np.testing.assert_allclose(np.add.reduceat(result.alpha, starts_of(sizes)[:-1]), 1.0)
             assert (result.alpha >= 0).all()
-            if np.linalg.eigvalsh(A)[0] > 1e-3:  # Q grows at least as its eigenvalue says away from the minimum
+            # strong convexity turns the gap into a bound on the distance to the minimum
+            if np.linalg.eigvalsh(A)[0] > 1e-3:
                 assert np.sum((result.alpha - x) ** 2) <= 2 * (result.gap + 1e-9) / np.linalg.eigvalsh(A)[0]
 
     def test_figure_2(self, seed):
@@ -79,7 +79,7 @@ class TestRandomPrograms:
         expected = figure_2(A, b, sizes, uniform(sizes), ours.step_size or 1.0, 40)
         for t in (0, 1, 7, 40):
             result = eg_qp(A, b, sizes, tol=0.0, max_iterations=t)
-            if result.iterations == t:  # a program of singletons has nothing to do
+            if result.iterations == t:  # fewer iterations happen only if all blocks are single points
                 np.testing.assert_allclose(result.alpha, expected[t], atol=1e-11)
 
     def test_constants(self, seed):
@@ -95,7 +95,7 @@ class TestRandomPrograms:
 
 
 def iterates_of(A, b, sizes, first, eta, n_steps):
-    """Iterates of `eg_qp`, the start included: each is where one step from the last one leads."""
+    """Return the iterates of `eg_qp` including the start, computed by one-step runs."""
     iterates = [first]
     for _ in range(n_steps):
         iterates.append(eg_qp(A, b, sizes, start=iterates[-1], step_size=eta, tol=0.0, max_iterations=1).alpha)
@@ -114,8 +114,8 @@ class TestTheorem1:
         others = [best.alpha, first, np.random.default_rng(seed).dirichlet(np.ones(sizes[0]))]
         others[2] = np.concatenate([others[2], first[sizes[0] :]])
         values = [quadratic(A, b, alpha) for alpha in iterates_of(A, b, sizes, first, eta, 60)]
-        assert np.all(np.diff(values) <= EXACT)  # never rises below 0.567 / (B + lambda)
-        # The start itself obeys the theorem as long as the bound is above it.
+        assert np.all(np.diff(values) <= EXACT)  # steps below 0.567 / (B + lambda) never increase Q
+        # Q must fall clearly, as the start itself satisfies the theorem while the bound is large.
         assert values[60] - best.value < 0.9 * (values[0] - best.value)
         for T in range(1, 61):
             f, g = theorem_1(eta, B, eigenvalue, T)
@@ -145,7 +145,7 @@ class TestTheorem1:
 
 
 def separate(seed, n=12):
-    """Blocks that do not meet: n |A| grows with their number, and B + lambda does not."""
+    """Make a program of independent blocks: n |A| grows with their number, and B + lambda does not."""
     rng = np.random.default_rng(seed)
     A = block_diag(*(factor @ factor.T for factor in rng.normal(size=(n, 3, 3))))
     return A, rng.normal(size=3 * n), np.full(n, 3)
@@ -153,7 +153,10 @@ def separate(seed, n=12):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_theorem_1_as_a_number_of_iterations(seed):
-    """Where the step 0.4 / (B + lambda) is longer than 1 / (n |A|), the theorem of Collins et al. says nothing."""
+    """Runs reach the accuracy within the iterations that Theorem 1 promises.
+
+    The step 0.4 / (B + lambda) is longer than 1 / (n |A|), the longest that Collins et al. 2008 cover.
+    """
     A, b, sizes = separate(seed)
     best = eg_qp(A, b, sizes, step_size="search", tol=1e-9)
     few = eg_qp(A, b, sizes, tol=0.0, max_iterations=3)
@@ -165,7 +168,7 @@ def test_theorem_1_as_a_number_of_iterations(seed):
     needed = few.iterations_for(epsilon)
     assert needed == int(np.ceil((f * len(sizes) * np.log(3.0) + g * excess) / epsilon))
     assert f * eta == pytest.approx(1.0)
-    assert 1.0 < g < 1.5  # 2.5 (B + lambda) D / T + 1.5 (Q(alpha^1) - Q*) / T, rounded up
+    assert 1.0 < g < 1.5  # Theorem 1's excess: 2.5 (B + lambda) D / T + 1.5 (Q(alpha^1) - Q*) / T, rounded up
     run = eg_qp(A, b, sizes, tol=0.0, max_iterations=needed)
     assert run.value - best.lower_bound <= epsilon < few.value - best.value
     u = best.alpha
@@ -178,7 +181,7 @@ def test_theorem_1_as_a_number_of_iterations(seed):
 
 
 def swinging():
-    """Q = K/2 (alpha_1 - alpha_2)^2 on one simplex: steps that are too large jump from side to side."""
+    """Return Q = K/2 (alpha_1 - alpha_2)^2 on one simplex, where too large steps jump from side to side."""
     return 50.0 * np.array([[1.0, -1.0], [-1.0, 1.0]]), np.zeros(2), [2], [0.9, 0.1]
 
 
@@ -213,7 +216,7 @@ def test_with_entropy(temperature):
         two = eg_qp(A, b, sizes, temperature=tau, step_size="search", tol=1e-12)
         assert one.converged
         np.testing.assert_allclose(one.alpha, two.alpha, atol=1e-3)
-        # at the minimum the gradient is constant in every block
+        # at the minimum the gradient is constant within each block
         gradient = b + A @ two.alpha + np.repeat(tau, sizes) * np.log(two.alpha)
         for j, k in zip(starts_of(sizes)[:-1], starts_of(sizes)[1:], strict=True):
             mean = two.alpha[j:k] @ gradient[j:k]
@@ -298,7 +301,7 @@ class TestExplicitDuals:
         point = explicit.point(result.alpha)
         certificate = small.problem.certificate(small.problem.weights_from_dual(point), point)
         assert certificate.dual == pytest.approx(-result.value, abs=1e-9)
-        assert certificate.gap == pytest.approx(result.gap, abs=1e-9)  # two ways to the same number
+        assert certificate.gap == pytest.approx(result.gap, abs=1e-9)  # the gap computed in two ways
         other = solve(small.problem, "eg-batch", tol=1e-6 if small.loss.smooth else 1e-2)
         assert other.dual <= -result.lower_bound + EXACT
         assert abs(other.primal - certificate.primal) <= max(other.gap, certificate.gap) + EXACT
@@ -306,7 +309,7 @@ class TestExplicitDuals:
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
     def test_theorem_2_of_bartlett_2004(self, kind, loss):
-        """Steps on explicit distributions and steps on slot scores are the same steps."""
+        """EG steps on explicit distributions equal EG steps on slot scores (Theorem 2 of Bartlett et al. 2004)."""
         small = Small(kind, loss, l2=2.0, weighted=False)
         explicit = explicit_dual(small.problem)
         eta = EGBatch(step_size="theorem").step_sizes(small.problem)[0]

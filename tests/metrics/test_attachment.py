@@ -1,4 +1,4 @@
-"""Attachment scores against counts made by hand."""
+"""Attachment scores of a small example counted by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GOLD = make_sentence(
     [2, 4, 4, 0, 6, 4, 4],
     ["det", "nsubj", "aux:tense", "root", "case", "obl", "punct"],
 )
-# the: wrong head; dogs: right head, wrong relation; had: subtype differs only; me: taken for a function word
+# the: wrong head; dogs: wrong relation; had: only the subtype differs; me: predicted as a function word
 GUESS = make_sentence(
     [("the",), ("dogs",), ("had",), ("barked",), ("at",), ("me",), (".",)],
     [4, 4, 4, 0, 6, 4, 5],
@@ -24,8 +24,8 @@ def test_counts_by_hand():
     scores = attachment_scores([GOLD], [GUESS])
     assert (scores.n_words, scores.n_right_heads, scores.n_right) == (7, 5, 3)
     assert scores.uas == 5 / 7
-    assert scores.las == 3 / 7  # had, barked, at
-    # gold content: dogs, barked, me; predicted content: dogs, barked; right: barked
+    assert scores.las == 3 / 7  # right: had, barked, at
+    # content words in gold: dogs, barked, me; predicted: dogs, barked; right: barked
     assert scores.clas == pytest.approx(2 * 1 / (3 + 2))
     bare = scores.without_punctuation
     assert bare is not None

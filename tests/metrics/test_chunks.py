@@ -1,4 +1,4 @@
-"""Chunk scores against hand-made cases and against a reader written token by token."""
+"""Chunk scores against hand-made cases and against an independent token-by-token reader."""
 
 import time
 
@@ -11,7 +11,7 @@ from partwise.metrics import chunk_f1, chunk_scores, chunk_spans
 
 
 def conlleval_counts(y_true, y_pred):
-    """The shared task's loop: what starts, what ends, and what is right so far, one token after another."""
+    """Count chunks by the algorithm of the CoNLL-2000 shared task, which finds starts and ends token by token."""
 
     def parts(label):
         prefix, _, name = label.partition("-")

@@ -51,26 +51,26 @@ def test_shapes(score, gold, guess, message):
         score(gold, guess)
 
 
-def test_labels_must_be_there_once():
+def test_labels_must_occur_once():
     with pytest.raises(ValueError, match="'c' is not in labels"):
         confusion_matrix(GOLD, GUESS, labels=["a", "b"])
     with pytest.raises(ValueError, match="twice"):
         confusion_matrix(GOLD, GUESS, labels=["a", "b", "a", "c"])
 
 
-# conlleval's rules, counted by hand: (gold, predicted, n_gold, n_predicted, n_right)
+# Expected counts by conlleval's rules: (gold, predicted, n_gold, n_predicted, n_right).
 @pytest.mark.parametrize("scheme", [None, "iob1", "iob2", "iobes"])
 @pytest.mark.parametrize(
     ("gold", "guess", "counts"),
     [
         ("B-NP I-NP O B-VP", "B-NP I-NP O B-VP", (2, 2, 2)),
-        ("B-NP I-NP O", "I-NP I-NP O", (1, 1, 1)),  # an I at the beginning, or after O, opens a chunk
-        ("B-NP I-NP I-VP", "B-NP I-NP B-VP", (2, 2, 2)),  # so does another type
-        ("B-NP I-NP", "B-NP B-NP", (1, 2, 0)),  # B always opens
+        ("B-NP I-NP O", "I-NP I-NP O", (1, 1, 1)),  # an I at the beginning, or after O, begins a chunk
+        ("B-NP I-NP I-VP", "B-NP I-NP B-VP", (2, 2, 2)),  # an I of another type begins a chunk too
+        ("B-NP I-NP", "B-NP B-NP", (1, 2, 0)),  # B always begins a chunk
         ("I-NP B-NP", "I-NP I-NP", (2, 1, 0)),
-        ("B-NP I-NP", "B-VP I-VP", (1, 1, 0)),  # type wrong
-        ("B-NP I-NP I-NP", "B-NP I-NP O", (1, 1, 0)),  # end wrong
-        ("O B-NP", "B-NP I-NP", (1, 1, 0)),  # beginning wrong
+        ("B-NP I-NP", "B-VP I-VP", (1, 1, 0)),  # wrong type
+        ("B-NP I-NP I-NP", "B-NP I-NP O", (1, 1, 0)),  # wrong end
+        ("O B-NP", "B-NP I-NP", (1, 1, 0)),  # wrong beginning
         ("B-NP I-VP I-NP", "B-NP I-NP I-NP", (3, 1, 0)),
         ("O O", "O O", (0, 0, 0)),
     ],
@@ -130,7 +130,7 @@ def test_calibration_by_hand():
     ]
     found = calibration(gold, marginals, n_bins=5)
     assert found.edges == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
-    # 0.6 and 0.8 close their bins: right, wrong; then 0.9 twice, both right
+    # bins include their upper edges: 0.6 is right, 0.8 is wrong, and both predictions at 0.9 are right
     assert found.count.tolist() == [0, 0, 1, 1, 2]
     assert found.confidence[2:] == pytest.approx([0.6, 0.8, 0.9])
     assert found.accuracy[2:] == pytest.approx([1, 0, 1])

@@ -1,4 +1,4 @@
-"""Scores of features against counts by hand and a naive count."""
+"""Scores of morphological features against counts by hand and against a simple count."""
 
 import random
 
@@ -12,7 +12,7 @@ GUESS = [["Number=Sing|Case=Nom", "Case=Nom"], ["Number=Plur", "Case=Nom"]]
 
 def test_counts_by_hand():
     found = feats_scores(GOLD, GUESS, known=["Case=Nom|Number=Sing", "_", "Case=Acc"])
-    assert (found.n_words, found.n_right, found.n_right_universal) == (4, 1, 2)  # Typo is not universal
+    assert (found.n_words, found.n_right, found.n_right_universal) == (4, 1, 2)  # Typo is not a universal feature
     assert (found.n_unknown, found.n_unknown_right, found.unknown_share) == (1, 0, 0.25)
     case = found.by_feature["Case"]
     assert (case.n_gold, case.n_predicted, case.n_right, case.n_same) == (2, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""PARSEVAL: examples worked by hand, and random trees against another implementation."""
+"""PARSEVAL scores against hand-worked examples, and on random trees against an independent implementation."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def figures(scores):
 
 
 GOLD = "(S (NP (PRP I)) (VP (VBD saw) (NP (DT the) (NN man)) (PP (IN with) (NP (DT a) (NN scope)))) (. .))"
-# The other attachment: NP over "the man with a scope" is new, VP stays.
+# The PP attached to "the man" instead of the verb: the NP over "the man with a scope" is added, and VP stays.
 OTHER = "(S (NP (PRP I)) (VP (VBD saw) (NP (NP (DT the) (NN man)) (PP (IN with) (NP (DT a) (NN scope))))) (. .))"
 
 
 def test_attachment():
-    """Gold: S NP VP NP PP NP. Predicted: one NP more. Six of seven are right."""
+    """Of the brackets S NP VP NP PP NP all are found; the prediction has one NP more, so six of seven are right."""
     scores = score(GOLD, OTHER)
     assert figures(scores) == (6, 7, 6, 0, 0, 7, 7)
     assert scores.precision == 6 / 7
@@ -41,7 +41,7 @@ def test_attachment():
 
 
 def test_crossing():
-    """(a b) c d against a (b c) d and a (b c d): both cross (a b), as do two equal brackets."""
+    """Gold bracket (a b) is crossed by (b c) and by (b c d); two equal predicted brackets both count."""
     gold = "(S (X (A a) (B b)) (C c) (D d))"
     scores = score(gold, "(S (A a) (Y (Y (Z (B b) (C c)) (D d))))")
     assert figures(scores) == (2, 4, 1, 0, 3, 4, 4)
@@ -53,19 +53,21 @@ def test_crossing():
 
 
 def test_unary_chains_are_multisets():
-    """NP over NP over one word: two brackets; one predicted NP matches one of them."""
+    """In unary chains each bracket is matched once: two NPs over the same word count as two brackets."""
     assert figures(score("(S (NP (NP (N a))) (V b))", "(S (NP (N a)) (V b))"))[:4] == (3, 2, 2, 0)
     assert figures(score("(S (NP (N a)) (V b))", "(S (NP (NP (NP (N a)))) (V b))"))[:4] == (2, 4, 2, 0)
     assert figures(score("(A (B (A (N a) (N b))))", "(A (A (B (N a) (N b))))"))[:4] == (3, 3, 3, 1)
 
 
 def test_punctuation_does_not_move_brackets():
-    """The comma inside or outside of NP: the same brackets; PRN over a comma alone is no bracket."""
+    """Punctuation is ignored: it can lie inside or outside of NP, and a PRN over a comma does not
+    count as a bracket.
+    """
     gold = "(S (NP (N a) (, ,)) (V b) (. .))"
     assert figures(score(gold, "(S (NP (N a)) (PRN (, ,)) (V b) (. .))")) == (2, 2, 2, 1, 0, 2, 2)
-    # A tag of punctuation is neither right nor wrong; that of a word is.
+    # tags are scored for words, not for punctuation
     assert figures(score(gold, "(S (NP (X a)) (N ,) (V b) (. .))"))[5:] == (2, 1)
-    # What the prediction takes for punctuation is a word all the same.
+    # gold decides what is punctuation: "b" is a word although the prediction tags it "."
     assert figures(score(gold, "(S (NP (N a)) (, ,) (. b) (: .))")) == (2, 2, 2, 1, 0, 2, 1)
 
 
@@ -82,7 +84,7 @@ def test_top_functions_traces_and_equal_labels():
 
 
 def test_gold_tags_say_which_words_are_empty_elements():
-    """A parser that learns empty elements as words may tag them otherwise, and words as empty elements."""
+    """Gold tags decide which words are empty elements, however the prediction tags them."""
     gold = "(S (NP (DT the) (CD 0)) (VP (V a) (NP (-NONE- 0))))"
     assert figures(score(gold, "(S (NP (DT the) (-NONE- 0)) (VP (V a) (NP (CD 0))))")) == (3, 3, 3, 1, 0, 3, 2)
     flat = flat_tree(["the", "0", "a", "0"], ["DT", "CD", "V", "CD"], "S")
@@ -98,11 +100,11 @@ def test_failures_count():
         assert figures(scores) == (12, 6, 6, 1, 0, 14, 7)
         assert (scores.n_failed, scores.precision, scores.recall, scores.exact) == (1, 1.0, 0.5, 0.5)
         assert (scores.crossing, scores.without_crossing) == (0.0, 1.0)
-    # The same tree without the mark is a parse like others.
+    # the same flat tree as a plain tuple is scored like any parse
     assert figures(parseval([gold], [tuple(flat)]))[:3] == (6, 1, 1)
     scores = parseval([gold], [None])
     assert (scores.precision, scores.recall, scores.f1, scores.crossing) == (0.0, 0.0, 0.0, 0.0)
-    # A sentence of one word has no brackets, but it is not parsed either.
+    # a failed parse of one word is not an exact match, although one word has no brackets
     assert parseval([("N", "a")], [("N", "a")]).n_exact == 1
     assert parseval([("N", "a")], [None]).n_exact == 0
 
@@ -111,7 +113,7 @@ def test_short_sentences():
     scores = score("(S (A a) (B b) (, ,))" + GOLD, "(S (A a) (B b) (, ,))" + OTHER, max_length=3)
     assert figures(scores.short) == (1, 1, 1, 1, 0, 2, 2)
     assert (scores.n_sentences, scores.short.n_sentences, scores.max_length) == (2, 1, 3)
-    # Punctuation counts as length, empty elements do not.
+    # the length counts punctuation, but no empty elements
     assert score("(S (A a) (-NONE- *) (. .))", "(S (A a) (. .))", max_length=2).short.n_sentences == 1
     assert score("(S (A a) (. .))", "(S (A a) (. .))", max_length=1).short.n_sentences == 0
 
@@ -132,7 +134,7 @@ def test_table():
         ("(S (A a))(S (A a) (B b))", "(S (A a))(S (A a) (B c))", "sentence 1: word 2 is 'b' in gold, 'c' in the"),
     ],
 )
-def test_what_does_not_fit(gold, predicted, message):
+def test_inputs_that_do_not_match(gold, predicted, message):
     with pytest.raises(ValueError, match=message):
         score(gold, predicted)
 
@@ -157,7 +159,7 @@ TAGS = ["N", "V", ",", ".", ":", "PRT", "ADVP", "-LRB-", "N-X"]
 
 
 def random_tree(rng, words, depth=0):
-    """A random tree over words; traces are added here and there."""
+    """Make a random tree over words, with some traces."""
     if len(words) == 1 and (depth > 3 or rng.random() < 0.6):
         return (str(rng.choice(TAGS)), words[0])
     label = str(rng.choice(LABELS))
@@ -195,7 +197,7 @@ def test_sums_over_sentences(rng):
 
 
 def test_treebank_sample(data_dir):
-    """Gold with traces and functions against itself without: everything is right."""
+    """Gold trees scored against themselves without traces and function tags: all brackets are right."""
     from partwise.models.constituents.treebank import clean_tree
 
     gold = treebank_sample(data_dir)[:300]

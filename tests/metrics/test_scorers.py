@@ -1,4 +1,4 @@
-"""Measures by name, in scikit-learn and here."""
+"""Scores by name, in scikit-learn and in partwise."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_whatever_is_imported_first(order):
 
 
 def test_other_versions_are_left_alone(monkeypatch):
-    """Where scikit-learn's table is something else, nothing is touched, and `get_scorer` works all the same."""
+    """If scikit-learn's private table of scorers differs, it is not changed, and our `get_scorer` still works."""
     monkeypatch.setattr(_scorer, "_SCORERS", {"other": 1})
     assert not register_scorers()
     assert _scorer._SCORERS == {"other": 1}

@@ -1,4 +1,4 @@
-"""Training on a Dask cluster: the bits of one process, whatever happens to workers."""
+"""Training on a Dask cluster gives the bits of one process, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from partwise.solvers import BlockDual, Checkpoint
 
 dask = pytest.importorskip("dask.distributed")
 
-#: A chain and a classifier.
+#: One case with a chain and one with a classifier.
 BOTH = ("names-weights", "rows")
 
 
@@ -58,14 +58,18 @@ def test_hinge_and_little_memory(client, tmp_path):
     case = CASES["names"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     expected = case.make(solver="excessive-gap", loss="hinge", tol=0.3, max_passes=20).fit(here)
-    cluster = distributed.open(tmp_path / "dir", client, memory=1)  # every batch is read each time
+    # with so little memory, every batch is read each time
+    cluster = distributed.open(tmp_path / "dir", client, memory=1)
     found = case.make(solver="excessive-gap", loss="hinge", tol=0.3, max_passes=20).fit(cluster)
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
 
 
 @pytest.mark.parametrize(("solver", "loss", "memory"), [("eg-prox", "log", None), ("bcfw", "hinge", 1)])
 def test_dual_methods_have_the_bits_of_one_process(client, solver, loss, memory, tmp_path):
-    """Two groups here and there: workers write dual variables beside the batches, each round or now and then."""
+    """Dual methods on a cluster give the bits of one process with two groups.
+
+    Workers write dual variables into files beside the batches, after each round or less often.
+    """
     case = CASES["names-weights"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     few = {"loss": loss, "tol": 5e-2, "C": 0.03}
@@ -102,8 +106,8 @@ def test_a_worker_killed_in_a_dual_method(client, memory, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::partwise.FeatureWarning")
 @pytest.mark.parametrize(("solver", "loss"), [("lbfgs", "log"), ("gis", "log"), ("eg-prox", "log"), ("bcfw", "hinge")])
-def test_a_master_that_dies_and_goes_on(client, solver, loss, tmp_path):
-    """Batch and dual methods resume from their checkpoint to the bits of a run that nothing happened to."""
+def test_the_main_process_dies_and_resumes(client, solver, loss, tmp_path):
+    """If the main process dies, a new one resumes from the checkpoint, to the bits of an uninterrupted run."""
     case = CASES["maxent" if solver == "gis" else "names-weights"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     few = {"loss": loss, "tol": 1e-3 if loss == "log" else 5e-2, "C": 0.03}
@@ -135,7 +139,7 @@ def test_what_cannot_be_done_in_blocks_is_refused(client, tmp_path):
         case.make(solver="annealed", loss="hinge").fit(distributed.open(tmp_path / "dir", client))
 
 
-def test_errors_come_out(client, tmp_path):
+def test_errors_of_workers_are_raised(client, tmp_path):
     case = CASES["names"]
     partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     found = distributed.open(tmp_path / "dir", client)
@@ -171,7 +175,7 @@ def test_a_killed_worker_changes_no_bit(client, tmp_path):
 
 @pytest.mark.parametrize("solver", ["eg-prox", "lbfgs"])
 def test_the_only_worker_is_killed(solver, tmp_path):
-    """Its tasks are done by the one that is started in its place, which has another address."""
+    """If the only worker is killed, a new worker with another address takes over its tasks."""
     case = CASES["names-weights"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     few = {"tol": 1e-3, "C": 0.03}
@@ -189,7 +193,7 @@ def test_the_only_worker_is_killed(solver, tmp_path):
 
 @pytest.mark.parametrize(("status", "expected"), [("pending", distributed.ClusterError), ("error", UnboundLocalError)])
 def test_a_wait_that_is_cancelled(status, expected):
-    """`distributed` then has no result and no error, and fails over that."""
+    """`distributed` fails with UnboundLocalError if a wait is cancelled; a pending task then raises ClusterError."""
 
     class Lost:
         def result(self, timeout):
@@ -200,7 +204,7 @@ def test_a_wait_that_is_cancelled(status, expected):
         list(results(None, [Lost()], 1.0, [], None))
 
 
-def test_nobody_there(tmp_path):
+def test_a_cluster_without_workers(tmp_path):
     case = CASES["names"]
     partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     options = {"processes": False, "dashboard_address": ":0"}
@@ -213,6 +217,6 @@ def test_nobody_there(tmp_path):
         case.make().fit(distributed.open(tmp_path / "dir", alone))
 
 
-def test_no_batches_are_no_work():
-    client = SimpleNamespace(asynchronous=False)  # nothing else is asked of it
+def test_no_batches():
+    client = SimpleNamespace(asynchronous=False)  # the executor uses no other attribute of the client
     assert list(DaskExecutor(client).run(None, [], [])) == []

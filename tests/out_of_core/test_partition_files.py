@@ -1,4 +1,4 @@
-"""Partition files that are damaged, or lie, are refused with one kind of error; reading ahead leaves no thread."""
+"""Damaged or forged partition files raise PartitionError, and reading ahead leaves no thread behind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def use(folder: Path) -> None:
 
 
 def forge(path: Path, change) -> None:
-    """Change a file's metadata and arrays, and give it a right digest."""
+    """Change a file's metadata and arrays, and write it with a valid digest."""
     size = struct.unpack("<Q", path.read_bytes()[:8])[0]
     metadata = json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]
     kind = container.Kind(metadata["format"], int(metadata["format_version"]), "file", PartitionError)
@@ -201,7 +201,7 @@ def test_errors_leave_no_thread(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             problem.value(weights)
         assert ahead() == []
-    next(iter(problem.sums.each(BatchSums.value, weights)))  # who asks for no more than the first
+    next(iter(problem.sums.each(BatchSums.value, weights)))  # a caller that stops after the first result
     assert ahead() == []
     assert problem.value(weights) == expected
     (folder / "batch000002.pwb").unlink()
@@ -230,8 +230,8 @@ def test_the_next_batch_is_read_while_one_is_worked_on(folder, monkeypatch):
             time.sleep(0.001)
         time.sleep(0.01)
         seen.append(len(opened))
-    assert opened == list(range(1, n))  # the first one is kept
-    assert seen == [min(k + 1, n - 1) for k in range(n)]  # one ahead, and never more
+    assert opened == list(range(1, n))  # the first batch stays in memory
+    assert seen == [min(k + 1, n - 1) for k in range(n)]  # exactly one batch is read ahead
 
 
 def test_batches_that_stay_are_opened_once(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""Every solver on batches that are read again and again: it runs, and resumes to the same bits, or says why not."""
+"""Every solver on batches that are read repeatedly: it runs and resumes to the same bits, or gives a reason."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import Solver
 from partwise.solvers.engine.registry import SOLVERS
 
-#: Losses and penalties that are tried in turn, until a solver takes one.
+#: Losses and penalties to try in this order, until the solver supports one.
 TRIED = [("log", L2(5.0)), ("squared-hinge", L2(5.0)), ("hinge", L2(5.0)), ("log", ElasticNet(0.3, 0.0))]
-#: Methods that take sums of each batch: all of them run where batches are not in memory (gis: on single labels).
+#: Methods that need only sums over batches, which all run out of core (gis on single labels only).
 BATCH_METHODS = {"lbfgs", "newton", "eg-batch", "excessive-gap", "gis", "owlqn"}
 
 
-#: Partitions: chains, and single labels with 0/1 features for methods that need those.
+#: Batch sizes by partition: chains, and single labels with 0/1 features for methods that need those.
 SIZES = {"names-weights": 8000, "maxent": 8000, "rows": 4000, "trees-heads": 60_000}
 
 

@@ -1,4 +1,4 @@
-"""Training on a partition is training on the data that it was written from."""
+"""Training on a partition equals training on the data from which it was written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_batch_gives_the_bits_of_memory(name, tmp_path):
     found = partitions.write(tmp_path / "dir", case.make(), case.blocks())
     assert found.n_batches == 1
     expected, fitted = case.fitted(), case.make().fit(found)
-    if name == "trees-skip":  # the sentences left out have weight 0 here, which groups sums otherwise
+    if name == "trees-skip":  # in the partition skipped sentences have weight 0: sums are grouped differently
         np.testing.assert_allclose(fitted.result_.weights, expected.result_.weights, atol=1e-12)
         return
     np.testing.assert_array_equal(fitted.result_.weights, expected.result_.weights)
@@ -104,7 +104,7 @@ def test_batches_of_graphs_of_numbers_are_of_the_size_that_was_asked_for(edges, 
 
 @pytest.mark.parametrize("name", ["names", "segments", "maxent-tagger", "graphs", "trees", "brackets"])
 def test_labels_of_all_blocks_count(name, tmp_path, monkeypatch):
-    """More than a model may have, of which each block has few."""
+    """The limit on labels counts the labels of all blocks together."""
     monkeypatch.setattr("partwise.models.labels.MOST_LABELS", 12)
     blocks: list = []
     for own in ([f"B-x{k}" for k in range(a, a + 8)] for a in (0, 8)):
@@ -163,7 +163,7 @@ def test_reading_batches_again_changes_no_bit(solver, tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*all examples with")
 @pytest.mark.parametrize("name", ["maxent", "maxent-min", "items", "items-min"])
 def test_gis_makes_the_passes_of_memory(name, tmp_path, monkeypatch):
-    """Batches know the features of their own examples alone; f#, counts and expectations are those of all."""
+    """gis needs f#, counts and expectations of all examples, although each batch knows only its own features."""
     case, few = CASES[name], {"solver": "gis", "tol": 0.0, "max_passes": 8}
     found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=2000)
     assert found.n_batches > 3
@@ -176,7 +176,7 @@ def test_gis_makes_the_passes_of_memory(name, tmp_path, monkeypatch):
 
 
 def test_access_by_features_counts(tmp_path):
-    """Where a model's batches have it: each open batch then has something for every weight."""
+    """Access by column counts in the memory of an open batch: it takes space for every weight."""
     for name, more in (("items-min", True), ("maxent", True), ("names", False)):
         found = partitions.write(tmp_path / name, CASES[name].make(), CASES[name].blocks(), batch_size=3000)
         for plain, by_features in zip(found.batches(), found.batches(True), strict=True):
@@ -296,9 +296,9 @@ class TestBadInput:
         weightless = [(X[:5], y[:5], np.zeros(5)), (X[5:], y[5:], None)]
         assert partitions.write(tmp_path / "dir", make, weightless).n_examples == len(X) - 5
         shutil.rmtree(tmp_path / "dir")
-        assert not list(tmp_path.iterdir())  # nothing is left of what was begun
+        assert not list(tmp_path.iterdir())  # no partial output is left
 
-    def test_a_folder_that_is_there_is_left_alone(self, found, tmp_path):
+    def test_existing_folders_are_left_alone(self, found, tmp_path):
         case = CASES["names"]
         with pytest.raises(FileExistsError, match="is there already"):
             partitions.write(tmp_path / "dir", case.make(), case.blocks())
@@ -349,12 +349,13 @@ def test_plans():
     slots, labellings = (dual_bytes(10**6, 0),) * 2, (dual_bytes(10**6, 10**5), dual_bytes(10, 10**5))
     assert plan(sizes, None, 0, 10, *few).everything
     assert plan(sizes, 2_000_000_000, 0, 10, *few).everything
-    for duals in (dual_bytes(10**8, 0), dual_bytes(10, 2 * 10**6)):  # no room for what visits need, nor for labellings
+    # not enough memory for the work of visits, or for the kept labellings
+    for duals in (dual_bytes(10**8, 0), dual_bytes(10, 2 * 10**6)):
         assert not plan(sizes, 2_000_000_000, 0, 10, duals, 0).everything
     some = plan(sizes, 870_000_000, 0, 10, *few)
     assert some == Plan(frozenset({0, 1}), False)
     assert plan(sizes, 630_000_000, 0, 10, *few) == Plan(frozenset(), False)
-    # dual variables of three batches, of slots or of labellings, before batches that stay open
+    # dual variables of three batches take precedence over batches that stay open
     assert plan(sizes, 870_000_000, 0, 10, *slots) == Plan(frozenset({0}), False, True, 24_000_000)
     assert plan(sizes, 870_000_000, 0, 10, *labellings) == Plan(frozenset(), False, True, 51_200_000)
     assert plan(sizes, 630_000_000, 0, 10, *labellings).blocks is False
@@ -362,8 +363,8 @@ def test_plans():
         plan(sizes, 400_000_000, 0, 10, *few)
 
 
-def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):
-    """`bcfw` and `dcd` in blocks: what is kept of a batch is merged above the room, and the gap is reached."""
+def test_kept_labellings_of_a_batch_have_a_limit(tmp_path, monkeypatch):
+    """`bcfw` and `dcd` in blocks merge a batch's labellings when they exceed their memory, and still converge."""
     case = CASES["names"]
     found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     seen: list[int] = []
@@ -387,7 +388,7 @@ def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):
             assert (result.status, result.solver) == ("converged", "block-dual")
             most.append(max(seen))
         assert most[1] < most[0]
-        assert most[1] <= 2 * 6000  # a visit may add a labelling before they are merged
+        assert most[1] <= 2 * 6000  # a visit may add a labelling before labellings are merged
 
 
 def test_a_limit_below_the_weights_is_refused_at_once(tmp_path):
@@ -431,7 +432,7 @@ print(peak_memory())
         return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
 
     nothing = peak("nothing")
-    assert peak("write") < nothing + 60e6  # 48 MB of numbers; a block is 4
+    assert peak("write") < nothing + 60e6  # the numbers take 48 MB, a block 4 MB
     assert peak("250M") <= 250e6
     assert peak("memory") > nothing + 75e6
 

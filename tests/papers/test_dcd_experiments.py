@@ -1,4 +1,4 @@
-"""The comparison of Chang and Yih 2013: its runs on made-up sentences, and claims from made-up records."""
+"""The comparison of Chang and Yih 2013: runs on random sentences, and claims from made-up records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def made_up(data, limit):
         return X, y
 
     (X, y), (X_test, y_test), (X_dev, y_dev) = sentences(60), sentences(50), sentences(45)
-    y_dev = [["O" if label == "B-x" else "B-x" for label in each] for each in y_dev]  # to be told from y_test
+    # unlike y_test, so that a mix-up would show
+    y_dev = [["O" if label == "B-x" else "B-x" for label in each] for each in y_dev]
     return Task(SequenceTagger(), X, y, X_test, y_test, chunk_f1, X_dev, y_dev).first(limit)
 
 
@@ -58,7 +59,7 @@ def task(monkeypatch):
 
 @pytest.fixture
 def records():
-    """What the paper found: objectives fall as 1 / t at rates of their own, scores rise to values of their own."""
+    """Make records as in the paper: objectives fall as 1 / t, and scores rise, each at its own rate."""
     rates = {DCD: 4.0, "DCD-Light": 2.0, "CPD": 0.2, FW: 2.0, SVM: 1.0}
     best = {DCD: 0.8, "DCD-Light": 0.78, "CPD": 0.75, FW: 0.78, SVM: 0.7, "Perceptron": 0.77, "MIRA": 0.77, SGD: 0.76}
     t = np.linspace(0.0, 10.0, 41)
@@ -91,7 +92,8 @@ def test_the_comparison_runs(task, tmp_path):
     assert rows[DCD][2] == 6
     assert rows["Perceptron"][1] is None
     time = rows[DCD][3]
-    assert all(row[3] >= time for row in rows.values())  # a run ends with the pass in which its time is over
+    # every run ends with the pass during which the time limit is reached
+    assert all(row[3] >= time for row in rows.values())
     assert min(row[4] for row in rows.values()) > 50
 
 
@@ -167,16 +169,16 @@ def test_claims_that_fail(records, ahead, behind, column, fail):
     changed[ahead]["trace"][column] = [value + sign * 0.01 * k / 40 for k, value in enumerate(values)]
     failed = {text for text, holds in verdicts(show(SETTING, changed)).items() if not holds}
     assert fail <= failed
-    assert len(failed) <= 3  # a change of one curve may concern other claims about it
+    assert len(failed) <= 3  # changing one curve may affect other claims about it
 
 
-def test_a_paper_where_another_one_is_better(records):
+def test_a_paper_in_which_another_method_is_better(records):
     setting = Setting(**{**vars(SETTING), "paper": {"theirs": {**SCORES, SGD: 80.1}}})
     assert verdicts(show(setting, records))["SGD beats DCD-SSVM by a little"] is False
 
 
 def in_orders(records, ends):
-    """Records in five orders, with these scores at the end."""
+    """Copy records to five orders with these final scores, and return the claims by text."""
     for label, scores in ends.items():
         for k, score in enumerate(scores):
             other = copy.deepcopy(records[label])
@@ -186,7 +188,10 @@ def in_orders(records, ends):
 
 
 def test_claims_are_about_means(records):
-    """One order may say the opposite of what five do; five may not tell, and fewer do not."""
+    """Claims compare means over five orders.
+
+    One order may contradict them; close means or fewer orders give no verdict.
+    """
     ours = [0.80, 0.78, 0.79, 0.77, 0.81]
     ends = {DCD: ours, "Perceptron": [0.82, 0.72, 0.71, 0.73, 0.72], "MIRA": [0.81, 0.77, 0.79, 0.78, 0.79]}
     claims = in_orders(records, ends | {SGD: [0.9, 0.89, 0.91, 0.9, 0.88]})
@@ -199,14 +204,14 @@ def test_claims_are_about_means(records):
 
 
 def test_final_models_do_not_decide(records):
-    """A rival that is behind all the way and ahead in the last look does not have the better curve."""
+    """A rival that is ahead in the last model only does not have the better curve."""
     records["CPD"]["trace"]["score"][-1] = 0.99
     records["CPD"]["trace"]["primal"][-1] = 1e-3
     assert set(verdicts(show(SETTING, records)).values()) == {True}
 
 
 def test_svm_struct_stops_at_its_best_score(records):
-    """Its time is that of its best score, not that of its end: here it has it long before."""
+    """SVM-Struct's time is counted up to its best score, not to its end; here it reaches that score early."""
     trace = records[SVM]["trace"]
     trace["score"] = [0.75 if t >= 0.5 else 0.0 for t in trace["cpu_seconds"]]
     assert verdicts(show(SETTING, records))["DCD-SSVM has SVM-Struct's best test F1 in less time"] is False
@@ -231,7 +236,7 @@ def test_values_by_time():
     assert by_time({"trace": {"cpu_seconds": [1.0], "score": [0.3]}}, "score", 0.5) == 0.3
     assert by_time(run, "score", 1.0) == 0.5
     assert by_time(run, "score", 1.9) == 0.5
-    assert by_time(run, "score", 3.0) == 0.6  # the last pass was begun before
+    assert by_time(run, "score", 3.0) == 0.6  # the last pass began earlier
     assert by_time(run, "score", 9.0) == 0.6
     assert reached(run, "score", 0.4) == 1.0
     assert reached(run, "score", 0.7) is None

@@ -1,6 +1,6 @@
-"""The experiments of Huang et al. 2010.
+"""The experiments of Huang et al. 2010: contexts against a plain transcription, beam search against enumeration.
 
-Contexts are compared with a plain transcription and beam search with enumeration; runs and claims are checked.
+Small runs and the verdicts on claims are tested too.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NAMES = ("maxent-statistics", "maxent-text", "maxent-documents", "maxent-line-se
 
 
 def sentences(n=120, seed=0):
-    """Words, parts of speech that follow the words, and chunks."""
+    """Make sentences of words, parts of speech that depend on the words, and chunks."""
     rng = np.random.default_rng(seed)
     pool = ["a", "of", "The", "run", "runs-in", "Xx1", "walked", "9", "b-c"]
     words = [[pool[k] for k in rng.integers(len(pool), size=rng.integers(1, 6))] for _ in range(n)]
-    words[3][0] = words[7][0] = "zq"  # seen twice, its longest prefix six times
+    words[3][0] = words[7][0] = "zq"  # "zq" occurs twice, its prefix "z" six times
     pool.append("zq")
     pos = [[f"T{pool.index(w) % 3}" if rng.random() < 0.9 else "T0" for w in sentence] for sentence in words]
     chunks = [["B-NP" if tag == "T1" else "O" for tag in sentence] for sentence in pos]
@@ -37,7 +37,7 @@ def sentences(n=120, seed=0):
 
 
 def pos_names(words, tags, i):
-    """OpenNLP's attributes of a position by name, repeated as it repeats them."""
+    """Return the named attributes of a position as OpenNLP makes them, repetitions included."""
     w, n = words[i], len(words)
     names = ["always", f"w={w}", *(f"suf={w[max(len(w) - k, 0) :]}" for k in range(1, 5))]
     names += [f"pre={w[:k]}" for k in range(1, 5)]
@@ -64,7 +64,7 @@ def chunk_names(words, pos, tags, i):
 
 
 def transcribed(rows, labels):
-    """X, Y, n and #nz of Table 3 from names of attributes."""
+    """Compute the columns of Table 3 (X, Y, n and #nz) from named attributes."""
     counts: dict[str, int] = {}
     for row in rows:
         for name in row:
@@ -108,7 +108,9 @@ def test_modifiers_of_brown_tags(tag, plain):
 
 @pytest.fixture(params=["pos", "chunks"])
 def small(request):
-    """Contexts whose test sentences are some training sentences, random weights, and scores by history."""
+    """Return contexts with random weights, and a function of the history's scores; test sentences
+    repeat training ones.
+    """
     words, pos, chunks = sentences(120)
     again = [k for k, sentence in enumerate(words) if len(sentence) >= 4][:8]
     words, pos, chunks = ([*column, *(column[k] for k in again)] for column in (words, pos, chunks))
@@ -116,7 +118,8 @@ def small(request):
     found = Contexts(text)
     ptr, labels = found.layout.pairs()
     owner = np.repeat(np.arange(found.n_attributes), np.diff(ptr))
-    values = 0.1 * np.random.default_rng(1).normal(size=len(owner))  # weak: a beginning is hardly better than others
+    # small weights: the beginnings of sequences have similar scores
+    values = 0.1 * np.random.default_rng(1).normal(size=len(owner))
     k = text.templates.index(("p2", "p1"))
     values[(owner >= found._begin[k]) & (owner < found._begin[k] + len(found._kept[k]))] *= 15.0
     weights = found.layout.pack(values)
@@ -133,8 +136,8 @@ def small(request):
     return found, weights, log_probabilities
 
 
-def test_test_features_are_those_of_training(small):
-    """The scores that the beam search takes, after gold tags, are those of the training rows, which the problem has."""
+def test_beam_search_uses_the_scores_of_training_rows(small):
+    """The beam search, given gold tags, uses the same scores as the problem has for these training rows."""
     found, weights, log_probabilities = small
     text = found.text
     columns = {name: column[: text.split] for name, column in (text.columns | text.tags_before()).items()}
@@ -160,7 +163,7 @@ def test_test_features_are_those_of_training(small):
 
 @pytest.mark.parametrize("beam", [1, 1000])
 def test_beam_search(small, beam):
-    """With room for all sequences it is the maximum; with room for one, the best label at each position."""
+    """A beam that holds all sequences finds the best one; a beam of one takes the best label at each position."""
     found, weights, log_probabilities = small
     found.text = replace(found.text, beam=beam)
     guesses = found.predict(weights)
@@ -187,7 +190,7 @@ def test_beam_search(small, beam):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Small files of all data sets."""
+    """Write small files of all data sets."""
     root = tmp_path_factory.mktemp("data")
     words, pos, chunks = sentences(150)
     for name in ("conll2000", "brown", "20news", "libsvm"):
@@ -222,7 +225,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_experiments_run(name, folder, tmp_path):
-    """All cells for a moment, on small made-up data."""
+    """Every experiment runs all its cells, briefly, on small random data."""
     contexts_module.contexts.cache_clear()
     rows_module.rows.cache_clear()
     experiment = get(name)
@@ -238,7 +241,7 @@ def test_experiments_run(name, folder, tmp_path):
     contexts_module.contexts.cache_clear()
     rows_module.rows.cache_clear()
     assert shown.tables
-    assert all(claim.holds is None for claim in shown.claims)  # the data is too small to tell
+    assert all(claim.holds is None for claim in shown.claims)  # the data are too few for a verdict
     for table in shown.tables:
         assert all(len(row) == len(table.headings) for row in table.rows)
     assert (tmp_path / "index.html").stat().st_size > 1000
@@ -284,7 +287,7 @@ def test_times_to_a_common_difference():
 
 @pytest.fixture
 def text_records():
-    """What the paper found: one curve per method, on all data."""
+    """Make records that agree with the paper: one curve per method and data set."""
     from papers.maxent_text import DATA
 
     times = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]
@@ -322,7 +325,7 @@ def test_claims_about_text(text_records):
     assert len(found) >= 10
 
     def changed(one, other):
-        """Two methods change places."""
+        """Swap two methods in all records, and return the claims that fail."""
         records = copy.deepcopy(text_records)
         for name in text_records:
             if name.endswith(f": {one}"):
@@ -344,7 +347,7 @@ def test_claims_about_text(text_records):
 
 @pytest.mark.parametrize("of", ["CoNLL2000-P", pytest.param("CoNLL2000-C", marks=pytest.mark.slow)])
 def test_table_3(of, data_dir):
-    """The paper's numbers of contexts, labels, features and nonzeros."""
+    """Contexts, labels, features and nonzeros are as many as in Table 3 of Huang et al. 2010."""
     found = contexts_module.contexts(of, str(data_dir), None, 1).statistics()
     contexts_module.contexts.cache_clear()
     assert [found[name] for name in ("X", "Y", "n", "nz")] == list(TABLE_3[of])

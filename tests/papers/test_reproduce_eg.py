@@ -1,4 +1,4 @@
-"""The experiments of the EG papers: what they make of records, and a whole run on made-up images."""
+"""The experiments of the EG papers: verdicts on made-up records, and a whole run on random images."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_numbers_of_records():
 
 
 def duals(values, seconds, spread=0.0):
-    """Runs in five orders."""
+    """Make records of runs in five orders, whose dual values differ by up to `spread`."""
     passes = [1.0, 2.0, 5.0, 10.0]
     shifts = spread * np.linspace(-1, 1, 5)
     return [{"trace": {"passes": passes, "dual": [v + x for v in values], "cpu_seconds": seconds}} for x in shifts]
@@ -65,13 +65,15 @@ def test_findings_of_smo():
     assert smo.findings(slow, 2.0)[0].holds is False
     assert smo.after(plateau["smo"][0], 11) is None
     assert smo.first_at(plateau["eg"][0], 70.0) == (5.0, 3.0)
-    # A difference of 1 in the last duals, of orders that are 4 apart
+    # the last dual values differ by 1 between methods, and by up to 4 between orders
     noisy = plateau | {"smo-eg, 2 passes": duals([50.0, 60.0, 99.5, 101.0], [1.0, 2.0, 3.0, 4.0], spread=4.0)}
     assert smo.findings(noisy, 2.0)[3].holds is None
 
 
 def margin_records(times):
-    """Records of `eg-margin` in which each system is within 1 % of the optimum, 100, at this time; None: never."""
+    """Make records of `eg-margin` in which each system comes within 1 % of the optimum, 100, at its
+    time (None: never).
+    """
     found = {}
     for C in eg_margin.PENALTIES:
         for name in (*eg_margin.SYSTEMS, "reference"):
@@ -90,7 +92,7 @@ def margin_records(times):
     [(10.0, 20.0, True), (10.0, None, True), (15.2, 15.21, False), (20.0, 10.0, False), (None, None, None)],
 )
 def test_a_tie_is_not_considerably_faster(eg, rival, verdict):
-    """Neither is a pair of runs of which none came near the optimum."""
+    """Equal times, or two runs of which neither came near the optimum, do not make EG considerably faster."""
     one_slack = "svm-struct, one slack"
     records = margin_records({"eg": eg, one_slack: rival})
     claims = {item.text: item for item in eg_margin.show(records) if isinstance(item, Claim)}
@@ -98,7 +100,7 @@ def test_a_tie_is_not_considerably_faster(eg, rival, verdict):
 
 
 def parsing_records(accuracies, late=()):
-    """Records of `eg-parsing`: EG is at the optimum after 10 passes, L-BFGS after 40; those in `late` never are."""
+    """Make records of `eg-parsing`: EG reaches the optimum after 10 passes, L-BFGS after 40, runs in `late` never."""
     found = {}
     for solver, when in (("eg", 10.0), ("lbfgs", 40.0), ("sgd", 5.0)):
         for C in eg_parsing.PASSES:
@@ -112,7 +114,7 @@ def parsing_records(accuracies, late=()):
 
 
 def test_all_penalties_count():
-    """The best accuracy is sought at every C, and a penalty at which nobody converges leaves a claim untold."""
+    """The best accuracy is searched over all C, and a claim has no verdict if no run converges at some C."""
     accuracies = {10: 0.8, 1: 0.79, 100: 0.78, 1000: 0.7, 0.1: 0.77}
     best, both = "of all C the best accuracy is that of C = 10", "L-BFGS and EG both converge to the optimum"
     faster = "EG converges significantly faster than L-BFGS"
@@ -134,12 +136,12 @@ def test_all_penalties_count():
     stuck, slower = "SGD does not come to the optimum at C = 1 and 10 with its eta0", "where SGD comes to the optimum"
     found = verdicts(accuracies)
     assert found[stuck] is True
-    assert [holds for text, holds in found.items() if text.startswith(slower)] == [False]  # 5 passes, EG 10
+    assert [holds for text, holds in found.items() if text.startswith(slower)] == [False]  # SGD takes 5 passes, EG 10
     assert verdicts(accuracies, ["eg, C = 1"])[stuck] is False
 
 
 def path(scores, passes=10.0, bump=None):
-    """Records of a path in five orders, whose accuracies at the third penalty differ by `bump`."""
+    """Make records of a path in five orders, whose accuracies at the third penalty differ by `bump`."""
     rows = [{"l2": 1000 * 0.7**k, "score": s, "passes": passes} for k, s in enumerate(scores)]
     rows = [row | {"status": "converged", "gap": 0.0, "primal": 1.0, "cpu_seconds": 1.0} for row in rows]
     records = {}
@@ -156,7 +158,7 @@ def test_the_best_penalty_over_five_orders():
     scores = [0.7, 0.75, 0.8, 0.799]
     assert verdicts(path(scores), 490.0) == [True, True]
     assert verdicts(path(scores), 343.0) == [True, False]
-    noise = [0.0, 0.004, -0.004, 0.003, -0.003]  # 343's 79.9 % lies within that of 490's mean
+    noise = [0.0, 0.004, -0.004, 0.003, -0.003]  # the accuracy at 343, 79.9 %, lies within the noise of the mean at 490
     assert verdicts(path(scores, bump=noise), 343.0) == [True, None]
     claim = penalty_path.best_claims(path(scores, bump=noise), 80.0, 343.0, error=False, near=0.5)[1]
     assert "C = 490" in claim.numbers
@@ -168,7 +170,7 @@ def test_the_best_penalty_over_five_orders():
 
 @pytest.fixture
 def digits(monkeypatch):
-    """Made-up images in place of MNIST."""
+    """Replace MNIST by random images."""
     rng = np.random.default_rng(1)
     centres = rng.uniform(size=(4, 12))
     y = rng.integers(4, size=160)
@@ -197,7 +199,7 @@ def test_sgd_takes_the_first_step_with_the_best_score(digits):
     found = train_sgd(None, of="mnist", l2=1.0, max_passes=3, first_steps=[1e-6, 0.1])
     assert found["eta0"] == 0.1
     assert [eta0 for eta0, _ in found["tried"]] == [1e-6, 0.1]
-    assert found["trace"]["passes"][-1] == pytest.approx(3.0)  # without those of the choice
+    assert found["trace"]["passes"][-1] == pytest.approx(3.0)  # the passes that chose the first step are not counted
     alone = train_sgd(None, of="mnist", l2=1.0, max_passes=3, first_steps=[1e-6], score=False)
     assert alone["eta0"] == 1e-6
     assert alone["tried"] == []
@@ -253,7 +255,7 @@ def test_claims_as_markdown(tmp_path):
     page, experiment = tmp_path / "page.md", get("smo")
     page.write_text("# Title\n\n<!-- claims smo -->\nstale\n<!-- end -->\n\nThe end.\n")
     shown = {"smo": Shown(claims=[Claim("a | b", True, r"1 \ 2"), Claim("no", False, "3 > 2", "it is so", "1")])}
-    for _ in range(2):  # the second time replaces the first
+    for _ in range(2):  # the second call replaces the block of the first
         write_claims(page, [experiment], shown)
         text = page.read_text()
         assert "| a \\| b | holds | 1 \\ 2 |" in text

@@ -1,4 +1,4 @@
-"""The frame of ``python -m papers``: cells run once, records are kept, everything is written."""
+"""The runner of ``python -m papers``: cells run once, records are kept, all results are written."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_cells_run_once(tmp_path):
     run([experiment(factors=(1.0, 2.0, 3.0))], tmp_path, say=lambda line: None)
     assert calls == [1.0, 2.0, 3.0]
     run([experiment()], tmp_path, quick=True, say=lambda line: None)
-    assert calls[3:] == [0.5, 1.0]  # other options: records of the full form are not taken for them
+    assert calls[3:] == [0.5, 1.0]  # other options: the records of the full form do not apply
     calls.clear()
     run([experiment()], tmp_path, quick=True, again=True, say=lambda line: None)
     assert calls == [0.5, 1.0]
@@ -115,7 +115,7 @@ def test_records_of_earlier_cells(tmp_path):
         return [first, Cell("other", work, {"factor": 9.0}), Cell("last", later, {"scale": 2.0}, after=(first,))]
 
     calls.clear()
-    for factor in (1.0, 1.0, 2.0):  # the last cell is run again when the first one is another
+    for factor in (1.0, 1.0, 2.0):  # the last cell runs again only when the options of the first one change
         shown = run([experiment(cells=lambda quick, f=factor: cells(f))], tmp_path, say=lambda line: None)
         assert list(shown["made-up"].charts[0].panels[0].curves[2].y) == [12.0 * factor] * 3
     assert calls == [1.0, 9.0, 2.0]
@@ -126,7 +126,7 @@ def from_earlier(data, earlier):
 
 
 def test_cells_in_processes_of_their_own(tmp_path):
-    """With the records that one process makes; a cell waits for those that it needs."""
+    """Cells in several processes make the records of a single process, and wait for the cells that they depend on."""
 
     def cells(quick):
         first = Cell("factor 1", work, {"factor": 1.0})
@@ -141,7 +141,7 @@ def test_cells_in_processes_of_their_own(tmp_path):
     alone = run([made], tmp_path / "alone", say=lambda line: None)["made-up"].charts
     assert calls == [1.0, 2.0, 3.0]
     assert run([made], tmp_path, say=lambda line: None)["made-up"].charts == alone
-    assert calls == [1.0, 2.0, 3.0]  # nothing is made again
+    assert calls == [1.0, 2.0, 3.0]  # no cell runs again
 
 
 def test_orders_of_a_cell():
@@ -201,7 +201,7 @@ def test_declarations(name, quick):
         earlier = {"earlier": {}} if cell.after else {}
         inspect.signature(cell.function).bind(None, **cell.options, **earlier)
         assert all(before in cells[:k] for before in cell.after)
-        cell.key("1")  # options are plain values
+        cell.key("1")  # fails unless options are plain values
         assert cell.seconds > 0
 
 

@@ -1,4 +1,4 @@
-"""The rule by which numbers carry a claim."""
+"""The rules by which numbers confirm or refute a claim."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_larger():
 
 
 def test_a_difference_of_two_standard_errors():
-    """Means 1 apart; a standard error of 0.4 leaves it told, of 0.6 not."""
+    """A difference of means needs two standard errors: 1 is enough at an error of 0.4, but not of 0.6."""
     for error, verdict in ((0.4, True), (0.6, None)):
         spread = error * math.sqrt(5 * 4 / 10)
         values = [spread * k for k in (-2, -1, 0, 1, 2)]
@@ -39,7 +39,7 @@ def test_sooner():
     assert sooner([None], [3.0]) is False
     assert sooner([3.0], [None]) is True
     assert sooner([3.0], [math.inf], factor=1.25, budget=10.0) is True
-    assert sooner([9.0], [None], factor=1.25, budget=10.0) is None  # the rival may come right after the budget
+    assert sooner([9.0], [None], factor=1.25, budget=10.0) is None  # the rival may finish right after the budget
     assert sooner([1.0, 1.1, 1.2, 1.0, None], [2.0]) is None
     assert sooner([1.0, 1.1, 1.2, 1.0, 1.1], [2.0]) is True
     assert sooner([1.9, 2.2, 2.1, 1.8, 2.0], [2.0]) is None

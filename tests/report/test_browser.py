@@ -1,4 +1,4 @@
-"""A report in a browser: run with `-m browser`; skipped where there is none."""
+"""Reports in a real browser: run with `-m browser`; skipped without a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason="n
 
 
 def browse(page: Path, *options: str) -> tuple[str, list[str]]:
-    """(standard output, messages on the console) of a browser that opens the page."""
+    """Open the page in a browser; return (standard output, console messages)."""
     profile = page.parent / "profile"
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"]
     command += ["--enable-logging=stderr", f"--user-data-dir={profile}", *options, page.as_uri()]
@@ -29,7 +29,7 @@ def browse(page: Path, *options: str) -> tuple[str, list[str]]:
 
 
 def pixels(path: Path) -> np.ndarray:
-    """Rows x columns x colours of a picture."""
+    """Return a picture as an array: rows x columns x colours."""
     image = pytest.importorskip("matplotlib.image")
     return np.round(255 * image.imread(path)[:, :, :3]).astype(int)
 
@@ -75,9 +75,9 @@ def test_the_picture(page, width):
     picture = pixels(shot)
     assert picture.shape[:2] == (4000, width)
     flat = picture.reshape(-1, 3)
-    # curves and bars in their colours, on a light page
+    # curves and bars have their colours on a light page
     for colour in ((37, 99, 176), (194, 65, 12), (21, 128, 61)):
         assert (flat == colour).all(axis=1).sum() > 50, colour
     assert flat.mean() > 200
-    # the page fits its window: there is a margin at the right
+    # the page fits the window: the right margin is visible
     assert (picture[:, -5:] == (245, 247, 250)).all()

@@ -1,4 +1,4 @@
-"""Runs side by side: the table, the figure, and points enough to draw."""
+"""Comparison of runs: the table, the figure, and enough certificates to draw curves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_runs_are_named():
     assert compare({"mine": classifier}).runs["mine"] is classifier.result_
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_incomparable_runs_are_refused():
     with pytest.raises(ValueError, match="at least one run"):
         compare([])
     with pytest.raises(TypeError, match="compare: run number 1 is no Result and has none, it is of type int"):
@@ -82,7 +82,7 @@ def test_what_cannot_be_compared_is_refused():
 
 
 def lines_of(axes):
-    """What is drawn, but for the dots at the ends."""
+    """Return the curves by label, without the dots at their ends."""
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
@@ -162,7 +162,7 @@ def test_estimators_take_it_and_the_interval():
 
     assert len(passes(EachPass())) > len(passes(EachPass(4.0))) >= len(passes())
     once = EachPass()
-    assert len(passes(once)) == len(passes(once))  # another run begins anew
+    assert len(passes(once)) == len(passes(once))  # a second run starts again
     for bad in (0, -1, float("nan"), "a", None):
         with pytest.raises(ValueError, match="every must be a number of passes above 0"):
             EachPass(bad)

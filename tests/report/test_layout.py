@@ -1,4 +1,4 @@
-"""What a designer looks for: nothing too wide, nothing twice, names in words, colours that can be read."""
+"""Layout of reports: nothing too wide or repeated, names written as words, readable colours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def size(drawing):
 
 
 def lines_of(drawing):
-    """The words by line, from top to bottom and left to right."""
+    """Return the words of each line, from top to bottom and left to right."""
     places = {}
     for e in ET.fromstring(str(drawing)).iter():
         if e.get("class") == "pw-word":
@@ -55,7 +55,7 @@ def test_arcs_are_broken_into_lines(most, rng):
     assert len(lines) > 3
     shown = texts_of(drawing)
     assert all(shown.count(f"label{k}") == 1 for k in range(60))
-    # Nothing is outside of the picture, arcs neither.
+    # all arcs lie inside the picture
     for e in ET.fromstring(str(drawing)).iter():
         for command, rest in re.findall(r"([MHV])([^A-Za-z]*)", e.get("d") or ""):
             values = [float(value) for value in NUMBER.findall(rest)]
@@ -72,7 +72,7 @@ def test_an_arc_between_lines_is_in_both():
     arcs = [e.get("d") for e in ET.fromstring(str(drawing)).iter() if "Q" in (e.get("d") or "")]
     assert (
         len(arcs) == 2 * (30 - len(lines[0])) + len(lines[0]) - 1
-    )  # two ends of the long ones, one path of the others
+    )  # an arc between lines is drawn as two ends, any other arc as one path
     assert len(lines_of(draw_arcs(["word"] * 5, [0, 1, 1, 1, 1], max_width=500))) == 1
 
 
@@ -91,7 +91,7 @@ def test_trees_are_broken_into_lines(most, rng):
         assert width <= most
         assert [word for line in lines_of(drawing) for word in line] == WORDS
         assert texts_of(drawing).count("T") == 60
-        assert 'stroke-dasharray="4 3"' in drawing  # phrases that go on in another line
+        assert 'stroke-dasharray="4 3"' in drawing  # a dashed end marks a phrase that continues on another line
         both = draw_tree(tree, other, max_width=most)
         assert size(both)[0] <= most
         assert [word for line in lines_of(both) for word in line] == [*WORDS, *WORDS]
@@ -167,7 +167,7 @@ def test_the_largest_weights_are_shown_and_others_on_request(tmp_path):
 def test_curves():
     drawing = draw_curve([(1, 0.5), (3, 0.75), (2, 0.8), (4, float("nan"))], "F1 by passes", "passes")
     circles = [e for e in ET.fromstring(str(drawing)).iter() if e.tag.endswith("circle")]
-    assert len(circles) == 4  # three points, and the ring of the best
+    assert len(circles) == 4  # three points, and a ring around the best
     assert (circles[1].get("cx"), circles[1].get("cy")) == (circles[3].get("cx"), circles[3].get("cy"))
     assert all(float(a.get("cx")) < float(b.get("cx")) for a, b in pairwise(circles[:3]))
     assert "nothing to show" in draw_curve([], "t", "x")
@@ -208,7 +208,7 @@ def luminance(colour):
 
 
 def contrast(a, b):
-    """The ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
+    """Return the contrast ratio of the Web Content Accessibility Guidelines, which demand at least 4.5."""
     low, high = sorted(map(luminance, (a, b)))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""Reports and drawings: every part is there, all text is escaped, drawings say what they draw."""
+"""Reports and drawings: every part is present, all text is escaped, and drawings show their data."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def test_every_part(result, tmp_path):
         "three",
     ):
         assert words in shown
-    n_plots = len(convergence_plots(result.history)) + 2  # a score's curve and the reliability diagram
-    assert reader.found.count("svg") == 2 * n_plots + 3  # a frame inside each, and three drawings
-    # nothing from elsewhere: no address but the name space of SVG
+    n_plots = len(convergence_plots(result.history)) + 2  # plus the curve of a score and the reliability diagram
+    # each plot has an inner svg for its frame; three more are drawings
+    assert reader.found.count("svg") == 2 * n_plots + 3
+    # the page loads nothing: its only address is the name space of SVG
     assert text.count("http") == text.count("http://www.w3.org/2000/svg") + text.count("http-equiv")
     assert not {"src", "srcset", "xlink:href", "action"} & set(reader.attributes)
     assert text.count("href") == 1  # the empty icon
@@ -125,7 +126,7 @@ def test_long_sentences_are_broken_into_lines():
 
 
 def test_arcs_nest():
-    # 1 <- 2 -> 3, 2 -> 5, 5 -> 4: the arc over another is higher
+    # 1 <- 2 -> 3, 2 -> 5, 5 -> 4: the arc from 2 to 5 encloses that from 5 to 4, and is higher
     drawing = draw_arcs(list("abcde"), [2, 0, 2, 5, 2], ["l1", "r", "l3", "l4", "l5"])
     places = {
         "".join(e.itertext()): float(e.get("y"))
@@ -159,7 +160,7 @@ def test_trees_beside_gold():
     assert texts_of(same)[0] == "as in gold"
     assert texts_of(same)[1:] == texts_of(draw_tree(GOLD))
     assert "#c62828" not in same
-    # VP is new, the second NP is missing, a tag is another one: two red boxes in the first, two in the second.
+    # The inner VP is wrong, the gold's second NP is missing, a tag differs: two red boxes in each tree.
     other = ("S", ("NP", ("D", "the"), ("N", "cat")), ("VP", ("VP", ("V", "saw"), ("P", "it"))))
     both = draw_tree(other, GOLD)
     assert red_boxes(both) == 4
@@ -237,7 +238,7 @@ def test_a_result_without_a_certificate(result, tmp_path):
         ({"primal": 3.5, "dual": 3.25, "gap": 0.25}, "lies between 3.25 and 3.5"),
     ],
 )
-def test_what_is_said_of_a_certificate(result, tmp_path, changes, told):
+def test_words_about_a_certificate(result, tmp_path, changes, told):
     Result(**{**vars(result), **changes}).report(tmp_path / "r.html")
     assert told in (tmp_path / "r.html").read_text()
 

@@ -1,4 +1,4 @@
-"""Where memory ends, calls of the core raise MemoryError; they end no process."""
+"""When memory runs out, calls of the core raise MemoryError, and the process survives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
 
-# Each call with less and less memory to spare, in a process of its own. Prints how calls ended.
+# Make each call with less and less spare memory, and print how the calls ended.
 SCRIPT = """
 import os, resource, sys
 import numpy as np

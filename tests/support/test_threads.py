@@ -1,4 +1,4 @@
-"""How many threads there are, what happens where the system refuses them, and bits that do not depend on BLAS."""
+"""The number of threads, what happens if the system refuses threads, and results that do not depend on BLAS threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TestNumberOfThreads:
         assert threads.count_threads(n_jobs) == expected
         assert count_jobs(n_jobs) == expected
 
-    def test_none_at_all(self):
+    def test_n_jobs_none(self):
         with pytest.raises(ValueError, match="must not be 0"):
             threads.count_threads(0)
 
@@ -46,7 +46,10 @@ class TestNumberOfThreads:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's limits")
 def test_threads_that_the_system_refuses():
-    """Sums use those there are, to the same bits; lanes of `eg`, of which a run's bits depend, are an error."""
+    """If the system refuses threads, sums use the threads that exist and give the same bits.
+
+    Parallel `eg` (lanes), whose bits depend on the number of threads, raises an error.
+    """
     printed = run_python(
         """
         import os, resource
@@ -138,7 +141,7 @@ def test_one_row_has_the_bits_of_many(n_classes):
 
 
 class TestOtherThreadsGoOn:
-    """Work on one example does not keep other Python threads waiting."""
+    """Long calls about one example let other Python threads run."""
 
     @pytest.mark.parametrize(
         ("structure", "call"),
@@ -166,4 +169,4 @@ class TestOtherThreadsGoOn:
         done.set()
         thread.join()
         assert sum(begin < t < end for t in ticks) >= min(5, (end - begin) / 0.1)
-        assert end - begin > 0.01  # else this tells nothing
+        assert end - begin > 0.01  # a shorter call would prove nothing
