@@ -303,9 +303,10 @@ def _bad_cell(X: Table) -> str | None:
     for row, column, value in _suspect_cells(X):
         place = f"row {row}, column {column!r}: {value!r}"
         try:
-            infinite = infinite or (None if np.isfinite(float(value)) else place)
+            finite = np.isfinite(float(value))
         except (TypeError, ValueError):  # scikit-learn refuses these first
             return place
+        infinite = infinite or (None if finite else place)
     return infinite
 
 
