@@ -1,4 +1,4 @@
-"""The faults that `mutants.py` tries: rules on the tokens of a line, and a selection of the resulting mutants.
+"""The faults that `mutants.py` tries: rules on the tokens of a line, and a choice of their mutants.
 
 The formatters put spaces around operators, which distinguishes them from template brackets, pointers and signs.
 """
@@ -133,9 +133,7 @@ def candidates(root: Path, file: str) -> Iterator[Mutant]:
 
 
 def choose(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """Choose `count` mutants: files get shares by the square root of their number of candidates,
-    and rules take turns.
-    """
+    """Choose `count` mutants: files get shares by the square root of their candidates, and rules take turns."""
     shuffled: dict[str, list[Mutant]] = {}
     for file in files:
         rng = random.Random(f"{seed} {file}")

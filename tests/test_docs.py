@@ -268,7 +268,7 @@ def test_the_page_of_grammars(run_page):
     assert [2, 5] in page["phrase"][:, 1:].tolist()
     assert [2, 5] not in page["nodes"][:, 1:].tolist() or page["phrase"].tolist() == page["nodes"].tolist()
     assert len(page["three_best"]) == 3
-    assert page["expected"][0] == pytest.approx(1.0)  # each of the expected counts is that of one sentence
+    assert page["expected"][0] == pytest.approx(1.0)  # every parse uses rule 0 once
 
 
 def test_the_page_of_trees(run_page):

@@ -48,10 +48,7 @@ def test_joblib():
 
 
 def test_a_fork_while_other_threads_predict_and_train():
-    """A child forked while other threads predict and train works.
-
-    The child has none of these threads, so locks that they held are never released.
-    """
+    """A child forked while other threads work does not wait for locks that those threads held."""
     model, (X, _) = fitted(), data()
     expected, done = answers(model), threading.Event()
 

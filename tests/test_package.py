@@ -132,9 +132,7 @@ def test_the_citation_is_of_this_version():
 
 
 def test_wheels_are_built_for_the_versions_that_are_claimed():
-    """Classifiers, requires-python and cibuildwheel's settings agree, and wheels are tested with
-    all packages needed.
-    """
+    """Classifiers, requires-python and cibuildwheel agree, and wheels are tested with all packages needed."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, wheels = settings["project"], settings["tool"]["cibuildwheel"]
     claimed = re.findall(r"Python :: (3\.\d+)(?=\n|$)", "\n".join(project["classifiers"]))
@@ -240,7 +238,7 @@ def test_stub_has_the_cores_parameters(name, compiled, nodes):
         assert any(agree(overload, stub) for overload in overloads), (stub, overloads)
 
 
-# Which build a wheel loads.
+# The choice of the build that a wheel loads
 
 BUILDS = {level: Path(f"_core_v{level}") for level in (2, 3, 4)}
 
@@ -257,7 +255,7 @@ def test_a_build_may_be_missing():
 
 
 @pytest.mark.parametrize(("machine", "forced"), [(1, None), (3, "4"), (4, "5"), (4, "fast")])
-def test_what_cannot_run_is_refused(machine, forced):
+def test_builds_that_cannot_run_are_refused(machine, forced):
     with pytest.raises(ImportError, match=f"x86-64-v{machine}"):
         _native.choose(BUILDS, machine, forced)
 

@@ -1,4 +1,4 @@
-"""The parsing benchmark on made-up treebanks."""
+"""The parsing benchmark on random treebanks."""
 
 import json
 

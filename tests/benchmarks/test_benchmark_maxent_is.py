@@ -125,7 +125,7 @@ def test_question(folder, tmp_path):
     assert plot.stat().st_size > 1000
 
 
-def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch):
+def test_an_interrupted_benchmark_resumes(folder, tmp_path, monkeypatch):
     out = tmp_path / "records.jsonl"
     common = ["maxent-is", "--data", folder, "--datasets", "conll-chunks", "--no-nltk", "--cap", "1"]
     common += ["--json", str(out), "--plot", str(tmp_path / "plot.png")]

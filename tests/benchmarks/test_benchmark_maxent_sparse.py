@@ -1,4 +1,4 @@
-"""The systems of `maxent-sparse` minimise the same objective."""
+"""All systems of `maxent-sparse` minimise the same objective."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_maxent_systems_agree(folder, solver, dataset):
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"])
-def test_what_is_watched_is_what_so_many_iterations_give(folder, solver):
+def test_watched_objectives_are_those_of_shorter_runs(folder, solver):
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 

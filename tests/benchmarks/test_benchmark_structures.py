@@ -42,7 +42,7 @@ def run(tmp_path, *arguments):
     return done, [json.loads(line) for line in out.read_text().splitlines()]
 
 
-def test_what_grows_faster_is_a_failure(counted, tmp_path):
+def test_faster_growth_is_a_failure(counted, tmp_path):
     done, records = run(tmp_path)
     assert done.exit_code == 1
     assert "2.00" in done.output

@@ -47,10 +47,7 @@ def weights_of(case: Case, seed: int = 0) -> Any:
 
 
 def largest_by_enumeration(case: Case, weights: Any, gamma: float, older: bool = False) -> tuple[list[float], Any]:
-    """Return by enumeration the largest cost (over the largest cost of the example) in the set C or C' of labellings.
-
-    Also return whether C is a subset of C'.
-    """
+    """Return by enumeration the largest relative cost in the set C or C' of labellings, and whether C is within C'."""
     unit = weights / np.linalg.norm(weights)
     found = []
     for i, example in enumerate(case.examples):
@@ -164,10 +161,7 @@ def share_wrong(guesses: Any, y: Any) -> float:
 
 
 def test_gibbs_classifier_stays_within_the_margin() -> None:
-    """The Gibbs classifier keeps Bartlett et al. 2004, equation (10).
-
-    On the sample, L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2).
-    """
+    """Bartlett et al. 2004, equation (10): L(Q(w, gamma)) <= Lmax(w, gamma) + 1 / (n gamma^2) on the sample."""
     X, y = small_task(np.random.default_rng(0), 300)
     tagger = SequenceTagger(C=10.0).fit(X, y)
     bound = margin_bound(tagger.labelled(X, y), tagger.weights_, gammas=[0.3])
@@ -192,10 +186,7 @@ def test_gibbs_classifier_stays_within_the_margin() -> None:
 
 @pytest.mark.parametrize("draws", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_bound_holds_where_the_risk_is_known(draws: int) -> None:
-    """With delta = 0.05 the bound holds in at least 95 % of the draws, for single labels and for chains.
-
-    The chains' true risk is estimated on a large sample.
-    """
+    """At delta = 0.05 the bound holds in 95 % of the draws; the chains' true risk is estimated on a large sample."""
     rng = np.random.default_rng(3)
     fresh, truth = small_task(rng, 1000)
     words = np.eye(2)

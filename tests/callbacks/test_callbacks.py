@@ -211,10 +211,7 @@ def test_history_as_csv_and_json(data, dev, tmp_path):
 
 @pytest.mark.parametrize("first", [True, False])
 def test_history_and_progress_line_have_every_score(data, dev, tmp_path, first):
-    """The history has every score, and the progress line names the pass of the score that it shows.
-
-    Certificates of `eg` are rare, so scores come between them.
-    """
+    """The history has every score, also between certificates, and the progress line names the pass of its score."""
     out = io.StringIO()
     line = ProgressLine(Console(file=out, width=200), every_seconds=0.0)
     watch = EarlyStopping(*dev, patience=99, every=2.0)

@@ -18,7 +18,7 @@ def partwise(*args, status=0, stdin=None):
 
 
 def answer_of(*args, **kwargs):
-    """The JSON object that a command prints."""
+    """Return the JSON object that a command prints."""
     return json.loads(partwise(*args, "--json", **kwargs).stdout)
 
 
@@ -34,7 +34,7 @@ def cli_json():
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """A folder with the built-in data sets, small."""
+    """Write small versions of the built-in data sets into a folder."""
     folder = tmp_path_factory.mktemp("data")
     write_built_in("treebank", folder, 150, seed=3)
     write_built_in("digits", folder, 16, seed=3)
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def chunker(files, tmp_path_factory):
-    """A trained tagger's file."""
+    """Train a tagger and return its model file."""
     path = tmp_path_factory.mktemp("models") / "chunks.pw"
     partwise("train", "tag", files / "treebank" / "train.txt", "-o", path, "-q")
     return path
@@ -51,7 +51,7 @@ def chunker(files, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def classifier(files, tmp_path_factory):
-    """A trained classifier's file."""
+    """Train a classifier and return its model file."""
     path = tmp_path_factory.mktemp("models") / "digits.pw"
     partwise("train", "maxent", files / "digits" / "train.svm", "-o", path, "-q", "--C", "0.1")
     return path

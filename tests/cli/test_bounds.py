@@ -62,10 +62,7 @@ def test_inspection_of_a_kernel_on_edges(cli_json, tmp_path):
 
 
 def test_many_relations_make_no_table_of_all_pairs():
-    """Only the most frequent relations are counted in the confusion matrix.
-
-    A matrix of all pairs of 30,000 relations, which fit into a file of 1 MB, would take 7 GB.
-    """
+    """Confusions are counted for the most frequent relations only: all pairs of 30,000 would take 7 GB."""
     gold = [[(0, f"r{k}"), (1, "often")] for k in range(1000)]
     names, matrix = relation_scores(gold, gold)[1]
     assert names[0] == "often"

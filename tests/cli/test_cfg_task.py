@@ -1,4 +1,4 @@
-"""Constituent trees on the command line, against the estimator used directly."""
+"""Constituency parsing on the command line gives the results of the estimator."""
 
 import json
 
@@ -37,7 +37,7 @@ def dev(trees):
     return read_trees(trees / "dev.mrg")
 
 
-def test_train_says_what_the_estimator_would(cli, cli_json, trees, dev, tmp_path):
+def test_train_gives_the_estimators_results(cli, cli_json, trees, dev, tmp_path):
     args = ("train", "cfg", trees / "train.mrg", "-o", tmp_path / "m.pw", "--dev", trees / "dev.mrg", *FLAGS)
     said = cli_json(*args)
     train = read_trees(trees / "train.mrg")

@@ -18,7 +18,7 @@ def test_help_lists_the_commands():
 
 
 def test_help_is_quick():
-    """The group alone imports neither scikit-learn nor the core."""
+    """The help text is printed without importing scikit-learn or the core."""
     code = "import sys, partwise.cli; sys.exit(any(m in sys.modules for m in ('sklearn', 'partwise._core')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -193,7 +193,7 @@ def test_models_of_other_kinds(cli, bank, chunker, classifier):
         ConlluPipeline([("a", tagger, 1)])
 
 
-def test_a_key_that_is_filled_is_that_key_alone(bank):
+def test_filling_a_key_changes_only_this_key(bank):
     sentences = read_conllu(bank / "train.conllu")[:40]
 
     def tagger(inputs, target):

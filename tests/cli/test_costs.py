@@ -1,4 +1,4 @@
-"""--cost, --temperature and --cost-scale."""
+"""The flags --cost, --temperature and --cost-scale."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_temperature_and_cost_scale(cli, cli_json, files, tmp_path):
             assert f"{flag} must be a number of at least 0" in said
 
 
-def test_a_temperature_makes_no_probabilities_of_a_margin():
+def test_a_margin_with_temperature_has_no_probabilities():
     assert not get_loss("hinge", temperature=0.5).probabilistic
     assert [name for name, loss in LOSSES.items() if loss.probabilistic] == ["log", "softmax-margin"]
     model = partwise.MaxentClassifier(get_loss("hinge", temperature=0.5)).fit(np.eye(3), list("abc"))

@@ -1,4 +1,4 @@
-"""Dependency parsing on the command line, against the estimator used directly."""
+"""Dependency parsing on the command line gives the results of the estimator."""
 
 import json
 
@@ -29,7 +29,7 @@ def parser(trees, cli):
     return path
 
 
-def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
+def test_train_gives_the_estimators_results(cli_json, trees, tmp_path):
     said = cli_json("train", "dep", trees / "train.conllu", "-o", tmp_path / "m.pw", "--dev", trees / "dev.conllu")
     model = DependencyParser(random_state=0).fit(read_conllu(trees / "train.conllu"))
     dev = read_conllu(trees / "dev.conllu")
@@ -203,11 +203,7 @@ def test_k_best_trees_can_be_read_back(cli, parser, tmp_path, text, crlf):
 
 
 def test_odd_files_change_in_heads_and_relations_only(cli, parser, tmp_path):
-    """Prediction changes heads and relations only.
-
-    The file has a byte order mark, carriage returns, comments, multi-word tokens, empty nodes, odd spaces and no last
-    newline.
-    """
+    """Prediction changes heads and relations only, however unusual the file (line ends, comments, empty nodes)."""
     given = (
         "\ufeff# a\r\n1-2\tx\u00a0y\t_\t_\t_\t_\t_\t_\t_\t\r\n1\tx\u00a0 z\t\tDET\tDT\t_\t{}\t{}\t_\t \r\n# b\r\n"
         "2\t\u2028\t_\tNOUN\tNN\t_\t{}\t{}\t_\tA=b\r\n2.1\te\t_\t_\t_\t_\t_\t_\t0:root\t_\r\n"

@@ -234,11 +234,7 @@ def test_empty_input(cli, files, chunker, classifier, tmp_path, text):
 
 
 def test_the_report_of_train_begins_with_scores(cli, files, tmp_path):
-    """The report of train begins with scores.
-
-    It names files without their folders, and shows the curve of development scores and the calibration if there are
-    development data.
-    """
+    """The report of train begins with scores, and has calibration and a curve if there are development data."""
     train, dev, report = files / "treebank" / "train.txt", files / "treebank" / "test.txt", tmp_path / "r.html"
     common = ("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--report", report)
     cli(*common, "--dev", dev, "--early-stopping", "3")

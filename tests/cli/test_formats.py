@@ -135,10 +135,7 @@ def test_random_bytes(cli, tmp_path, chunker, classifier, seed):
 
 @pytest.mark.parametrize("top", ["\ufeff", "", "# x\r\n"], ids=["mark", "bare", "comment"])
 def test_tags_of_odd_conllu_files(cli, tmp_path, top):
-    """Prediction changes the tags only.
-
-    The file has carriage returns, no last newline, and perhaps a byte order mark.
-    """
+    """Prediction changes the tags only, in a file with carriage returns and no last newline."""
     (tmp_path / "train.conllu").write_text(BANK.conllu(), encoding="utf-8")
     cli("train", "tag", tmp_path / "train.conllu", "-o", tmp_path / "m.pw", "-q", "--tol", "0.1")
     given = top + "1\tthe\t_\t{}\tDT\t\t_\t_\t_\t_\r\n2\tsailor\t_\t{}\tNN\t_\t_\t_\t_\ta"

@@ -1,4 +1,4 @@
-"""Tasks that users register in their own files."""
+"""User-defined tasks in files of their own become commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``partwise partition`` and ``partwise train TASK DIR``."""
+"""``partwise partition`` writes a folder, on which ``partwise train`` trains as on the data themselves."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_every_task(task, text, flags, training, tmp_path, cli):
     assert len(answers[0]) > 60
 
 
-def test_looking_at_a_folder_moving_and_replacing_it(tmp_path, cli):
+def test_folders_are_inspected_moved_and_replaced(tmp_path, cli):
     data, folder = tmp_path / "data.txt", tmp_path / "dir"
     data.write_text(column_text(words()))
     cli("partition", "tag", data, "-o", folder, "--batch-size", "8k")

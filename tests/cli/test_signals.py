@@ -44,10 +44,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
 
 
 def test_a_second_signal_during_clean_up(tmp_path):
-    """Temporary files are removed although a second signal arrives during the clean-up.
-
-    Supervisors often signal the process and its group.
-    """
+    """Temporary files are removed although a second signal, as supervisors often send, arrives during the clean-up."""
     program = (
         "import os, signal, sys\n"
         "from partwise.cli.errors import run_safely\n"

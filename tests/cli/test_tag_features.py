@@ -18,8 +18,7 @@ FILLERS = [("the", "DT"), ("old", "JJ"), ("house", "NN"), ("of", "IN"), ("sees",
 def names_file(path, n, seed, order=(0, 1, 2)):
     """Write sentences with names of three types in columns word, part of speech, label.
 
-    Most words of names occur once, and their endings determine the type. Parts of speech mark names, and some other
-    nouns.
+    Most words of names occur once, but their endings show the type; some other nouns have the names' part of speech.
     """
     rng = np.random.default_rng(seed)
 

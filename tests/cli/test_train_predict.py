@@ -1,4 +1,4 @@
-"""From files to models to predictions and scores, against the estimators used directly."""
+"""Training, prediction and evaluation of files on the command line give the results of the estimators."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ def read(path):
     return table.without(2), table.column(2)
 
 
-def test_train_says_what_the_estimator_would(cli_json, files, tmp_path):
+def test_train_gives_the_estimators_results(cli_json, files, tmp_path):
     train, dev = files / "treebank" / "train.txt", files / "treebank" / "dev.txt"
     said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--dev", dev, "--C", "0.5", "--features", "chunk")
     tagger = SequenceTagger(template="chunk", C=0.5, random_state=0).fit(*read(train))

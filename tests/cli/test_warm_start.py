@@ -59,7 +59,7 @@ def _data(path):
     return [[t[:2] for t in s] for s in sentences], [[t[2] for t in s] for s in sentences]
 
 
-def test_the_same_data_take_no_pass(folder, tmp_path):
+def test_the_same_data_need_no_pass(folder, tmp_path):
     ask = ("train", "tag", folder / "old.txt", "--from", folder / "old.pw", "-o", tmp_path / "m.pw", "--json")
     assert json.loads(run(*ask, "--solver", "lbfgs"))["passes"] <= 1
     assert json.loads(run(*ask, "--C", 1))["C"] == 1
@@ -70,7 +70,7 @@ def test_the_same_data_take_no_pass(folder, tmp_path):
     assert found["from"]["n_new_features"] > 0
 
 
-def test_a_model_may_be_replaced_by_the_one_that_goes_on_from_it(folder, tmp_path):
+def test_the_starting_model_may_be_overwritten(folder, tmp_path):
     own = tmp_path / "own.pw"
     own.write_bytes((folder / "old.pw").read_bytes())
     run("train", "tag", folder / "new.txt", "--from", own, "-o", own, "-q")

@@ -1,7 +1,4 @@
-"""The python-crfsuite and sklearn-crfsuite interfaces, compared with the originals where these are installed.
-
-The originals' own test suites pass against these modules, except for "arow"; these tests add what the suites lack.
-"""
+"""The python-crfsuite and sklearn-crfsuite interfaces, compared with the originals where these are installed."""
 
 from __future__ import annotations
 
@@ -311,7 +308,7 @@ def test_threads_share_a_tagger(tmp_path):
     assert not wrong
 
 
-def test_what_is_asked_of_one_sequence_is_the_originals(tmp_path):
+def test_answers_about_one_sequence_equal_the_originals(tmp_path):
     xs, ys = made_up(60)
     theirs = trained(pycrfsuite, tmp_path / "model", {"c1": 0.1}, xs, ys)
     ours = pycrfsuite.Tagger()

@@ -95,8 +95,7 @@ def test_same_bits_as_through_batches(by_batches, labels, options, n_jobs):
         assert own.shape == other.shape
     assert tagger.predict_marginals(X) == by_batches(tagger.predict_marginals, X)
     assert tagger.predict_marginals_single(X[1]) == by_batches(tagger.predict_marginals_single, X[1])
-    # Check the sums and values from which the python-crfsuite-compatible `Tagger` (partwise.compat) computes its
-    # answers.
+    # these calls compute the answers of partwise.compat's `Tagger`
     model = tagger._fitted()
     chain, index = model.named_chain(), {label: k for k, label in enumerate(model.classes.tolist())}
     rows = chain.read(X)

@@ -1,4 +1,4 @@
-"""CoNLL-2000 chunking with the usual attributes: accuracy, F1 and certificate."""
+"""CoNLL-2000 chunking with common attributes reaches the known accuracy and F1, with a certificate."""
 
 from __future__ import annotations
 

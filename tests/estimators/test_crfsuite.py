@@ -1,4 +1,4 @@
-"""The tagger's default model is CRFsuite's: same features, same optimum."""
+"""The tagger's default model equals CRFsuite's: same features, same optimum."""
 
 from __future__ import annotations
 

@@ -135,10 +135,7 @@ def test_minimum_and_certificate(y, loss):
     ],
 )
 def test_the_optimum_of_the_squared_link_lies_in_the_box(temperature, cost, C, y, row):
-    """Under the squared link the optimal intercepts lie in their box.
-
-    Rows far from 0 and rare labels have intercepts near the bound, which is computed from losses after squaring.
-    """
+    """The optimal intercepts lie in the box even for rows far from 0 and rare labels, which make them large."""
     loss = Loss("squared-margin", temperature, cost, "squared")
     rows = np.array(row)[y][:, None]
     problem = MaxentClassifier(loss=loss, penalize_intercept=False, C=C).prepare(rows, y).problem

@@ -197,10 +197,7 @@ def test_growth_that_is_refused(options, message):
 
 @pytest.mark.parametrize("solver", ["perceptron", "sgd", "mira"])
 def test_growing_with_as_many_weights_as_before(solver):
-    """Growing to the same number of weights still moves weights to their new places.
-
-    Widths are padded, labels are sorted and names renumbered, so equal sizes do not mean equal weights.
-    """
+    """Growing moves weights to their new places even if the padded number of weights stays the same."""
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=300)
     items = [{"word": f"w{label}{rng.integers(4)}", "bias": True} for label in labels]

@@ -1,7 +1,4 @@
-"""GraphLabeler: forms of input, constraints, edges, kinds of nodes, files, bad input.
-
-`tests/models/test_every_model.py` compares its answers and probabilities with an enumeration.
-"""
+"""GraphLabeler: forms of input, constraints, edges, kinds of nodes, files, bad input."""
 
 from __future__ import annotations
 
@@ -94,7 +91,7 @@ def test_real_networkx_graphs(fitted):
     assert both.result_.primal == pytest.approx(plain.result_.primal, rel=1e-5)
 
 
-def test_undirected_edges_have_no_order():
+def test_order_of_undirected_edges_does_not_matter():
     X, y = make(40, 0)
     turned = [(x[0], x[1][:, ::-1].copy(), *x[2:]) for x in X]
     models = [GraphLabeler(tol=1e-8, directed=False).fit(some, y) for some in (X, turned)]
@@ -149,7 +146,7 @@ def test_top_features(fitted):
     assert dict(top.transitions["a", "b"]) == {"ring": edges[0, 0, 0, 1], "tail": edges[1, 0, 0, 1]}
 
 
-# kinds of nodes
+# Kinds of nodes
 
 
 def test_kinds_of_nodes_restrict_labels():
@@ -202,7 +199,7 @@ def test_kinds_make_wide_graphs_narrow():
         free.predict([(rows, edges)], fixed=[known])
 
 
-# files, warm starts
+# Files and warm starts
 
 
 FILES = {
@@ -319,7 +316,7 @@ def test_weights_of_graphs():
     np.testing.assert_allclose(left_out.coef_, GraphLabeler(tol=1e-9).fit(X[3:], y[3:]).coef_, atol=1e-4)
 
 
-# real data
+# Real data
 
 
 def test_snakes(data_dir):

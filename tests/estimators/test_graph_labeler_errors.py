@@ -1,4 +1,4 @@
-"""Graphs, labels, constraints and parameters that GraphLabeler refuses, with the graph's number."""
+"""GraphLabeler refuses invalid graphs, labels, constraints and parameters, and names the graph by its number."""
 
 from __future__ import annotations
 

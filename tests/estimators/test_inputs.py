@@ -1,4 +1,4 @@
-"""Reading sequences and labels, without any training."""
+"""How estimators read sequences and labels (no training)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_sparse_and_dense_hold_the_same(rng, container):
     assert np.array_equal(ColumnReader().read(Sequences.of(by_rows)).attributes().values, expected.values)
 
 
-def test_explicit_zeros_are_not_there():
+def test_explicit_zeros_are_dropped():
     matrix = sparse.csr_array(([0.0, 2.0, 0.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 3))
     table = ColumnReader().read(Sequences.of([matrix])).attributes()
     assert table.row_ptr.tolist() == [0, 1, 1]
@@ -218,7 +218,7 @@ def labels_of(y, lengths):
         ([[("x", 1), ("x", 0)], [("a", 2)]], [("a", 2), ("x", 0), ("x", 1)]),
     ],
 )
-def test_labels_go_there_and_back(y, classes):
+def test_labels_are_encoded_and_decoded(y, classes):
     targets, found = labels_of(y, [2, 1])
     assert found.tolist() == classes
     assert [type(label) for label in found.tolist()] == [type(label) for label in classes]

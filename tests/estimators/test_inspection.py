@@ -1,4 +1,4 @@
-"""Largest weights, explanations that add up, models without small weights."""
+"""Inspection: the largest weights, explanations that add up, and pruning of small weights."""
 
 from __future__ import annotations
 
@@ -80,10 +80,7 @@ def test_an_explanation_by_hand():
 
 
 def random_maxent_tagger(rng, history, beam_width, observed):
-    """Train a maxent tagger, replace its weights by random ones, and return it with odd sequences.
-
-    The sequences have values, unknown attributes and repetitions.
-    """
+    """Return a maxent tagger with random weights, and sequences with values, unknown attributes and repetitions."""
     labels = ["B", "I", "O", "X"][: int(rng.integers(2, 5))]
     arrays, y = sequences(int(rng.integers(1 << 30)), 12, labels)
     features = "observed" if observed else "all"

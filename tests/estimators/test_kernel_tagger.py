@@ -1,4 +1,4 @@
-"""SequenceTagger with kernels."""
+"""SequenceTagger with kernels: scores, inputs, paths, and models that keep their support only."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_rows_without_coefficients_are_dropped(rings):
     assert len(without.coef_) == len(model.coef_) - len(X[3]) * width
 
 
-def test_what_is_read_off_a_kernel_model(rings):
+def test_attributes_of_a_kernel_model(rings):
     X, y, *_ = rings
     model = tagger(kernel="rbf").fit(X, y)
     assert not hasattr(model, "state_features_")
@@ -189,10 +189,7 @@ def test_precomputed_edges_are_refused():
 @pytest.mark.parametrize("transition_features", [None, "all"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_kernels_by_position(sparse, transition_features, tmp_path):
-    """With a kernel on positions, words at different positions share nothing.
-
-    A position that training did not have is decided by the other features.
-    """
+    """With kernels by position, words at different positions share nothing; an unseen position adds no score."""
     X = [[["a"], ["a"]], [["b"], ["b"]]] * 3
     y = [["first", "second"], ["second", "first"]] * 3
     if not sparse:

@@ -150,7 +150,7 @@ def test_labels_of_any_kind():
     assert model.score(X, names) > 0.9
 
 
-def test_warm_start_goes_on():
+def test_warm_start_needs_fewer_passes():
     X, y = iris()
     model = MaxentClassifier(warm_start=True, **EXACT).fit(X, y)
     cold, weights = model.result_.passes, model.coef_
@@ -245,7 +245,7 @@ def test_failed_refit_leaves_the_model():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_no_items_have_no_probabilities(n_classes):
+def test_probabilities_of_empty_input(n_classes):
     model = MaxentClassifier().fit([["a"], ["b"], ["c"]] * 4, np.arange(12) % n_classes)
     assert model.predict_marginals([]).shape == model.predict_proba([]).shape == (0, n_classes)
     assert len(model.predict([])) == 0

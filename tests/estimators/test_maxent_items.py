@@ -165,7 +165,7 @@ def test_searches_and_paths():
     assert clone(MaxentClassifier(min_count=3)).min_count == 3
 
 
-# names
+# Names of features
 
 
 def test_names_of_attributes_in_answers():
@@ -265,7 +265,7 @@ def test_other_data_drop_the_names():
     assert model.n_features_in_ == 2
 
 
-# bad input
+# Bad input
 
 
 @pytest.mark.parametrize(

@@ -74,10 +74,7 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
 
 
 def test_max_seconds_is_for_trees_and_names_together():
-    """max_seconds limits heads and relations together.
-
-    Relations get a quarter of the time and at least one pass; heads get the rest.
-    """
+    """max_seconds is split: relations get a quarter and at least one pass, heads get the rest."""
     model = DependencyParser(tol=0.0, max_seconds=1e-9, random_state=0).fit(TRAIN)
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1

@@ -40,10 +40,7 @@ def test_basque_wants_spanning_trees(data_dir):
 
 
 def test_spanish_as_in_the_paper(data_dir):
-    """Parsing accuracy on Spanish reaches that of Collins et al. 2008, section 7.2.
-
-    There: 2306 training and 1000 validation sentences, log loss. The best accuracy in Table 3, at this C, is 80.77.
-    """
+    """Accuracy on Spanish reaches that of Collins et al. 2008, section 7.2 (Table 3 has 80.77 at this C)."""
     paths = [data_dir / "conll2007-spanish" / f"esp.{part}.gz" for part in ("train", "test")]
     if not all(path.is_file() for path in paths):
         pytest.skip("no conll2007-spanish")

@@ -181,7 +181,7 @@ class TestSolvers:
 
 
 class TestState:
-    def test_a_pickle_goes_on_to_the_same_bits(self):
+    def test_a_pickle_resumes_to_the_same_bits(self):
         X, y = sequences(0)
         tagger = SequenceTagger(features="all", loss="hinge", solver="sgd")
         one = tagger.partial_fit(X[:12], y[:12], classes=["O", "B-x", "I-x"])
@@ -190,7 +190,7 @@ class TestState:
             each.partial_fit(X[12:], y[12:])
         np.testing.assert_array_equal(one.coef_, two.coef_)
 
-    def test_a_model_file_goes_on_from_its_weights(self, tmp_path):
+    def test_a_model_file_resumes_from_its_weights(self, tmp_path):
         X, y = sequences(0)
         tagger = SequenceTagger(features="all", loss="hinge", solver="perceptron").partial_fit(X, y)
         tagger.save(tmp_path / "model.pw")
@@ -210,7 +210,7 @@ class TestState:
         np.testing.assert_allclose(fitted.coef_, weights, atol=1e-6)
         assert fitted.fit(X, y)._stream is None  # fit starts anew
 
-    def test_an_error_leaves_the_estimator_as_it_was(self):
+    def test_an_error_does_not_change_the_estimator(self):
         X, y = sequences(0)
         tagger = SequenceTagger(features="all", loss="hinge", solver="perceptron").partial_fit(X, y)
         before = pickle.dumps(tagger)

@@ -1,4 +1,4 @@
-"""C chosen by cross-validation on the regularisation path."""
+"""RegularizationPathCV chooses C by cross-validation on the regularisation path."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ class TestConstraints:
             legal = [y for y in scores if not bad & set(zip(y, y[1:], strict=False))]
             assert scores[tuple(labels)] == pytest.approx(max(scores[y] for y in legal), abs=1e-10)
 
-    def test_none_is_no_constraint(self, tagger, fresh_sentences):
+    def test_none_means_no_constraint(self, tagger, fresh_sentences):
         x = fresh_sentences.dicts
         assert tagger.predict(x, allowed=[None] * len(x)) == tagger.predict(x)
         assert tagger.predict([[], *x], allowed=[None] * (len(x) + 1))[1:] == tagger.predict(x)

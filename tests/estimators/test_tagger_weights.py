@@ -58,7 +58,7 @@ def test_a_rare_label_is_found_more_often():
     assert sum(tags.count(rare) for tags in heavy) >= sum(tags.count(rare) for tags in plain)
 
 
-def test_what_is_refused(tmp_path):
+def test_invalid_class_weights(tmp_path):
     for weights, message in (
         ({"O": -1.0}, "class_weight of label 'O'"),
         ("equal", "class_weight"),
@@ -117,7 +117,7 @@ def test_class_weight_on_the_command_line(tmp_path):
     assert "expected LABEL=WEIGHT" in answer.output
 
 
-# rules by name
+# Rules by the name of a scheme
 
 SCHEMES = {
     "iob2": ["O", "B-x", "I-x", "B-y", "I-y"],

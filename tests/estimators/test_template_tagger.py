@@ -107,7 +107,7 @@ def test_only_conditioned_pairs(features, tmp_path):
 
 
 @pytest.mark.parametrize("features", ["observed", "all"])
-def test_no_b_line_is_no_weights_of_label_pairs(features, tmp_path):
+def test_without_b_lines_label_pairs_have_no_weights(features, tmp_path):
     tagger = SequenceTagger(template=Template(U_LINES), features=features, solver="lbfgs", tol=1e-12).fit(X, Y)
     assert tagger.transition_features_ == {}
     # Without label pairs each token is classified by itself.
@@ -120,8 +120,7 @@ def test_no_b_line_is_no_weights_of_label_pairs(features, tmp_path):
 
 
 def test_conditioned_pairs_are_transition_features():
-    # B lines give the features of `transition_features`, without a weight for single labels; names differ in the
-    # prefix.
+    # B lines give the features of `transition_features`, without weights for single labels and with another prefix.
     template = Template("U0:%x[0,0]\nU1:%x[0,1]\nB\nB1:%x[0,1]\n")
     ours = SequenceTagger(template=template, solver="lbfgs", tol=1e-13, features="all").fit(X, Y)
     plain = SequenceTagger(solver="lbfgs", tol=1e-13, features="all", transition_features=["U1"]).fit(

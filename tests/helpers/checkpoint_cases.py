@@ -76,10 +76,7 @@ def changed(values, at, odd):
 
 
 def attempt(problem, solver, path):
-    """Resume from a forged file, and check that it is refused or that the run ends with finite numbers, quickly.
-
-    A forged but valid state may also diverge, which raises DivergenceError as in any run.
-    """
+    """Resume from a forged file, and check that it is refused, diverges with an error, or ends with finite numbers."""
     begin = time.process_time()
     try:
         with np.errstate(all="ignore"):

@@ -131,10 +131,7 @@ def named_chunks() -> tuple[list[Any], list[Any]]:
 
 
 def graphs(n: int = 60, kind: str = "names") -> tuple[list[Any], list[Any]]:
-    """Make rings of nodes with labels.
-
-    `kind` chooses nodes of names or of arrays, or edges with features or types.
-    """
+    """Make rings of nodes with labels; `kind` chooses names or arrays, and features or types of edges."""
     rng = np.random.default_rng(7)
     X, y = words(n)
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""Specimens: a tiny problem of each kind in the table of what fits what (`solvers.engine.registry.KINDS`)."""
+"""A tiny problem of each kind in the table of solvers and problems (`solvers.engine.registry.KINDS`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from partwise.support.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Specimen:
-    """A kind of problem: what it is called, what makes a batch of it, a penalty, and how many batches it has."""
+    """A kind of problem: its name, a function that makes a batch, a penalty, and the number of batches."""
 
     name: str
     make: Callable[[], LabelledBatch]
@@ -51,7 +51,6 @@ class Specimen:
 
 #: The penalty of specimens that differ in something else.
 USUAL = L2(1.0)
-#: Specimens by name.
 SPECIMENS: dict[str, Specimen] = {}
 Maker = Callable[[], LabelledBatch]
 
@@ -113,7 +112,7 @@ def _second_order_chain() -> LabelledBatch:
 
 @specimen("SegmentChain")
 def _segment_chain() -> LabelledBatch:
-    """One sequence of three positions, segments of at most two, one of them listed."""
+    """One sequence of three positions, with segments of at most two positions; one segment has its own feature row."""
     structure = SegmentChain(_integers(3), 2, 2, listed=(_integers(0, 1), _integers(1), _integers(3)))
     features = segment_map(structure, TableRows(np.ones((3, 1))), whole=TableRows(np.ones((1, 1))))
     gold = structure.encode(_integers(0, 0, 0), np.array([1, 1, 0], dtype=np.uint8))
@@ -139,9 +138,7 @@ def _tree(kind: type[ProjectiveTree] | type[SpanningTree]) -> LabelledBatch:
 
 @specimen("Grammar")
 def _grammar() -> LabelledBatch:
-    """One sentence of three words under a grammar with one symbol and one rule: two derivations,
-    one weight per slot.
-    """
+    """A grammar of one symbol and one rule over three words: two derivations, and one weight per slot."""
     only = _integers(0)
     structure = Grammar(_integers(3), 1, np.zeros((1, 3), dtype=np.int64), only, only, span_columns=only)
     features = slot_map(structure, np.eye(structure.num_slots(0)), uses=2)

@@ -1,4 +1,4 @@
-"""The flavour of MLflow: files, environments, pyfunc models and refusals."""
+"""MLflow: saved models, their environments, pyfunc predictions, and objects that are refused."""
 
 from __future__ import annotations
 

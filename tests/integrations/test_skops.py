@@ -1,4 +1,4 @@
-"""Estimators in files of skops."""
+"""skops: estimators are stored in its files and loaded again."""
 
 from __future__ import annotations
 

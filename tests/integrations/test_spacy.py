@@ -109,7 +109,7 @@ def test_models_can_be_trained_on_docs(nlp):
     assert model.score(ours.token_columns(docs), TAGS[:40]) > 0.95
 
 
-# components
+# Models as components
 
 
 def test_the_tagger_sets_tags(nlp, tagger, tmp_path):
@@ -220,7 +220,7 @@ def test_models_that_do_not_fit_are_refused(nlp, tagger, parser):
     with pytest.raises(ValueError, match="x takes a SequenceTagger or SegmentTagger, not DependencyParser"):
         ours.PartwiseTagger(nlp, "x", parser)
     with pytest.raises(ValueError, match="x takes a SequenceTagger or SegmentTagger, not SequenceTagger"):
-        ours.PartwiseTagger(nlp, "x", SequenceTagger())  # not fitted
+        ours.PartwiseTagger(nlp, "x", SequenceTagger())  # the tagger is not fitted
     with pytest.raises(ValueError, match="the model's labels are no chunk labels"):
         ours.PartwiseNER(nlp, "x", tagger)
     attributes = SequenceTagger(tol=0.1).fit([[["a"], ["b"]]], [["A", "B"]])
@@ -291,7 +291,7 @@ def test_a_parser_without_tags_says_so(nlp, parser):
         component(Doc(nlp.vocab, words=list(WORDS[0])))
 
 
-# pipelines
+# Pipelines
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-"""Reading in blocks: the blocks' bytes are the file's, cuts lie between sentences, and a block
-comes as soon as it can.
-"""
+"""Blocks of a file contain its bytes, end between sentences, and arrive as soon as possible."""
 
 import gzip
 import os

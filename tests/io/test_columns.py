@@ -152,7 +152,7 @@ def test_a_byte_order_mark_that_is_a_word(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "a\tb", "a\nb", "\r\n", "a\r", "\ud800", " "])
-def test_what_cannot_be_written(tmp_path, text):
+def test_unwritable_columns(tmp_path, text):
     path = tmp_path / "text"
     with pytest.raises(ValueError):
         write_columns(path, [["x", text]])

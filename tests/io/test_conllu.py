@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_refused():
             make_sentence(words, heads, deprels, comments)
 
 
-def test_byte_order_mark_is_no_part_of_a_column(tmp_path):
+def test_byte_order_mark_is_not_part_of_a_column(tmp_path):
     text = LINE.format(1, 0) + "\n"
     assert read_conllu(put(tmp_path, "\ufeff" + text))[0].column("id") == ["1"]
     assert read_conllu(put(tmp_path, "\ufeff# x\n" + text))[0].comments == ["# x"]

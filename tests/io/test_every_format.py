@@ -1,6 +1,4 @@
-"""Common behaviour of all readers: missing files, damaged gzip files, bytes that are not UTF-8, odd
-strings in models.
-"""
+"""All readers treat missing files, damaged gzip files, bytes that are not UTF-8 and odd strings alike."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""CRFsuite's item format."""
+"""Reading and writing CRFsuite's item format."""
 
 import re
 
@@ -91,7 +91,7 @@ def test_values_come_back(tmp_path):
         ([[["a"]]], []),
     ],
 )
-def test_what_cannot_be_written(tmp_path, X, y):
+def test_unwritable_items(tmp_path, X, y):
     with pytest.raises(ValueError):
         write_items(tmp_path / "items", X, y)
     assert list(tmp_path.iterdir()) == []

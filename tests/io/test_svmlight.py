@@ -1,4 +1,4 @@
-"""The svmlight format."""
+"""Reading and writing the svmlight format."""
 
 import re
 
@@ -73,7 +73,7 @@ def test_malformed(tmp_path, data, line, column, message):
 
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("name", ["rows", "rows.gz"])
-def test_what_is_written_comes_back(tmp_path, zero_based, name):
+def test_rows_are_the_same_after_writing_and_reading(tmp_path, zero_based, name):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.4) * 10.0 ** rng.integers(-300, 300, (30, 6))
     X[0] = 0
@@ -132,7 +132,7 @@ def test_many_columns_where_many_occur():
         ([[1.0]], [[1]]),
     ],
 )
-def test_what_cannot_be_written(tmp_path, X, y):
+def test_unwritable_rows(tmp_path, X, y):
     with pytest.raises(ValueError):
         write_svmlight(tmp_path / "rows", X, y)
     assert list(tmp_path.iterdir()) == []

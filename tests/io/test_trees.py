@@ -1,4 +1,4 @@
-"""Trees in brackets."""
+"""Reading and writing trees in brackets."""
 
 import re
 
@@ -98,7 +98,7 @@ def test_odd_strings_come_back(tmp_path, name):
         ("A", "\ud800"),
     ],
 )
-def test_what_cannot_be_written(tmp_path, tree):
+def test_unwritable_trees(tmp_path, tree):
     with pytest.raises(ValueError):
         write_trees(tmp_path / "trees", [CAT, tree])
     assert list(tmp_path.iterdir()) == []

@@ -92,9 +92,7 @@ def test_the_gap_is_the_frank_wolfe_gap_or_less():
 
 @pytest.mark.parametrize("name", ["mixture", "hinge", "log"])
 def test_definitions_5_1_and_5_2(name):
-    """The constants of Definitions 5.1 and 5.2 bound B_Q by divergences, and are not too large by
-    orders of magnitude.
-    """
+    """The constants of Definitions 5.1 and 5.2 bound B_Q by divergences, and are of the right order."""
     function = {"mixture": mixture(), "hinge": program(1), "log": program(2, 0.5)}[name]
     rng, simplices = np.random.default_rng(1), function.simplices
     ratios, block_ratios = [], []
@@ -263,10 +261,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
     def test_convex_functions_with_a_kink_are_accepted(self, size):
-        """Convex functions whose curvature or slope jumps at the start pass the check of convexity.
-
-        The check's one-sided quotients enclose every subgradient.
-        """
+        """Convex functions are accepted although their curvature or slope jumps at the start."""
         curved = self.made(
             blocks=[3],
             value=lambda a: size * max(0.0, a[0] - 1 / 3) ** 2,

@@ -91,9 +91,7 @@ def test_eg_keeps_its_bound(kind, loss, weighted):
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 @pytest.mark.parametrize("loss", ["log", "smoothed-hinge", "hinge"])
 def test_dual_accuracy_bounds_primal_and_gap(kind, loss):
-    """At any dual point, P - P* and P - D are at most what `dual_accuracy` derives from the
-    distance to the best dual.
-    """
+    """At any dual point, P - P* and P - D are at most what `dual_accuracy` gives for its dual distance."""
     small = Small(kind, loss, l2=2.0, plain=True)
     dense, found, rng = small.dense, constants(small.problem), np.random.default_rng(0)
     best = solve(small.problem, "auto", tol=1e-9 if loss != "hinge" else 1e-6, max_passes=100_000)
@@ -133,10 +131,7 @@ def inverse(function, value):
 
 
 def test_dual_accuracy_by_hand():
-    """dual_accuracy for two examples with weights 1 and 2, |psi| at most 3 and 1, and l2 = 2.
-
-    The hinge has G = 5; at temperature 1/2 the smoothness is 11 / (tau l2) = 11.
-    """
+    """dual_accuracy by hand: G = 5 for the hinge; at temperature 1/2 the smoothness is 11 / (tau l2) = 11."""
     made = {"weights": np.array([1.0, 2.0]), "psi2": np.array([9.0, 1.0]), "l2": 2.0}
     rest = {"log_labellings": np.ones(2), "costs": np.ones(2)}
     hinge = Constants(**made, **rest, temperature=0.0)
@@ -189,10 +184,7 @@ def test_rates_of_primal_accuracy():
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_high_probability_form_of_theorem_2(loss):
-    """Theorem 2 with high probability: the best of log2(1 / delta) runs, each with a mean accuracy of epsilon / 2.
-
-    At most a share delta of repetitions may fail.
-    """
+    """Theorem 2: the best of log2(1 / delta) runs, each with mean accuracy epsilon / 2, rarely misses epsilon."""
     small = Small("multiclass", loss, l2=60.0, n=3, weighted=False, plain=True)
     uniform = [np.full(len(e), 1.0 / len(e)) for e in small.dense.examples]
     best = solve(small.problem, "eg-batch", tol=1e-7 if loss == "log" else 1e-4, max_passes=50_000)

@@ -1,6 +1,4 @@
-"""`eg_qp` against Figure 2 and Theorem 1 of Bartlett et al. 2004, an independent QP solver, and
-small problems' duals.
-"""
+"""`eg_qp` against Bartlett et al. 2004 (Figure 2, Theorem 1), a QP solver, and duals of small problems."""
 
 from __future__ import annotations
 
@@ -153,10 +151,7 @@ def separate(seed, n=12):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_theorem_1_as_a_number_of_iterations(seed):
-    """Runs reach the accuracy within the iterations that Theorem 1 promises.
-
-    The step 0.4 / (B + lambda) is longer than 1 / (n |A|), the longest that Collins et al. 2008 cover.
-    """
+    """Runs keep Theorem 1's number of iterations, with steps longer than those that Collins et al. 2008 cover."""
     A, b, sizes = separate(seed)
     best = eg_qp(A, b, sizes, step_size="search", tol=1e-9)
     few = eg_qp(A, b, sizes, tol=0.0, max_iterations=3)
@@ -331,7 +326,7 @@ class TestExplicitDuals:
             np.testing.assert_allclose(marginals, expected, atol=1e-10)
             solver.step(small.problem, state)
 
-    def test_what_cannot_be_listed(self):
+    def test_problems_without_an_explicit_dual(self):
         with pytest.raises(ValueError, match="more than 20 labellings"):
             explicit_dual(Small("chain-tied", "log").problem, limit=20)
         with pytest.raises(ValueError, match="needs k_best"):

@@ -54,7 +54,7 @@ def conlleval_counts(y_true, y_pred):
     ("labels", "spans"),
     [
         ("B-NP I-NP O", [("NP", 0, 2)]),
-        ("I-NP I-NP B-NP", [("NP", 0, 2), ("NP", 2, 3)]),  # IOB1
+        ("I-NP I-NP B-NP", [("NP", 0, 2), ("NP", 2, 3)]),  # in IOB1, B separates chunks of one type
         ("O I-NP", [("NP", 1, 2)]),
         ("B-NP I-VP", [("NP", 0, 1), ("VP", 1, 2)]),
         ("B-NP B-NP", [("NP", 0, 1), ("NP", 1, 2)]),

@@ -119,7 +119,7 @@ def test_table():
     assert rows["VP"]["recall"] == 0
 
 
-# calibration
+# Calibration
 
 
 def test_calibration_by_hand():

@@ -60,9 +60,7 @@ def test_unary_chains_are_multisets():
 
 
 def test_punctuation_does_not_move_brackets():
-    """Punctuation is ignored: it can lie inside or outside of NP, and a PRN over a comma does not
-    count as a bracket.
-    """
+    """Punctuation is ignored inside and outside of NP; a PRN over a comma does not count as a bracket."""
     gold = "(S (NP (N a) (, ,)) (V b) (. .))"
     assert figures(score(gold, "(S (NP (N a)) (PRN (, ,)) (V b) (. .))")) == (2, 2, 2, 1, 0, 2, 2)
     # tags are scored for words, not for punctuation
@@ -100,7 +98,7 @@ def test_failures_count():
         assert figures(scores) == (12, 6, 6, 1, 0, 14, 7)
         assert (scores.n_failed, scores.precision, scores.recall, scores.exact) == (1, 1.0, 0.5, 0.5)
         assert (scores.crossing, scores.without_crossing) == (0.0, 1.0)
-    # the same flat tree as a plain tuple is scored like any parse
+    # without its mark of a failed parse, the same flat tree is scored like any parse
     assert figures(parseval([gold], [tuple(flat)]))[:3] == (6, 1, 1)
     scores = parseval([gold], [None])
     assert (scores.precision, scores.recall, scores.f1, scores.crossing) == (0.0, 0.0, 0.0, 0.0)
@@ -152,7 +150,7 @@ def test_deep_trees():
     assert parseval(deep, deep).n_right == n
 
 
-# ---- against the other implementation
+# Comparison with an independent implementation
 
 LABELS = ["S", "NP", "VP", "PRT", "ADVP", "NP-SBJ", "X=1", "TOP", "-NONE-", ":"]
 TAGS = ["N", "V", ",", ".", ":", "PRT", "ADVP", "-LRB-", "N-X"]

@@ -78,7 +78,7 @@ def test_unknown_names():
         "import partwise.metrics; partwise.metrics.register_scorers()",
     ],
 )
-def test_whatever_is_imported_first(order):
+def test_imports_in_either_order(order):
     lines = [
         order,
         "from sklearn.model_selection import GridSearchCV",

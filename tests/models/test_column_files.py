@@ -1,8 +1,4 @@
-"""Models of Wapiti and of CRF++ with their patterns and templates, against enumeration of all labellings.
-
-The tests write the model files themselves. Real models were compared with the programs' own output: tags, scores and
-probabilities agreed to all printed digits.
-"""
+"""Models of Wapiti and CRF++ against enumeration of all labellings, in files that the tests write."""
 
 from __future__ import annotations
 
@@ -70,11 +66,7 @@ def wapiti_name(x, t, pattern):
 
 
 def wapiti_file(path, patterns, labels, names, weights, kind=2, automatic=0):
-    """Write a Wapiti model file.
-
-    `weights` has for each name (bytes) an array per label, one per pair of labels, or both, as the name's first letter
-    says.
-    """
+    """Write a Wapiti model file; `weights` has arrays per label, per pair of labels, or both, for each name."""
     out = [f"#rdr#{len(patterns)}/1/{automatic}\n".encode()]
     out += [b"%d:%s,\n" % (len(p), p) for p in (pattern.encode() for pattern in patterns)]
     for strings in ([label.encode() for label in labels], names):
@@ -152,9 +144,7 @@ def crfpp_model(path, template=TEMPLATE, labels=("O", "B", "Zé"), seed=0, facto
 
 
 def check(tagger, score, labels):
-    """Compare tags, scores, probabilities and marginals with enumeration, also for words that the
-    model does not know.
-    """
+    """Compare tags, scores, probabilities and marginals with enumeration, also for unknown words."""
     X = [*sentences(10, seed=1), [("new", "Q"), ("É", "N")], [("new", "D")]]
     best = tagger.predict(X)
     found = tagger.predict_marginals(X)

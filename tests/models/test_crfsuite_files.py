@@ -1,4 +1,4 @@
-"""CRFsuite's model files, both ways, against python-crfsuite."""
+"""CRFsuite's model files are read and written as by python-crfsuite."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Only whole, undamaged model files of a known version are loaded; others are refused, and nothing
-in them is executed.
-"""
+"""Damaged or incomplete model files, and those of unknown versions, are refused, and nothing in them is executed."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_names_of_columns_are_kept(tmp_path):
     assert new.feature_names_in_.tolist() == ["one", "two", "three", "vier ü"]
 
 
-def test_a_loaded_model_goes_on_learning(tmp_path):
+def test_a_loaded_model_can_be_trained_further(tmp_path):
     arrays, y = sequences(0, 25, ["B", "I", "O"])
     old = SequenceTagger(warm_start=True, solver="lbfgs", tol=1e-9).fit(as_names(arrays), y)
     new = saved_and_loaded(old, tmp_path).fit(as_names(arrays), y)
@@ -152,10 +152,7 @@ def test_labels_that_no_file_can_hold(labels, why, tmp_path):
 
 
 def test_a_long_label_costs_its_own_length(tmp_path):
-    """One long label does not multiply the memory of all labels.
-
-    NumPy strings take as much memory as the longest: 20,000 labels and one of 50,000 letters took 3.9 GB.
-    """
+    """One long label does not make all labels long, as NumPy strings would: 3.9 GB for 20,000 labels."""
     labels = [f"l{k}" for k in range(300)] + ["x" * 50_000]
     classes = decode_labels({"dtype": "str", "values": labels})
     assert classes.dtype == object

@@ -44,10 +44,7 @@ def test_a_sparse_table_takes_the_memory_of_its_weights(tmp_path):
 
 @pytest.mark.parametrize("what", ["gazetteers", "lines"])
 def test_parts_and_templates_load_in_linear_time(what, tmp_path):
-    """Templates with thousands of lines or gazetteers load in linear time.
-
-    15,000 gazetteers or 25,000 lines once took more than a minute, because each was looked up in a list of all.
-    """
+    """Thousands of lines or gazetteers load in linear time; each was once looked up in a list of all."""
 
     def seconds(n):
         lists, lines = {}, [f"U{k}:%prefix[0,{k},1]" for k in range(n if what == "lines" else 2)]

@@ -66,10 +66,7 @@ def test_hinge_and_little_memory(client, tmp_path):
 
 @pytest.mark.parametrize(("solver", "loss", "memory"), [("eg-prox", "log", None), ("bcfw", "hinge", 1)])
 def test_dual_methods_have_the_bits_of_one_process(client, solver, loss, memory, tmp_path):
-    """Dual methods on a cluster give the bits of one process with two groups.
-
-    Workers write dual variables into files beside the batches, after each round or less often.
-    """
+    """Dual methods on a cluster give the bits of one process with two groups, whether memory is large or small."""
     case = CASES["names-weights"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     few = {"loss": loss, "tol": 5e-2, "C": 0.03}

@@ -174,7 +174,7 @@ def test_a_batch_that_lies(folder, change):
         use(folder)
 
 
-# reading ahead
+# Reading ahead
 
 
 def ahead() -> list[threading.Thread]:

@@ -188,10 +188,7 @@ def in_orders(records, ends):
 
 
 def test_claims_are_about_means(records):
-    """Claims compare means over five orders.
-
-    One order may contradict them; close means or fewer orders give no verdict.
-    """
+    """Claims compare means over five orders: a single order may differ, and close means give no verdict."""
     ours = [0.80, 0.78, 0.79, 0.77, 0.81]
     ends = {DCD: ours, "Perceptron": [0.82, 0.72, 0.71, 0.73, 0.72], "MIRA": [0.81, 0.77, 0.79, 0.78, 0.79]}
     claims = in_orders(records, ends | {SGD: [0.9, 0.89, 0.91, 0.9, 0.88]})

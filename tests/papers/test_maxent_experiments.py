@@ -1,7 +1,4 @@
-"""The experiments of Huang et al. 2010: contexts against a plain transcription, beam search against enumeration.
-
-Small runs and the verdicts on claims are tested too.
-"""
+"""The experiments of Huang et al. 2010: contexts, beam search, small runs, and verdicts on claims."""
 
 from __future__ import annotations
 
@@ -108,9 +105,7 @@ def test_modifiers_of_brown_tags(tag, plain):
 
 @pytest.fixture(params=["pos", "chunks"])
 def small(request):
-    """Return contexts with random weights, and a function of the history's scores; test sentences
-    repeat training ones.
-    """
+    """Return contexts with random weights and a scoring function; some test sentences repeat training sentences."""
     words, pos, chunks = sentences(120)
     again = [k for k, sentence in enumerate(words) if len(sentence) >= 4][:8]
     words, pos, chunks = ([*column, *(column[k] for k in again)] for column in (words, pos, chunks))

@@ -71,9 +71,7 @@ def test_findings_of_smo():
 
 
 def margin_records(times):
-    """Make records of `eg-margin` in which each system comes within 1 % of the optimum, 100, at its
-    time (None: never).
-    """
+    """Make records of `eg-margin` in which each system comes within 1 % of the optimum at its time (None: never)."""
     found = {}
     for C in eg_margin.PENALTIES:
         for name in (*eg_margin.SYSTEMS, "reference"):

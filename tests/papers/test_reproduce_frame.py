@@ -90,7 +90,7 @@ def test_damaged_records_are_made_again(tmp_path, damage):
     assert calls == [1.0]
 
 
-def test_a_stopped_run_goes_on(tmp_path):
+def test_an_interrupted_experiment_resumes(tmp_path):
     def stops(data, factor):
         raise KeyboardInterrupt
 

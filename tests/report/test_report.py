@@ -59,7 +59,7 @@ def test_every_part(result, tmp_path):
     # the page loads nothing: its only address is the name space of SVG
     assert text.count("http") == text.count("http://www.w3.org/2000/svg") + text.count("http-equiv")
     assert not {"src", "srcset", "xlink:href", "action"} & set(reader.attributes)
-    assert text.count("href") == 1  # the empty icon
+    assert text.count("href") == 1  # the page's icon is empty
 
 
 def test_a_result_is_shown_without_its_weights(result):

@@ -46,10 +46,7 @@ class TestNumberOfThreads:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's limits")
 def test_threads_that_the_system_refuses():
-    """If the system refuses threads, sums use the threads that exist and give the same bits.
-
-    Parallel `eg` (lanes), whose bits depend on the number of threads, raises an error.
-    """
+    """If the system refuses threads, sums use fewer threads for the same bits, and `eg` with lanes raises an error."""
     printed = run_python(
         """
         import os, resource

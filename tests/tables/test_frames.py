@@ -308,7 +308,7 @@ def test_refusals(tagger):
             TokenTable(frame, **{**ask, **options})
 
 
-def test_heads_that_make_no_tree():
+def test_heads_that_are_not_a_tree():
     ask = {"by": "sentence", "columns": "word"}
     with pytest.raises(TableError, match=r"row 3, column 'head': the heads of word 1 .* go round") as caught:
         frames.fit(DependencyParser(), with_value("head", 4, 1), **ask, head="head")
@@ -360,7 +360,7 @@ def test_classifiers_take_frames_of_polars():
     assert np.array_equal(MaxentClassifier().fit(frame, [0, 0, 1, 1]).predict(frame), rows.predict(frame.to_numpy()))
 
 
-# real data
+# Real data
 
 
 def test_chunks_of_conll_2000_are_those_of_lists(data_dir):

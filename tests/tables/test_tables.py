@@ -87,7 +87,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_words_however_they_are_held(tagger, way):
+def test_words_in_every_column_type(tagger, way):
     rows = [*WORDS, [], ["\u2028x", "ran"] if "text" not in way else ["x"]]
     batch = pa.record_batch({"w": WAYS[way](rows)})
     assert TablePredictor(tagger).batch(batch)["prediction"].to_pylist() == tagger.predict(rows)

@@ -1,4 +1,4 @@
-"""The grammar of a treebank."""
+"""Reading a grammar off a treebank: rules, lexicon and classes of rare words."""
 
 import numpy as np
 import pytest
@@ -69,8 +69,7 @@ def test_random_trees(rng):
     assert grammar.rules.dtype == np.int64
     assert (np.diff(grammar.rules[:, 0]) >= 0).all()
     assert len(np.unique(grammar.rules, axis=0)) == len(grammar.rules)
-    # Each word is one lexical entry, each inner node one rule, each tree one root; class "any" repeats all other
-    # classes.
+    # Each word is one lexical entry, each inner node one rule, each tree one root; "any" repeats all other classes.
     n_words = sum(len(words_of(tree)) for tree in trees)
     again = grammar.lexical_counts[grammar.lexical[:, 1] == grammar.n_terminals - 1].sum()
     classes = grammar.lexical_counts[grammar.lexical[:, 1] >= len(grammar.words)].sum() - again

@@ -1,4 +1,4 @@
-"""The probabilistic grammar of a treebank, and parsing with it."""
+"""Relative frequencies of a treebank as a probabilistic grammar, and parsing with it."""
 
 import math
 
@@ -79,7 +79,7 @@ def test_probabilities_of_a_symbol_sum_to_one(rare, tag_weight):
         assert (np.diff(found.lexicon.symbols[begin:stop]) > 0).all()
 
 
-# ---- parsing
+# Parsing
 
 
 def best_by_hand(grammar, found, words):

@@ -1,4 +1,4 @@
-"""Grammars that users write."""
+"""Parsing with grammars that users write as text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Trees to Chomsky normal form and back."""
+"""Conversion of trees to Chomsky normal form and back."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ def binary(text, *orders, **kwargs):
     return format_tree(exact(*orders, **kwargs).binary(tree(text)))
 
 
-# ---- by hand
+# Conversions checked by hand
 
 FLAT = "(S (A a) (B b) (C c) (D d))"
 
@@ -63,7 +63,7 @@ def test_ancestors():
 
 
 def test_chains():
-    """Nodes made for a unary chain get the chain's last label; its parent annotation is the label above the chain."""
+    """Nodes added below a unary chain get the chain's last label, annotated with the chain's label above it."""
     text = "(S (VP (V a) (NP (N b)) (PP c)))"
     assert binary(text, 1, 1) == "(S+VP (V a) (VP|V (NP+N b) (PP c)))"
     assert binary(text, 1, 2) == "(S+VP (V a) (VP^S|V (NP+N^VP b) (PP c)))"
@@ -96,7 +96,7 @@ def test_root():
             with_root.binary(tree(text), "tree 3")
 
 
-# ---- cleaning
+# Cleaning of labels
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_made_roots_are_refused():
         exact().restore(("S|A", ("B", "b"), ("C", "c")))
 
 
-# ---- round trips
+# Conversions there and back
 
 LABELS = st.sampled_from(["S", "NP", "", "_", "\\", "\\_", "+", "^", "|", "~", "A+B", "A^B|C~D", "\\+", "-LRB-", "N\\"])
 WORDS = st.sampled_from(["a", "b", "\\_", "|", ""])
@@ -238,10 +238,7 @@ def test_generated_treebank():
 
 
 def test_treebank_sample(data_dir):
-    """A quarter of the sample's trees is restored exactly, with and without traces and function tags.
-
-    Each pair of orders is tried on other trees.
-    """
+    """A quarter of the sample's trees is restored exactly, with and without traces and function tags."""
     trees = treebank_sample(data_dir)
     for number, orders in enumerate(ORDERS):
         for each in trees[number :: 4 * len(ORDERS)]:
