@@ -54,7 +54,7 @@ def environment(core: str, logs: Path | None = None) -> dict[str, str]:
 
 
 def library_path(library: str) -> str:
-    """Return the path of a library as the compiler knows it, or its name."""
+    """Return the path that the compiler has for a library, or its bare name if it has none."""
     command = [*shlex.split(os.environ.get("CXX", "c++")), f"-print-file-name={library}"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() or library

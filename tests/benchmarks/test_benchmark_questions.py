@@ -143,7 +143,7 @@ def test_looking_is_not_timed(folder):
     assert 0 < watch.wall <= total - looks * 0.05
 
 
-def test_far_from_the_target_the_systems_own_word_will_do():
+def test_reported_objectives_are_trusted_far_from_the_target():
     watch = Watch(lambda weights: 1.5, 1.0, 60.0)
     watch.see(np.zeros((1, 2)), 2.0)
     watch.see(np.zeros((1, 2)), 1.0009)
@@ -179,7 +179,7 @@ def test_liblinear_agrees(folder, solver):
     assert theirs["accuracy"] == pytest.approx(ours["accuracy"], abs=0.1)
 
 
-def test_how_long_rivals_may_take_goes_by_our_own_time():
+def test_our_time_determines_the_limit_of_rivals():
     rival = {"system": "sklearn-lbfgs", "trace_objective": [1.0], "trace_cpu_seconds": [50.0]}
     failed = {"system": "partwise-auto", "error": "ended with signal 9"}
     ours = {"system": "partwise-sdca", "trace_objective": [2.0, 1.0], "trace_cpu_seconds": [1.0, 4.0]}

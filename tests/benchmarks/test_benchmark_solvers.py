@@ -237,7 +237,7 @@ def test_findings():
     assert "(3 and not reached)" in lines[1]
 
 
-def test_false_words_are_found_out():
+def test_wrong_reports_are_detected():
     good = {"system": "a", "objective": 2.0, "reported_objective": 2.0, "trace_dual": [1.0]}
     assert solvers.check([good]) == []
     assert "a reports the objective 1.9, but it is 2.0" in solvers.check([{**good, "reported_objective": 1.9}])

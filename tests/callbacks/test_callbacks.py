@@ -261,7 +261,7 @@ def test_a_history_that_cannot_be_written_does_not_end_a_run(data, tmp_path, mon
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_the_line(terminal, data, dev):
+def test_progress_line(terminal, data, dev):
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=120, color_system=None)
     callbacks = [EarlyStopping(*dev, patience=99), ProgressLine(console, every_seconds=0.0)]
@@ -273,7 +273,7 @@ def test_the_line(terminal, data, dev):
     assert (text.endswith("\x1b[?25h") or "\x1b[2K" in text) == terminal
 
 
-def test_the_line_of_solve(data):
+def test_progress_line_of_solve(data):
     out = io.StringIO()
     seen = []
 

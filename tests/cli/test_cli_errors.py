@@ -277,7 +277,7 @@ def test_closed_pipe(files, chunker):
 
 
 def test_closed_streams(files, chunker):
-    """Commands work when standard streams were closed before the process began."""
+    """A standard stream that was closed before the process began is named in the error."""
     for redirect, name, args in (
         ("<&-", "input", ("predict", chunker, "-")),
         ("<&-", "input", ("inspect", "-")),

@@ -109,7 +109,7 @@ def test_a_label_that_switches_legality_off_is_named(cls):
         cls(tol=0.1).fit(WORDS[:2], touching)  # chunks in IOB1
 
 
-def test_partitions_name_it_too(tmp_path):
+def test_partitions_name_illegal_labels(tmp_path):
     wrong = [*CHUNKS[:5], ["O", "O", "I-X"], *CHUNKS[6:]]
     with pytest.warns(UserWarning, match="sequence 5, position 2: the label 'I-X'"):
         partwise.out_of_core.partitions.write(tmp_path / "p", SequenceTagger(), [(WORDS, wrong)])

@@ -1,4 +1,4 @@
-"""Short calls take a direct path, which gives the bits of batches after any change and from any thread."""
+"""Short calls take a direct path with the same bits as batches, after any change and from any thread."""
 
 from __future__ import annotations
 

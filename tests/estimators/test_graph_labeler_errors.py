@@ -114,7 +114,7 @@ def test_invalid_constraints(constraints, message, fitted):
 
 
 def test_graphs_that_are_too_wide_by_their_numbers(fitted):
-    """A too wide graph is refused quickly, by its number in the input: empty graphs before it count."""
+    """A graph that is too wide is refused quickly; its number in the error counts the empty graphs before it."""
     side = 60
     cells = np.arange(side * side).reshape(side, side)
     pairs = [(cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])]

@@ -215,7 +215,7 @@ def test_pruned_files_are_smaller(options, tmp_path):
     assert partwise.load(tmp_path / "pruned.pw").score(X, y) == told.score_after
 
 
-def test_pruning_everything_but_nothing():
+def test_pruning_with_keep_1_changes_nothing():
     case = fitted_tagger("dicts, conditioned")
     expected = case.estimator.predict(case.X)
     told = case.estimator.prune(keep=1.0)

@@ -161,7 +161,7 @@ class TestSolvers:
                 MaxentClassifier(**options).partial_fit(*rows(0))
         assert hasattr(MaxentClassifier(penalty="elasticnet", l1_ratio=0.0), "partial_fit")
 
-    def test_models_that_cannot(self):
+    def test_models_without_partial_fit(self):
         X, y = sequences(0)
         with pytest.raises(NotAvailable, match="not available with a kernel"):
             SequenceTagger(kernel="rbf", loss="hinge").partial_fit(X, y)

@@ -55,7 +55,7 @@ X = [[[f"w={word}", f"s={word[-1]}"] for word in words] for words in BANK.words]
 
 
 @pytest.mark.parametrize("kind", [SequenceTagger, SegmentTagger])
-def test_schemes_are_kept_to(kind):
+def test_explanations_follow_the_scheme(kind):
     tagger = kind(C=0.1).fit(X, BANK.chunks)
     x = min(X, key=len)
     for t in range(len(x)):

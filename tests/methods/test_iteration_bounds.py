@@ -63,7 +63,7 @@ class TestFormulas:
     def test_theorem_1_of_chang_2013(self):
         small = Small("chain-tied", "squared-hinge", l2=0.5, weighted=False)
         found, C, delta = constants(small.problem), 2.0, 0.1
-        R2, costs = found.psi2.max(), float((found.costs**2).sum())  # l Delta^2 for sequences of one length
+        R2, costs = found.psi2.max(), float((found.costs**2).sum())  # l Delta^2 in the paper, for equal lengths
         assert dcd_additions(small.problem, delta) == pytest.approx(2 * (R2 + 1 / (2 * C)) * C * costs / delta**2)
 
 

@@ -113,7 +113,7 @@ class TestTheorem1:
         others[2] = np.concatenate([others[2], first[sizes[0] :]])
         values = [quadratic(A, b, alpha) for alpha in iterates_of(A, b, sizes, first, eta, 60)]
         assert np.all(np.diff(values) <= EXACT)  # steps below 0.567 / (B + lambda) never increase Q
-        # Q must fall clearly, as the start itself satisfies the theorem while the bound is large.
+        # Q must fall clearly: while the bound is large, even the start satisfies the theorem.
         assert values[60] - best.value < 0.9 * (values[0] - best.value)
         for T in range(1, 61):
             f, g = theorem_1(eta, B, eigenvalue, T)
@@ -125,7 +125,7 @@ class TestTheorem1:
                     assert values[T] <= np.mean(values[:T]) + EXACT
                     assert bound <= quadratic(A, b, u) + simple / T + EXACT
 
-    def test_the_librarys_own(self, seed):
+    def test_runs_of_the_library(self, seed):
         A, b, sizes = random_program(seed, scale=5.0)
         best = eg_qp(A, b, sizes, step_size="search", tol=1e-9)
         for T in (1, 2, 5, 30):

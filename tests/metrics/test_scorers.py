@@ -49,7 +49,7 @@ def test_every_name_is_its_function():
     assert get_scorer("accuracy") is not None
 
 
-def test_names_in_our_own_places():
+def test_names_in_early_stopping_and_paths():
     tagger = SequenceTagger(template="pos", callbacks=EarlyStopping(BANK.words, BANK.chunks, 2, "chunk_f1"))
     tagger.fit(BANK.words, BANK.chunks)
     other = SequenceTagger(template="pos", callbacks=EarlyStopping(BANK.words, BANK.chunks, 2, "f1"))

@@ -92,7 +92,7 @@ def test_no_weights_at_all(name, tmp_path):
         assert os.path.getsize(tmp_path / "m.pw") < os.path.getsize(tmp_path / "full.pw")
 
 
-def test_dense_models_are_as_they_were(tmp_path):
+def test_dense_models_keep_all_attributes(tmp_path):
     model, _ = case("names")
     model.save(tmp_path / "m.pw")
     assert partwise.load(tmp_path / "m.pw").attributes_ == model.attributes_

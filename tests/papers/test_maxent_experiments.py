@@ -26,7 +26,7 @@ def sentences(n=120, seed=0):
     rng = np.random.default_rng(seed)
     pool = ["a", "of", "The", "run", "runs-in", "Xx1", "walked", "9", "b-c"]
     words = [[pool[k] for k in rng.integers(len(pool), size=rng.integers(1, 6))] for _ in range(n)]
-    words[3][0] = words[7][0] = "zq"  # "zq" occurs twice, its prefix "z" six times
+    words[3][0] = words[7][0] = "zq"  # twice, so that pre=zq (k = 2, 3, 4) occurs six times
     pool.append("zq")
     pos = [[f"T{pool.index(w) % 3}" if rng.random() < 0.9 else "T0" for w in sentence] for sentence in words]
     chunks = [["B-NP" if tag == "T1" else "O" for tag in sentence] for sentence in pos]

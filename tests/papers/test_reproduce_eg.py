@@ -44,7 +44,7 @@ def test_numbers_of_records():
 
 
 def duals(values, seconds, spread=0.0):
-    """Make records of runs in five orders, whose dual values differ by up to `spread`."""
+    """Make records of runs in five orders, whose dual values are shifted by up to `spread`."""
     passes = [1.0, 2.0, 5.0, 10.0]
     shifts = spread * np.linspace(-1, 1, 5)
     return [{"trace": {"passes": passes, "dual": [v + x for v in values], "cpu_seconds": seconds}} for x in shifts]
@@ -65,7 +65,7 @@ def test_findings_of_smo():
     assert smo.findings(slow, 2.0)[0].holds is False
     assert smo.after(plateau["smo"][0], 11) is None
     assert smo.first_at(plateau["eg"][0], 70.0) == (5.0, 3.0)
-    # the last dual values differ by 1 between methods, and by up to 4 between orders
+    # the last dual values differ by 1 between methods, and by more between orders
     noisy = plateau | {"smo-eg, 2 passes": duals([50.0, 60.0, 99.5, 101.0], [1.0, 2.0, 3.0, 4.0], spread=4.0)}
     assert smo.findings(noisy, 2.0)[3].holds is None
 

@@ -28,7 +28,7 @@ class TestNumberOfThreads:
         assert threads.count_threads(n_jobs) == expected
         assert count_jobs(n_jobs) == expected
 
-    def test_n_jobs_none(self):
+    def test_n_jobs_of_0(self):
         with pytest.raises(ValueError, match="must not be 0"):
             threads.count_threads(0)
 

@@ -195,7 +195,7 @@ class TestKBest:
             [value for _, value in each] for each in hinge.predict_k_best(WORDS, 3)
         ]
 
-    def test_others(self):
+    def test_classifiers_and_parsers(self):
         case = fitted_classifier(["a", "b", "c"])
         expected = case.estimator.predict_k_best(case.X, 3, probabilities=True)
         ranked = [[((label,), value) for label, value in each] for each in expected]

@@ -52,7 +52,7 @@ def test_rare_words_count_as_their_class():
         ("D", "lower"): 1, ("N", "lower"): 1, ("V", "lower"): 1,
         ("D", "any"): 1, ("N", "any"): 1, ("V", "any"): 1,
     }  # fmt: skip
-    # "dog" is rare; the class of "7" occurs among no rare words
+    # "dog" is rare, and no rare word has the class of "7"
     assert grammar.terminals(["the", "dog", "bird", "7"]).tolist() == [2, 3, 3, 4]
 
 
