@@ -209,6 +209,11 @@ def test_what_cannot_be_written_is_refused():
             make_sentence(words, heads, deprels, comments)
 
 
+def test_words_without_entries_keep_a_blank_last_column():
+    sentence = make_sentence(["a", "b"]).with_entries([[], ["Probability=0.5"]])
+    assert sentence.column("misc") == ["_", "Probability=0.5"]
+
+
 def test_byte_order_mark_is_not_part_of_a_column(tmp_path):
     text = LINE.format(1, 0) + "\n"
     assert read_conllu(put(tmp_path, "\ufeff" + text))[0].column("id") == ["1"]

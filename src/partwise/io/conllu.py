@@ -119,7 +119,7 @@ class ConlluSentence:
     def with_entries(self, entries: Iterable[Iterable[str]]) -> ConlluSentence:
         """Return the sentence with more entries of each word in its last column."""
         cells = [[] if was in ("_", "") else [was] for was in self.column(MISC)]
-        return self.with_misc(["|".join([*was, *more]) for was, more in zip(cells, entries, strict=True)])
+        return self.with_misc(["|".join([*was, *more]) or BLANK for was, more in zip(cells, entries, strict=True)])
 
     def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
         """Return all lines with one more comment above them, as one of several versions of the sentence.
