@@ -1,4 +1,4 @@
-"""Arc features against the templates read naively: every feature a tuple of strings."""
+"""Arc features equal those of a simple reader of the templates, in which every feature is a tuple of strings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ xpos | upos | xpos
 
 
 class Bank:
-    """Random sentences; few words, so that features are repeated within a sentence."""
+    """Random sentences with few different words, so that features repeat within a sentence."""
 
     def __init__(self, seed: int, lengths: list[int], words: int = 4):
         rng = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ def test_hashed_features():
             v = features.project(i, slots)
             w = rng.normal(size=index.num_weights)
             assert features.scores(i, w) @ slots == pytest.approx(v.dot(w))
-            if bits == 22:  # no collisions to speak of
+            if bits == 22:  # so many bits that collisions hardly occur
                 assert v.norm2() == pytest.approx(exact.transpose_norm2(i, slots), rel=1e-2)
     with pytest.raises(ValueError, match="between 1 and 31"):
         ArcIndex.hashed(40)
@@ -267,8 +267,8 @@ def test_core_refuses_bad_input():
         ArcMap([([(9, 0)], [], -1)], bank.tokens, table.index(bank.tokens, None))
 
 
-def test_single_features_are_columns():
-    """feats.A is what the whole column would be, if it held the values of A alone."""
+def test_a_single_morphological_feature_acts_as_a_column():
+    """feats.A gives the same features as a column that holds only the values of A."""
     bank = Bank(3, [4, 1, 6, 5])
     rng = np.random.default_rng(0)
     values = [[str(rng.integers(3)) if rng.random() < 0.7 else None for _ in bank.columns[4]] for _ in "AB"]

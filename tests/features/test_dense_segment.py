@@ -1,4 +1,4 @@
-"""Rows of dense input in blocks: against plain NumPy, in single precision, and the cost of a gradient."""
+"""Blocks of dense rows give NumPy's products, in single precision too, and gradients cost little more than values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from partwise.problem.losses import get_loss
 from partwise.problem.penalties import L2
 from partwise.structures import Chain, Multiclass, padded_width
 
-# Sequences and rows longer than the core's blocks, and not; labels with and without a kernel of their width.
+# Inputs and labels: sequences and rows shorter and longer than the core's blocks; numbers of labels with and without a
+# kernel compiled for their width.
 SIZES = [(3, 3), (130, 3), (600, 9), (1, 30), (301, 200)]
 LENGTHS = np.array([1, 40, 2, 17, 1, 1], dtype=np.int64)
 POINTERS = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -122,7 +123,7 @@ def test_floats_are_not_widened(rng):
     labels = np.zeros(rows.n_rows, dtype=np.int64)
     half = EncodedRows(rows, labels).cut(0, 15)
     assert EncodedRows.joined([half, half]).rows.table.dtype == np.float32
-    parts = ModelParts("examples", {}, half.to_arrays())  # as in a file of a partition
+    parts = ModelParts("examples", {}, half.to_arrays())  # the arrays of a partition's file
     np.testing.assert_array_equal(EncodedRows.from_parts(parts, 20, 3).rows.table, half.rows.table, strict=True)
 
 
@@ -147,5 +148,5 @@ def test_a_gradient_costs_little_more_than_two_values(rng):
             seconds.append(time.process_time() - begin)
         return min(seconds)
 
-    # Twice the products. To measure the part of each example too would cost as much again as both.
+    # A gradient takes twice the products of a value. Computing each example's part as well would double that again.
     assert least(problem.value_and_gradient) < 3.5 * least(problem.value)

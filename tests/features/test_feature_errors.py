@@ -1,4 +1,4 @@
-"""Bad input to feature maps raises ValueError before any work."""
+"""Invalid input to feature maps raises ValueError before any computation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def attribute_segment(example_ptr=(0, 2), row_ptr=(0, 1, 3), attributes=(0, 1, 2
     )
 
 
-def test_the_good_one():
+def test_the_unchanged_arguments_are_accepted():
     features = _core.LinearMap([attribute_segment(values=(1.0, 2.0, 3.0))])
     assert features.num_slots(0) == 8
     assert features.num_examples == 1
@@ -182,8 +182,8 @@ class TestCalls:
             with pytest.raises(ValueError):
                 vector.dot(np.zeros(3))
 
-    def test_weights_are_updated_in_place_or_not_at_all(self, features):
-        """A copy made on the way (other dtype, strided) would lose the update silently."""
+    def test_weights_that_cannot_be_updated_in_place_are_refused(self, features):
+        """Weights that would have to be copied (another dtype, strided) are refused, as updates of a copy are lost."""
         slots = np.ones(8)
         for w in (np.zeros(features.num_weights, dtype=np.float32), np.zeros(2 * features.num_weights)[::2]):
             with pytest.raises((ValueError, TypeError)):
@@ -195,7 +195,7 @@ class TestCalls:
 
 
 def test_the_input_may_be_dropped_or_changed_afterwards():
-    """Segments own (or keep alive) what they were given."""
+    """Segments copy or keep alive the arrays that they were given."""
     rows = np.ones((2, 3))
     features = _core.LinearMap([_core.DenseSegment(rows, np.array([0, 2]), 2, 4)])
     w = np.ones(features.num_weights)

@@ -1,4 +1,4 @@
-"""Feature maps from rows of input against maps built by hand."""
+"""Feature maps made from rows of input equal maps built by hand."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_masked_transitions_have_no_weight():
         ),
     ],
 )
-def test_what_does_not_fit_is_named(build, message):
+def test_rows_that_do_not_fit_the_structure_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
 

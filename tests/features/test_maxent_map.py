@@ -1,4 +1,4 @@
-"""Maximum-entropy maps: rows and columns of the same features, the ways to make them, merged contexts."""
+"""Maximum-entropy maps: rows and columns hold the same features for every way to make a map; equal contexts merge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from partwise.structures import Multiclass
 
 
 def table_of(features: MaxentMap, n: int, width: int) -> np.ndarray:
-    """f[i, r, t] from the columns alone."""
+    """f[i, r, t], built from the columns alone."""
     table = np.zeros((n, width, features.num_weights))
     for k in range(features.num_columns):
         weight, examples, slots, values = features.column(k)
@@ -35,7 +35,7 @@ def table_of(features: MaxentMap, n: int, width: int) -> np.ndarray:
 
 
 def check_rows_and_columns(features, structure, rng):
-    """Rows and columns are of one table; the row operations are those of its matrices."""
+    """Check that rows and columns hold the same table, and that the row operations are products with it."""
     n, width = structure.num_examples, structure.width
     table = table_of(features, n, width)
     assert features.num_cells == np.count_nonzero(table)
@@ -74,7 +74,7 @@ def check_rows_and_columns(features, structure, rng):
     layout=st.sampled_from(["all", "observed", "pairs"]),
 )
 def test_attributes(seed, n, n_labels, n_attributes, values, layout):
-    """With repetitions, ignored attributes and empty rows."""
+    """Maps of rows of attributes, some of them repeated, ignored or empty."""
     rng = np.random.default_rng(seed)
     structure = Multiclass(n, n_labels)
     sizes = rng.integers(0, 5, n)
@@ -94,10 +94,10 @@ def test_attributes(seed, n, n_labels, n_attributes, values, layout):
     assert features.binary == bool(np.all(used == 1.0))
     has = features.capabilities()
     assert {"explicit weights", "column access"} <= has
-    # an attribute without any pair has no features to be negative
+    # an attribute without pairs has no features, so it cannot make the map negative
     assert ("non-negative features" in has) == bool(np.all(used >= 0))
     assert ("binary features" in has) == features.binary
-    # the same map without columns
+    # a map of the same rows without column access
     if layout != "pairs":
         plain = multiclass_map(structure, rows, **options)
         w = rng.normal(size=plain.num_weights)
@@ -118,7 +118,7 @@ def test_matrix(seed, n, n_labels, n_features):
     assert ("non-negative features" in features.capabilities()) == bool(np.all(dense >= 0))
 
 
-def test_a_matrix_may_say_what_attributes_say(rng):
+def test_a_matrix_can_express_the_features_of_attributes(rng):
     n, n_labels, n_attributes = 6, 3, 4
     x = rng.random((n, n_attributes)) * (rng.random((n, n_attributes)) < 0.6)
     structure = Multiclass(n, n_labels)
@@ -184,7 +184,7 @@ def test_features_have_names():
         (lambda s: maxent_map(s, np.ones((2, 2))).column(6), "no column 6"),
     ],
 )
-def test_what_does_not_fit_is_named(build, message):
+def test_contexts_that_do_not_fit_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build(Multiclass(2, 3))
 
@@ -193,7 +193,7 @@ class TestMerging:
     def test_by_hand(self):
         rows = Attributes(np.array([0, 2, 4, 5, 7, 7, 7, 8]), np.array([3, 1, 1, 3, 1, 3, 1, -1]), 4)
         merged = merge_contexts(rows, [0, 0, 0, 1, 2, 2, 2], [1, 2, 4, 8, 16, 32, 64])
-        # Rows without frequent attributes first; a row of what is ignored is an empty one.
+        # Rows without frequent attributes come first; a row that holds only ignored attributes counts as empty.
         assert merged.rows.row_ptr.tolist() == [0, 0, 1, 3, 5]
         assert merged.rows.attributes.tolist() == [1, 1, 3, 1, 3]
         assert merged.labels.tolist() == [2, 0, 0, 1]

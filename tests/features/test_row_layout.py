@@ -1,4 +1,4 @@
-"""Which pairs have a weight, and where it lies."""
+"""Which (attribute, column) pairs have a weight, and at which position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def check_layout(layout, columns_of):
-    """pairs(), pack and unpack agree with the list of columns of each attribute."""
+    """Check that pairs(), pack and unpack agree with the list of columns of each attribute."""
     indptr, columns = layout.pairs()
     assert [columns[a:b].tolist() for a, b in pairwise(indptr)] == columns_of
     assert layout.num_pairs == sum(map(len, columns_of)) == len(columns)
@@ -26,7 +26,7 @@ def check_layout(layout, columns_of):
     values = np.arange(1.0, layout.num_pairs + 1)
     packed = layout.pack(values)
     assert packed.shape == (layout.num_weights,)
-    assert sorted(packed[packed != 0]) == values.tolist()  # each pair has one place; padding is 0
+    assert sorted(packed[packed != 0]) == values.tolist()  # each pair has one position, and padding is 0
     np.testing.assert_array_equal(layout.unpack(packed), values)
     rubbish = np.full(layout.num_weights, -7.0)
     rubbish[packed != 0] = packed[packed != 0]
@@ -87,20 +87,20 @@ def test_observed_by_hand():
     [
         lambda: _core.RowLayout.dense(-1, 3, 4),
         lambda: _core.RowLayout.dense(2, 0, 4),
-        lambda: _core.RowLayout.dense(2, 5, 4),  # wider than its row
+        lambda: _core.RowLayout.dense(2, 5, 4),  # 5 columns, width 4
         lambda: _core.RowLayout.from_pairs(2, 3, 4, np.array([0, 1]), np.array([0])),  # pointers for one attribute
-        lambda: _core.RowLayout.from_pairs(2, 3, 4, np.array([0, 2, 1]), np.array([0])),  # falling pointers
+        lambda: _core.RowLayout.from_pairs(2, 3, 4, np.array([0, 2, 1]), np.array([0])),  # decreasing pointers
         lambda: _core.RowLayout.from_pairs(2, 3, 4, np.array([0, 1, 3]), np.array([0])),  # past the end
         lambda: _core.RowLayout.from_pairs(2, 3, 4, np.array([1, 1, 1]), np.array([0])),  # not from 0
-        lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 1]), np.array([3])),  # no such column
+        lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 1]), np.array([3])),  # no column 3
         lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 1]), np.array([-1])),
         lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 2]), np.array([1, 0])),  # not ascending
-        lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 2]), np.array([1, 1])),  # twice
+        lambda: _core.RowLayout.from_pairs(1, 3, 4, np.array([0, 2]), np.array([1, 1])),  # repeated
         lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([2]), np.array([0])),  # no attribute 2
         lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([-2]), np.array([0])),
         lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([1]), np.array([3])),  # no label 3
         lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([1]), np.array([-1])),
-        lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([1]), np.array([0, 0])),  # ragged
+        lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 1]), np.array([1]), np.array([0, 0])),  # two labels
         lambda: _core.RowLayout.observed(2, 3, 4, np.array([0, 2]), np.array([1]), np.array([0])),
     ],
 )

@@ -1,4 +1,4 @@
-"""Segments and their stacking against matrices built from the raw input."""
+"""Segments, alone and stacked, equal matrices that are built from the raw input."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from partwise import _core
 
 @dataclass
 class Stack:
-    """A feature map over a structure, and A_i from the raw input.
+    """A feature map over a structure, and the matrices A_i from the raw input.
 
-    Weights without a pair (padding, masked) are 0 by contract, and so are padded slots: `real` and `real_slots` say
-    which are free.
+    Weights without a pair (padding, masked) and padded slots are always 0; `real` and `real_slots` mark the others.
     """
 
     features: Any
@@ -55,9 +54,9 @@ def random_layout(rng, kind, n_attributes, n_labels, width, rows):
 
 @st.composite
 def stacks(draw):
-    """A chain with rows of attributes, dense input or slots; tied transitions with or without a mask; maybe ends."""
+    """Draw a chain with attributes, dense input or slots, tied transitions (perhaps masked), and perhaps ends."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_labels = draw(st.sampled_from([2, 3, 7]))  # 7 of 8 columns: all kinds of rows
+    n_labels = draw(st.sampled_from([2, 3, 7]))  # 7 labels pad to 8 columns
     ends = draw(st.booleans())
     lengths = rng.integers(1, 4, 3).astype(np.int64)
     chain = _core.Chain(lengths, n_labels, ends=ends)
@@ -180,12 +179,12 @@ def test_bound_of_scores(stack):
 @pytest.mark.parametrize("per_row", [0, 5, 8, 20, 31, 90])
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("kind", ["dense", "observed", "pairs"])
-def test_scores_asked_for_once_are_the_same_to_the_bit(kind, values, per_row, n_labels):
+def test_segments_for_a_single_use_have_bit_identical_scores(kind, values, per_row, n_labels):
     rng = np.random.default_rng(per_row)
     lengths = np.array([3, 1, 0, 9])
     example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     row_ptr = np.concatenate([[0], np.cumsum(rng.integers(per_row // 2, per_row + 1, 13))]).astype(np.int64)
-    attributes = rng.integers(-1, 40, row_ptr[-1]).astype(np.int64)  # many are repeated in their row
+    attributes = rng.integers(-1, 40, row_ptr[-1]).astype(np.int64)  # many attributes repeat within their row
     rows = row_ptr, attributes, rng.normal(size=len(attributes)) if values else None
     layout = random_layout(rng, kind, 40, n_labels, -(-n_labels // 4) * 4, rows)
     segments = (_core.AttributeSegment(layout, example_ptr, *rows, once) for once in (False, True))
@@ -196,7 +195,7 @@ def test_scores_asked_for_once_are_the_same_to_the_bit(kind, values, per_row, n_
 
 
 def test_repeated_attributes_in_a_sentence_are_merged_before_squaring():
-    # The same attribute at both positions, twice at the first: |A'd|^2 = (2 + 1)^2, not 2^2 + 1^2 nor 1 + 1 + 1.
+    # The same attribute is at both positions, twice at the first: |A'd|^2 = (2 + 1)^2, not 2^2 + 1^2 or 1 + 1 + 1.
     layout = _core.RowLayout.dense(2, 2, 4)
     segment = _core.AttributeSegment(layout, np.array([0, 2]), np.array([0, 2, 3]), np.array([1, 1, 1]))
     features = _core.LinearMap([segment])
@@ -225,8 +224,8 @@ def test_an_example_without_rows_has_no_slots_there():
 
 
 def test_columns_without_a_weight_take_no_gradient(rng):
-    """A masked transition, and a pair that is not in the layout, keep weight 0 whatever the slots hold."""
-    columns = np.array([0, 1, 3, 4, 5, 0, 7])  # a row with most columns, a row with few
+    """A masked transition, and a pair that is not in the layout, keep weight 0 whatever the slots contain."""
+    columns = np.array([0, 1, 3, 4, 5, 0, 7])  # one row with most columns, one row with few
     layout = _core.RowLayout.from_pairs(2, 8, 8, np.array([0, 5, 7]), columns)
     mask = np.array([1, 0, 1, 0], dtype=np.uint8)
     rows = _core.AttributeSegment(layout, np.array([0, 1]), np.array([0, 2]), np.array([0, 1]))
@@ -242,7 +241,7 @@ def test_columns_without_a_weight_take_no_gradient(rng):
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_norm_of_single_rows_and_of_several(n_rows, rng):
-    """Examples of one row have a shortcut for |A'd|^2 = |x|^2 |d|^2."""
+    """Examples of one row, for which the core computes |A'd|^2 as |x|^2 |d|^2, and examples of several rows."""
     layout = _core.RowLayout.dense(4, 3, 4)
     row_ptr, attributes = 3 * np.arange(n_rows + 1), rng.integers(0, 4, 3 * n_rows)
     values = rng.normal(size=3 * n_rows)
@@ -259,7 +258,7 @@ def test_norm_of_single_rows_and_of_several(n_rows, rng):
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("n_rows", [1, 4])
 def test_bounds_of_rows_that_are_used_several_times(once, values, n_rows, rng):
-    """|A'(y - z)|^2 over pairs of labellings that use rows at most `uses` times, and `parts` times in all."""
+    """The bound covers |A'(y - z)|^2 for labellings that use a row at most `uses` times, and `parts` rows in total."""
     n_columns, width, n_attributes, uses, parts = 3, 4, 5, 2, 3
     # Attributes are repeated within rows and between them.
     sizes = rng.integers(1, 5, 2 * n_rows)
@@ -277,7 +276,7 @@ def test_bounds_of_rows_that_are_used_several_times(once, values, n_rows, rng):
             difference = np.zeros((n_rows, width))
             for sign in (1.0, -1.0):
                 places = rng.permutation(np.repeat(np.arange(n_rows), uses))[: rng.integers(0, most + 1)]
-                column = rng.integers(n_columns)  # the same one is the worst case
+                column = rng.integers(n_columns)  # rows that use one and the same column are the worst case
                 for row in places:
                     difference[row, column if rng.random() < 0.9 else rng.integers(n_columns)] += sign
             seen = max(seen, tight.transpose_norm2(i, difference.ravel()))
@@ -287,7 +286,7 @@ def test_bounds_of_rows_that_are_used_several_times(once, values, n_rows, rng):
         assert tight.psi2_bound(0) < loose.psi2_bound(0)
 
 
-def test_uses_of_rows_that_make_no_sense():
+def test_invalid_limits_on_the_use_of_rows_are_refused():
     layout = _core.RowLayout.dense(1, 2, 4)
     row_ptr, attributes = np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
     for uses, parts, message in [

@@ -1,4 +1,4 @@
-"""Maps of slots for structures that users write: any number of slots per example, used more than once."""
+"""Feature maps of slots for structures that users write: any number of slots, used more than once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partwise.structures import Multiclass
 
 
 class Bags(Structure):
-    """Bags of `size` items: slot r is item r, which may be in the bag up to `uses` times. Items differ in number."""
+    """Bags of `size` items: slot r is item r, which may be in the bag up to `uses` times. Examples differ in items."""
 
     def __init__(self, n_items, size, uses):
         super().__init__(len(n_items))
@@ -62,7 +62,7 @@ def test_rows_of_every_form(rng):
     slots, features = map(np.ascontiguousarray, np.nonzero(rows))
     values = rows[slots, features]
     row_ptr = np.searchsorted(slots, np.arange(10))
-    # The last entry in two halves, and one that is ignored.
+    # the last entry is given in two halves, and one entry is ignored
     split = Attributes(
         np.append(row_ptr[:-1], row_ptr[-1] + 2),
         np.append(features, [features[-1], -1]),
@@ -80,7 +80,7 @@ def test_rows_of_every_form(rng):
             check_slot_rows(made, i, np.arange(1, len(block), 2), block)
 
 
-def test_rows_example_by_example(rng):
+def test_rows_may_be_given_example_by_example(rng):
     structure = Bags([4, 2, 4], 2, 2)
     rows = random_rows(rng, structure, 5)
     blocks = blocks_of(structure, rows)
@@ -115,7 +115,7 @@ def test_attributes_of_several_labels_may_be_unknown_and_repeated():
 
 
 def test_blocks_follow_each_other_with_weights_of_their_own(rng):
-    """Two rows of three labels, as in a chain, and then four slots with a weight each."""
+    """An example has two rows of three labels, as in a chain, and then four slots with one weight each."""
     structure = Bags([10, 7], 2, 2)
     words = [rng.normal(size=(2, 4)), rng.normal(size=(1, 4))]
     made = slot_map(structure, SlotRows(words, n_labels=3, uses=2), [np.eye(4)] * 2, uses=2, n_weights=16)
@@ -128,7 +128,7 @@ def test_blocks_follow_each_other_with_weights_of_their_own(rng):
         assert made.psi2_bound(i) >= np.square(psi).sum(axis=-1).max()
 
 
-def test_no_examples_have_weights_all_the_same():
+def test_a_map_without_examples_keeps_its_weights():
     for call in (
         lambda s: slot_map(s, [], n_weights=4),
         lambda s: slot_map(s, np.empty((0, 4))),
@@ -172,7 +172,7 @@ def test_no_examples_have_weights_all_the_same():
         (lambda s: slot_map(s, np.ones((5, 2)), parts=0), "parts must be an integer >= 1"),
     ],
 )
-def test_what_does_not_fit_is_named(call, message):
+def test_rows_that_do_not_fit_the_structure_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(Bags([2, 3], 1, 1))
 
@@ -193,22 +193,22 @@ def test_bounds_hold_for_repeated_use(seed, uses, size, known):
 @pytest.mark.parametrize(
     ("rows", "uses", "parts", "bound"),
     [
-        # Each slot up to `uses` times: |sum of the absolute rows|^2, which non-negative rows attain.
+        # Each slot is used up to `uses` times: |sum of the absolute rows|^2, which non-negative rows attain.
         ([[1.0, 0.0], [2.0, 3.0], [0.0, 4.0]], 1, None, 3.0**2 + 7.0**2),
         ([[1.0, 0.0], [2.0, 3.0], [0.0, 4.0]], 3, None, 9 * (3.0**2 + 7.0**2)),
         ([[1.0], [-2.0]], 1, None, 9.0),
-        # At most 11 = 2 * 5 + 1 and at least -4 of the column with three parts; not 2 * 5 + 2 * 1.
+        # Three parts of the column sum to at most 11 = 2 * 5 + 1 and at least -4. The limit excludes 2 * 5 + 2 * 1.
         ([[1.0], [5.0], [-2.0]], 2, 3, (11.0 + 4.0) ** 2),
         ([[1.0], [5.0]], 2, 3, 11.0**2),
-        # One part: the rows of two slots, whose norms are a better bound than the ranges of five columns.
+        # One part: the difference is two slots' rows, whose norms give a better bound than the ranges of five columns.
         (np.diag([1.0, 3.0, 2.0, 1.0, 1.0]), 1, 1, 16.0),
         (-np.diag([3.0, 2.0]), 1, 1, 13.0),
-        # Two labellings of two parts are four rows, none taken more than twice.
+        # Two labellings of two parts each are four rows, none used more than twice.
         (np.diag([1.0, 3.0, 2.0, 1.0, 1.0, 1.0]), 2, 2, 4 * 17.0),
         (np.tile(np.diag([2.0, 1.0]), (1, 20)), 2, 2, 20 * 4 * 5.0),
     ],
 )
-def test_bounds_worked_out(rows, uses, parts, bound):
+def test_bounds_computed_by_hand(rows, uses, parts, bound):
     made = slot_map(Bags([len(rows)], 1, 1), np.array(rows), uses=uses, parts=parts)
     assert made.psi2_bound(0) == pytest.approx(bound, rel=1e-14)
     with_more = [made.psi2_bound(0)]
@@ -219,7 +219,7 @@ def test_bounds_worked_out(rows, uses, parts, bound):
 
 
 def test_squares_of_entries(rng):
-    """The diagonal of the Hessian adds up squares of features: the same as that of a map by attributes."""
+    """The diagonal of the Hessian adds up squared features: it equals the diagonal of a map made from attributes."""
     structure = Multiclass(4, 3)
     inputs, labels = rng.normal(size=(4, 2)), np.array([0, 2, 1, 0])
     by_attributes = multiclass_map(structure, inputs)
@@ -235,7 +235,7 @@ def test_squares_of_entries(rng):
 
 
 def bags_problem(loss, rng):
-    """A problem of bags of two items, out of two to five, and its enumeration."""
+    """Return a problem of bags of two items, drawn from two to five, and the enumerated problem."""
     structure = Bags([3, 5, 2, 4], 2, 2)
     rows = random_rows(rng, structure, 6)
     gold = [e.counts[rng.integers(len(e))] for e in structure.examples]
@@ -253,7 +253,7 @@ def bags_problem(loss, rng):
 
 
 def brute_force(dense):
-    """The optimal value: by BFGS where the loss is smooth, else by the quadratic program over all labellings."""
+    """Return the optimum: by BFGS where the loss is smooth, else by a quadratic program over all labellings."""
     if dense.temperature > 0:
         return minimize(dense.primal, np.zeros(dense.dim), jac=dense.gradient, options={"gtol": 1e-9}).fun
     n, power = dense.n, 1 if dense.link == "identity" else 2

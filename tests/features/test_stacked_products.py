@@ -1,4 +1,4 @@
-"""Products of stacks of matrices, whose bits do not depend on what else is multiplied."""
+"""Products of stacks of matrices, where the bits of a product must not depend on the other matrices of the stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_stacked_products(rng, shape):
     found = stacked_products(left, right)
     np.testing.assert_allclose(found, np.einsum("nai,aim->nam", left, right), atol=1e-12)
     np.testing.assert_array_equal(stacked_products(left, right, 3), found)
-    for i in range(n):  # the same bits for a row whatever the others are
+    for i in range(n):  # a row has the same bits whatever the other rows are
         np.testing.assert_array_equal(stacked_products(left[i : i + 1].copy(), right), found[i : i + 1])
     with pytest.raises(ValueError, match="shapes of the matrices do not match"):
         stacked_products(left, rng.normal(size=(stack, inner + 1, columns)))

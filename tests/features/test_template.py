@@ -1,4 +1,4 @@
-"""Templates: CRF++'s documented semantics by hand, the presets against Python, extraction against writing out."""
+"""Templates: the documented meaning of CRF++'s syntax, the presets compared with Python code, and extraction."""
 
 import pickle
 import re
@@ -18,7 +18,8 @@ from partwise.features.presets import read_clusters, read_gazetteers
 from partwise.features.template import Gazetteer, shape, short_shape
 from partwise.io import FormatError, Sentences, parse_columns
 
-# Written by hand from CRF++'s documentation. In its example "%x[-2,1]" at "the" of "He reckons the current account" is
+# Examples from CRF++'s documentation: in its sentence "He reckons the current account", "%x[-2,1]" at "the" is PRP, and
+# "ABC%x[0,0]123" is ABCthe123.
 # PRP, "ABC%x[0,0]123" is ABCthe123.
 CRFPP_TEMPLATE = """\
 # Unigram
@@ -61,7 +62,7 @@ def test_crfpp_semantics(tmp_path, ending):
     assert (template.transitions, template.edges, template.n_columns) == (True, True, 2)
 
 
-def test_b_lines():
+def test_b_lines_are_templates_of_label_pairs():
     for text, transitions, edges in (
         ("U:%x[0,0]\n", False, False),
         ("B", True, False),
@@ -108,7 +109,7 @@ def test_malformed(tmp_path, text, line, column, message):
     assert (error.value.path, error.value.line, error.value.column) == (str(path), line, column)
 
 
-def test_own_lines():
+def test_lines_beyond_crfpps_syntax():
     text = (
         "A w=%x[1,0]\nA p=%x[-1,0,none]\nA pre=%prefix[0,0,2]\nA suf=%suffix[0,0,3]\nA %lower[0,0]\nA s=%shape[0,0]\n"
         "A ss=%shortshape[0,0]\nA digit%hasdigit[0,0]\nA up%allupper[0,0]\n"
@@ -140,7 +141,7 @@ def random_sentences(seed, n):
     return [[(str(rng.choice(words)), str(rng.choice(tags))) for _ in range(rng.integers(0, 7))] for _ in range(n)]
 
 
-def test_presets_are_the_data_sets_features():
+def test_presets_equal_plain_python_code():
     sentences = random_sentences(0, 200)
     words = [[word for word, _ in sentence] for sentence in sentences]
     tags = [[tag for _, tag in sentence] for sentence in sentences]
@@ -188,7 +189,7 @@ def test_files_of_gazetteers_with_long_phrases(tmp_path):
 
 
 def test_gazetteers_of_long_phrases_take_linear_time():
-    """All phrases that could begin at a token were cut out of the sentence: 2000 tokens took 12 s."""
+    """The time is linear in the sentence. When every possible phrase was cut out of it, 2000 tokens took 12 s."""
     with pytest.raises(ValueError, match="a phrase of 2001 words, more than 100"):
         Gazetteer(["a " * 2000 + "b"])
     names = Gazetteer("a " * k + "b" for k in range(100))
@@ -241,7 +242,7 @@ CASES = [CRFPP_TEMPLATE, Template.preset("chunk").text, Template.preset("pos").t
     "text", [*CASES, "U1:%x[0,0]\nU1:%x[0,0]\n", "A const\n", "B\n", "U:%x[-3,0]%x[3,0]%x[0,1]%x[-1,1]\n"]
 )
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_extraction_is_reading_what_is_written_out(text, n_jobs):
+def test_extracted_attributes_equal_those_written_and_read(text, n_jobs):
     template = Template(text)
     train, test = (Sentences.from_lists(random_sentences(seed, 150)) for seed in (1, 2))
     written = [token for sentence in template.attributes(train) for token in sentence]

@@ -1,4 +1,4 @@
-"""The native vocabulary against dictionaries."""
+"""The compiled vocabulary behaves like a dictionary."""
 
 import pickle
 from collections import Counter
@@ -85,7 +85,7 @@ def test_repetitions_among_many_names():
     offsets = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
     table = Vocabulary(data, offsets)
     assert table.ids([*names[::-1], "name", ""]).tolist() == [*range(19_999, -1, -1), -1, -1]
-    # the first repetition is the one that is named, wherever in the table it lies
+    # the error names the first repetition, wherever the table holds it
     repeated = [*names, "name 19999", "name 3"]
     data = np.frombuffer("".join(repeated).encode(), dtype=np.uint8)
     offsets = np.concatenate([[0], np.cumsum([len(name) for name in repeated])]).astype(np.int64)
@@ -101,7 +101,7 @@ def test_names_are_strings_of_characters(names):
         Vocabulary.learn(["a"])[0].ids(names)
 
 
-def test_a_taggers_odd_names():
+def test_a_tagger_with_unusual_attribute_names():
     X, y = [[[text] for text in ODD_STRINGS]], [["a", "b"] * (len(ODD_STRINGS) // 2)]
     tagger = SequenceTagger(solver="lbfgs", C=100.0).fit(X, y)
     assert set(tagger.attributes_) == set(ODD_STRINGS)

@@ -39,7 +39,7 @@ MOST_COST = 100.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """A problem of the library and the same enumerated. case: its structure and features. cost: per example and slot."""
+    """A problem of the library and the same enumerated. case: structure and features. cost: per example and slot."""
 
     text: str
     problem: Problem

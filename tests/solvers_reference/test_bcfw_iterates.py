@@ -1,4 +1,4 @@
-"""The core's BCFW epochs against the NumPy references over enumerated labellings: same order, same iterates."""
+"""The core's BCFW epochs have the iterates of the NumPy references over enumerated labellings, in the same order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwise import _core
 
 @dataclass
 class State:
-    """What bcfw_epoch updates in place."""
+    """The arrays that bcfw_epoch updates in place."""
 
     objective: Any
     weights: np.ndarray
@@ -69,7 +69,7 @@ def test_hinge(kind, l2, rng):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("l2", [0.3, 5.0])
 def test_squared_hinge(kind, l2, rng):
-    # After an exact step two labellings of a block tie, and rounding would choose: a seed without such a revisit.
+    # This seed avoids ties. After an exact step two labellings of a block tie, and rounding decides if it is met again.
     case = make_case(kind, seed=49, plain=True)
     problem = case.dense("squared-hinge", l2)
     state = begin(case, "squared-hinge", np.zeros(sum(e.counts.shape[1] for e in case.examples)), np.zeros(case.n))
@@ -79,7 +79,7 @@ def test_squared_hinge(kind, l2, rng):
         xs = bcfw_squared(problem, xs, order)
         run(state, l2, order)
         ps, mass = _split(xs)
-        # The reference finds its steps through differences of duals, which costs it a few digits.
+        # The reference finds steps from differences of duals, which loses a few digits.
         np.testing.assert_allclose(state.mass, mass, atol=1e-8)
         np.testing.assert_allclose(state.counts, problem.slots(ps, mass), atol=1e-8)
         np.testing.assert_allclose(state.weights, problem.weights(ps, mass), atol=1e-8)
@@ -89,12 +89,12 @@ def test_squared_hinge(kind, l2, rng):
 
 
 def test_the_average_on_a_long_run(rng):
-    """The scale of the lag is renewed when it has become small: the average must not notice."""
+    """The state stores a scaled difference. Renewing its scale, when that is small, must not change the average."""
     case, l2 = make_case("chain-tied", seed=43, plain=True), 0.5
     problem = case.dense("hinge", l2)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     expected = start(problem)
-    order = rng.integers(0, case.n, 2500)  # 2 / (2500 * 2501) < 1e-6
+    order = rng.integers(0, case.n, 2500)  # so many visits that the scale 2 / (2500 * 2501) falls below 1e-6
     bcfw(problem, expected, order)
     run(state, l2, order)
     np.testing.assert_allclose(state.average_weights, expected.average_weights, atol=1e-9)

@@ -1,4 +1,4 @@
-"""bcfw over working sets against its transcription: same seed, same iterates, and what each visit may do."""
+"""bcfw over working sets has the iterates of its NumPy transcription for the same seed; its reports are true."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_same_iterates_as_the_transcription(kind, loss, solver):
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
-    """At every visit, with the oracle and without; what is reported is true."""
+    """At every visit, with or without the oracle, the dual does not fall, and reported gains and gaps are true."""
     small = Small(kind, loss, l2=0.3)
     sets, w, gaps = start_sets(small.problem, None, "bcfw"), np.zeros(small.problem.n_weights), np.zeros(small.dense.n)
     last = 0.0

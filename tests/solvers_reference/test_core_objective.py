@@ -1,4 +1,4 @@
-"""The core's sums over examples against the enumerated objective, for every loss and unequal sample weights."""
+"""The core's sums over examples equal the enumerated objective, for every loss and unequal sample weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_value_and_plane(case, loss, scale, rng):
     problem, objective = case.dense(loss, L2), case.objective(loss)
     w = scale * rng.normal(size=problem.dim)
     if problem.temperature == 0:
-        w += 1e-3 * rng.normal(size=problem.dim)  # away from ties, where the argmax is a matter of taste
+        w += 1e-3 * rng.normal(size=problem.dim)  # away from ties, where any of the best labellings would be right
     ps, mass = problem.best_response(w)
     value, u, b = objective.plane(w)
     assert objective.value(w) == pytest.approx(problem.loss_sum(w), rel=1e-11, abs=1e-10)
@@ -94,7 +94,7 @@ def test_gold_cost_and_start(case):
     np.testing.assert_array_equal(start, -3.0 * np.concatenate(problem.cost))
 
 
-def test_own_costs(case, rng):
+def test_costs_given_by_the_caller(case, rng):
     problem = case.dense("hinge", L2)
     costs = [rng.uniform(0, 2, len(g)) * (g == 0) for g in problem.gold]
     objective = _core.Objective(
@@ -132,7 +132,7 @@ def test_gold_outside_the_labellings_is_named():
     case = make_case("chain-tied", seed=53)
     counts = case.examples[2].counts
     allowed = (counts[np.any(counts != case.gold_counts[2], axis=1)][0] > 0).astype(np.uint8)
-    case.structure.set_mask(2, allowed)  # only another labelling is left
+    case.structure.set_mask(2, allowed)  # now only a labelling other than gold is allowed
     with pytest.raises(ValueError, match="2"):
         case.objective("log").check_gold()
 
@@ -166,13 +166,13 @@ BAD = {
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in BAD.items() for v in values])
 def test_bad_objectives(name, value):
     case = make_case("multiclass", seed=54)
-    objective_with(case)  # the good one
+    objective_with(case)  # the unchanged arguments are accepted
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         objective_with(case, **{name: value})
 
 
 def sparse_counts(case, **changes):
-    """Slot 0 of every example once, with mass 1, or something else."""
+    """One slot per example: slot 0, used once, with mass 1, unless other arrays are given."""
     n = case.n
     arguments = {
         "indptr": np.arange(n + 1),
@@ -184,7 +184,7 @@ def sparse_counts(case, **changes):
 
 
 def test_counts_of_few_slots(rng):
-    # The same as with all slots written out, bit for bit; a slot may be named twice.
+    # The values have the same bits as with all slots written out. A slot may be listed twice.
     case = make_case("chain-tied", seed=57)
     objective = case.objective("squared-hinge")
     offsets = case.structure.slot_offsets()
@@ -213,7 +213,7 @@ def test_counts_of_few_slots(rng):
 def test_bad_counts_of_few_slots(name, value):
     case = make_case("multiclass", seed=55)
     objective = case.objective("log")
-    objective.dual_terms_sparse(*sparse_counts(case))  # the good ones
+    objective.dual_terms_sparse(*sparse_counts(case))  # the unchanged arguments are accepted
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         objective.dual_terms_sparse(*sparse_counts(case, **{name: value}))
 

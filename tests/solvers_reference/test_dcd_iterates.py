@@ -1,6 +1,6 @@
-"""dcd, dcd-light and cpd against the transcribed algorithms of Chang and Yih 2013.
+"""dcd, dcd-light and cpd have the iterates of the transcribed algorithms of Chang and Yih 2013, for the same seed.
 
-The same seed gives the same iterates; objective (4) is checked too.
+The paper's objective (4) is checked too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMS = [
 
 
 def reference_epoch(state, solver, rng):
-    """One epoch of the solver, drawing orders and seeds as it does."""
+    """Make one epoch of the solver with the reference, drawing orders and seeds as the solver does."""
 
     def visits(oracle, update=True):
         order = rng.permutation(state.problem.n)
@@ -77,7 +77,7 @@ def test_the_same_iterates_as_the_transcription(kind, solver):
 @pytest.mark.parametrize("l2", [0.02, 0.7, 30.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_objective_4_never_increases(kind, l2, rng):
-    """At every visit of a random run, with the oracle, without it and without updates; the gain reported is true."""
+    """Objective (4) rises in no visit, with the oracle, without it, or without updates; the reported gain is true."""
     small = Small(kind, "squared-hinge", l2=l2, plain=True)
     sets, weights = _core.WorkingSets(small.dense.n), np.zeros(small.problem.n_weights)
     last = 0.0

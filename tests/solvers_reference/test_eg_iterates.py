@@ -1,4 +1,4 @@
-"""The core's EG epochs against transcriptions of Collins et al. 2008, Figures 2 and 3: same order, same iterates."""
+"""The core's EG epochs have the iterates of transcribed Figures 2 and 3 of Collins et al. 2008, in the same order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOSSES = ["log", "hinge", "softmax-margin", "smoothed-hinge"]
 
 @dataclass
 class State:
-    """What eg_epoch updates in place."""
+    """The arrays that eg_epoch updates in place."""
 
     objective: Any
     weights: np.ndarray
@@ -45,7 +45,7 @@ def run(state, l2, order, adaptive, **options):
 
 
 def random_scores(case, rng, scale=0.5):
-    """Random on the slots in use, 0 on padding."""
+    """Draw random scores on the slots in use, 0 on padding."""
     return [scale * rng.normal(size=e.counts.shape[1]) * e.used for e in case.examples]
 
 
@@ -74,7 +74,7 @@ def test_constant_steps(kind, loss, rng):
     us = assert_same(case, problem, state, *expected[:3])
     assert (report.visits, report.rejected) == (15, 0)
     assert report.dual_gain == pytest.approx(problem.dual(us) - before, abs=1e-9)
-    # and Figure 2, on explicit distributions
+    # Figure 2, on explicit distributions, agrees too
     start = [e.probabilities(s) for e, s in zip(case.examples, scores, strict=True)]
     for u, v in zip(us, online_eg(problem, start, steps, order)[-1], strict=True):
         np.testing.assert_allclose(u, v, atol=1e-9)
@@ -82,7 +82,7 @@ def test_constant_steps(kind, loss, rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("first_step", [0.2, 8.0])  # 8: far too long, so that halving is exercised
+@pytest.mark.parametrize("first_step", [0.2, 8.0])  # 8 is far too long, so that steps are halved
 def test_adaptive_steps(kind, loss, first_step, rng):
     case, l2 = make_case(kind, seed=32, plain=True), 1.0
     problem = case.dense(loss, l2)
@@ -91,7 +91,7 @@ def test_adaptive_steps(kind, loss, first_step, rng):
     state = begin(case, loss, l2, scores, steps)
     before = problem.dual([e.probabilities(s) for e, s in zip(case.examples, scores, strict=True)])
     report = run(state, l2, order, adaptive=True)
-    # Near a corner of the simplex (hinge) a step changes the dual by rounding alone; both sides take such steps.
+    # Near a corner of the simplex (hinge) a step changes the dual only by rounding, and must be accepted all the same.
     s, w, after, visits, rejected = part_eg(problem, scores, steps, order, adaptive=True, accept=lambda g: g >= -1e-12)
     us = assert_same(case, problem, state, s, w, after)
     assert (report.visits, report.rejected) == (visits, rejected)
@@ -123,7 +123,7 @@ def test_elastic_net(kind, loss, first_step, rng):
 
 
 def value(case, state, l1, l2):
-    """D of the state's distributions."""
+    """D of the state's distributions under an elastic net."""
     u, b = state.objective.dual_terms_gibbs(state.scores)
     shrunk = soft(u, l1)
     return b - shrunk @ shrunk / (2 * l2)
@@ -164,7 +164,7 @@ def test_several_epochs_equal_one(rng):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
 
 
-def test_examples_of_weight_zero_are_passed_over(rng):
+def test_examples_of_weight_zero_are_skipped(rng):
     case, l2 = make_case("chain-tied", seed=35, plain=True), 0.8
     case = replace(case, sample_weight=np.array([1.0, 0.0, 2.0, 0.0]))
     scores = random_scores(case, rng)
@@ -216,7 +216,7 @@ class TestBadInput:
     def run(l2, order, **state):
         return _core.eg_epoch(_core.EgState(**state), order, _core.EgOptions(l2=l2))
 
-    def test_good(self, arguments):
+    def test_the_unchanged_arguments_are_accepted(self, arguments):
         assert self.run(**arguments).visits >= 4
 
     @pytest.mark.parametrize("name", ["step_sizes", "weights", "scores", "marginals", "entropies"])

@@ -1,4 +1,4 @@
-"""eg-prox against passes of the transcribed online EG on the shifted problems of proximal points."""
+"""eg-prox has the iterates of transcribed online EG on the shifted problems of its proximal points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_same_iterates(kind, loss, penalty):
     center, stayed = np.zeros(dense.dim), 0
 
     def dual(scores):
-        """D_z without its constant."""
+        """The dual of the problem shifted to z, without its constant."""
         us = [e.probabilities(s) for e, s in zip(dense.examples, scores, strict=True)]
         shrunk = soft(strength * dense.weights(us) + 0.3 * center, penalty.l1)
         return (

@@ -1,6 +1,6 @@
-"""excessive-gap against transcriptions of Algorithms 1 and 2 of Zhang et al. 2011.
+"""excessive-gap has the iterates of transcribed Algorithms 1 and 2 of Zhang et al. 2011.
 
-The iterates are the same, and what the paper proves of them holds.
+The inequalities that the paper proves for these iterates are checked too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def weighted_and_not(problem):
 
 
 def as_general(problem) -> ExcessiveGapMethod:
-    """The enumerated problem in the form of section 3: rows of A are -psi."""
+    """Write the enumerated problem in the form of section 3, where the rows of A are -psi."""
     psi = np.concatenate([problem.psi(i) for i in range(problem.n)])
     gains = np.concatenate([problem.label_costs(i) for i in range(problem.n)])
     prox = EntropyProx([len(e) for e in problem.examples], problem.sample_weight)
@@ -37,7 +37,7 @@ def as_general(problem) -> ExcessiveGapMethod:
 
 
 def flat(problem, alpha):
-    """omega_i p_i of all examples end to end."""
+    """Concatenate omega_i p_i of all examples."""
     return np.concatenate([o * p for o, p in zip(problem.sample_weight, alpha, strict=True)])
 
 
@@ -75,7 +75,7 @@ def test_the_solver_is_algorithm_2(kind):
         np.testing.assert_allclose(state.weights, w, atol=EXACT)
         np.testing.assert_allclose(state.marginals, np.concatenate(marginals), atol=EXACT)
         assert state.mu == pytest.approx(mu, rel=1e-12)
-        assert state.visits == k * case.n  # one inference per step, although the listing has two
+        assert state.visits == k * case.n  # one inference per step, although the paper's listing makes two
         certified = solver.certificate(problem, state)
         assert certified.certificate.primal == pytest.approx(dense.primal(w), rel=1e-10)
         solver.step(problem, state)
@@ -118,7 +118,7 @@ def test_excessive_gap_and_rate_of_the_solver(kind, smoothing):
 
 
 def test_too_little_smoothing_breaks_equation_11():
-    """The tests above can fail: with a hundredth of the theorem's constant the gap is not excessive."""
+    """The tests above can fail: with a hundredth of the theorem's smoothing, equation 11 does not hold."""
     problem = dense_problem("chain-tied", "hinge", seed=44, l2=0.3)
     method = replace(as_general(problem), norm=as_general(problem).norm / 10)
     excess = [method.smoothed(it.w, it.mu) - method.dual(it.alpha) for it in islice(method.iterates(), 30)]
@@ -129,7 +129,7 @@ def test_too_little_smoothing_breaks_equation_11():
     scope="module", params=[("chain-tied", 0.7, 1), ("chain-tied", 5.0, 2), ("multiclass", 0.7, 2)], ids=str
 )
 def gaps(request):
-    """Gaps of excessive gap (after k = 1, 2, ... steps) and of batch EG (after 0, 1, ...)."""
+    """Return the gaps of excessive gap (after 1, 2, ... steps) and of batch EG (after 0, 1, ...)."""
     kind, l2, seed = request.param
     problem = dense_problem(kind, "hinge", seed, l2=l2)
     ours = [problem.primal(w) - problem.dual(alpha) for w, alpha, _ in islice(algorithm_1(problem), 500)]
@@ -139,7 +139,7 @@ def gaps(request):
 
 
 class TestRates:
-    """Our own test, as Zhang et al. 2011 has no experiments: the uniform start and both theorems' steps."""
+    """Rates of both methods, with the theorems' steps from a uniform start (Zhang et al. 2011 has no experiments)."""
 
     def test_the_gap_falls_like_one_over_k_squared(self, gaps):
         k = np.arange(1, 501)
@@ -150,6 +150,6 @@ class TestRates:
     @pytest.mark.parametrize("step", [50, 150, 500])
     def test_fewer_steps_than_batch_eg_to_the_same_gap(self, gaps, step):
         ours, theirs = gaps
-        assert theirs[step] < 0.5 * theirs[0]  # batch EG gets somewhere
+        assert theirs[step] < 0.5 * theirs[0]  # batch EG makes progress too
         assert (ours <= theirs[step]).any()
         assert np.argmax(ours <= theirs[step]) + 1 < step

@@ -1,4 +1,4 @@
-"""Products with the Hessian: against the enumerated matrix, against differences of the gradient, on any threads."""
+"""Products with the Hessian equal the enumerated matrix's and differences of gradients, on any number of threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ L2 = 0.4
 
 
 def both(case, loss: Loss):
-    """The library's problem and the enumerated one."""
+    """Return the library's problem and the enumerated one."""
     dense = case.dense("log", L2)
     dense = replace(dense, temperature=loss.temperature, cost_scale=loss.cost_scale, link=loss.link)
     problem = Problem(case.features, case.structure, case.gold, loss, L2, sample_weight=case.sample_weight)
@@ -97,7 +97,7 @@ def test_the_objective_lives_as_long_as_its_hessian(rng):
     case = make_case("multiclass", seed=8)
     v = rng.normal(size=case.features.num_weights)
     expected = _core.Hessian(case.objective("log"), v).product(v)
-    hessian = _core.Hessian(case.objective("log"), v)  # nothing else holds this objective
+    hessian = _core.Hessian(case.objective("log"), v)  # only `hessian` refers to this objective
     other = [case.objective("hinge") for _ in range(20)]
     np.testing.assert_array_equal(hessian.product(v), expected)
     assert other

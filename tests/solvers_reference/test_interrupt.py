@@ -1,7 +1,6 @@
-"""A signal that arrives while the core is working comes out as the handler's exception, well within a second.
+"""A signal during work in the core raises the handler's exception well within a second.
 
-Where an example takes much longer than it should (sanitizers, a busy machine), within the time of some hundred of them:
-a small part of the work that is under way.
+Where examples take much longer (sanitizers, a busy machine), the limit is the time of a few hundred examples.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ N_LABELS, LENGTH = 48, 300  # about a millisecond per example
 
 
 class Stop(KeyboardInterrupt):
-    """What the handler raises."""
+    """The exception that the signal handler raises."""
 
 
 @contextmanager
@@ -41,14 +40,14 @@ def alarm(seconds):
 
 
 def seconds_allowed(work, examples):
-    """Given a piece of work on this many examples."""
+    """Return the time limit for an interruption, given a piece of work on this many examples."""
     begin = time.perf_counter()
     work()
     return max(1.2, 0.2 + 300 * (time.perf_counter() - begin) / examples)
 
 
 def make_objective(n, temperature, link="identity"):
-    """n long sequences without attributes: only the transitions have weights."""
+    """Make n long sequences without attributes, where only transitions have weights."""
     lengths = np.full(n, LENGTH)
     chain = _core.Chain(lengths, N_LABELS)
     rows = np.arange(n + 1) * LENGTH
@@ -61,7 +60,7 @@ def make_objective(n, temperature, link="identity"):
 
 
 def weights_of(objective):
-    return np.zeros(N_LABELS + N_LABELS**2)  # one attribute, and the transitions; no padding at this width
+    return np.zeros(N_LABELS + N_LABELS**2)  # one attribute, and the transitions; this width needs no padding
 
 
 @pytest.mark.parametrize("method", ["value", "plane"])
@@ -71,7 +70,7 @@ def test_sums(method, n_jobs):
     allowed = seconds_allowed(lambda: getattr(few, method)(weights_of(few), n_jobs), 10)
     begin = time.perf_counter()
     with pytest.raises(Stop), alarm(0.2):
-        for _ in range(20):  # more than a machine does in the time allowed
+        for _ in range(20):  # more work than fits into the time limit
             getattr(objective, method)(weights_of(objective), n_jobs)
     assert time.perf_counter() - begin < allowed
 
@@ -162,7 +161,7 @@ def scores_of(structure):
     ],
 )
 def test_one_long_example(structure, call):
-    """Each takes seconds."""
+    """Each call takes seconds if it is not interrupted."""
     structure = structure()
     scores = scores_of(structure)
     begin = time.perf_counter()
@@ -173,7 +172,7 @@ def test_one_long_example(structure, call):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_long_examples_on_threads(n_jobs):
-    """Other threads than the one that gets signals stop too, and that one looks while it waits for them."""
+    """Worker threads stop too, and the main thread checks for signals while it waits for them."""
     words = 1499
     tree = _core.ProjectiveTree(np.full(2, words), max_length=words)
     rows = _core.DenseSegment(np.ones((2 * words, 1)), words * np.arange(3), words + 1, words + 1)
@@ -185,7 +184,7 @@ def test_long_examples_on_threads(n_jobs):
 
 
 def long_pass(name):
-    """A pass over few small examples, ten million times or more."""
+    """Return a pass of at least ten million visits to a few small examples."""
     case = maxent_case(3, n=6)
     objective, many = case.objective("log"), np.tile(np.arange(6), 2_000_000)
     slots, d = int(case.structure.slot_offsets()[-1]), case.features.num_weights

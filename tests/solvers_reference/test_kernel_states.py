@@ -1,4 +1,4 @@
-"""States of the core's kernels: shapes are checked where they are made, arrays are used in place and kept alive."""
+"""States of the core's kernels check shapes when they are made, and use arrays in place and keep them alive."""
 
 import gc
 
@@ -163,8 +163,8 @@ def test_wrong_lengths_are_refused_where_the_state_is_made(kernel, name, more):
 
 
 @pytest.mark.parametrize(("kernel", "name"), ARRAYS)
-def test_what_would_have_to_be_copied_is_refused(kernel, name):
-    """Another type, another layout, or an array that cannot be written to: updates of a copy would be lost."""
+def test_arrays_that_would_have_to_be_copied_are_refused(kernel, name):
+    """An array of another type or layout, or a read-only one, is refused: updates of a copy would be lost."""
     objective, make_state, arrays, _ = KERNELS[kernel]()
     only_read = name == "curvatures" or (kernel == "scaling" and name in ("empirical", "mass"))
     if kernel != "scaling" or not only_read:
@@ -181,8 +181,8 @@ def test_what_would_have_to_be_copied_is_refused(kernel, name):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_state_keeps_what_it_refers_to(kernel):
-    """Objective, arrays and sets without other references live as long as the state, and give the same results."""
+def test_a_state_keeps_its_arrays_alive(kernel):
+    """A state keeps its objective, arrays and sets alive after the caller drops them, and gives the same results."""
     objective, make_state, arrays, run = KERNELS[kernel]()
     expected = vars_of(run(make_state(objective, **arrays)))
     objective, make_state, arrays, run = KERNELS[kernel]()
@@ -191,7 +191,8 @@ def test_a_state_keeps_what_it_refers_to(kernel):
     sizes = [x.nbytes for x in arrays.values() if isinstance(x, np.ndarray)]
     del objective, arrays
     gc.collect()
-    rubbish = [np.full(size // 8, np.nan) for size in sizes for _ in range(20)]  # takes freed memory
+    # Overwrite memory that was freed by mistake
+    rubbish = [np.full(size // 8, np.nan) for size in sizes for _ in range(20)]
     assert vars_of(run(state)) == expected
     del rubbish
 
@@ -227,7 +228,7 @@ def test_l2_is_refused_where_options_are_made(kind, l2):
         getattr(_core, f"{kind}Options")(l2=l2)
 
 
-def test_other_options_that_make_no_sense():
+def test_other_invalid_options():
     for l2 in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="l2 must be 0 or more and finite"):
             _core.ScalingOptions(l2=l2, function="cd")
@@ -236,7 +237,7 @@ def test_other_options_that_make_no_sense():
     with pytest.raises(ValueError, match="delta must be 0 or more"):
         _core.DcdOptions(l2=L2, delta=-1.0)
     with pytest.raises(TypeError):
-        _core.EgOptions(L2)  # by keyword only
+        _core.EgOptions(L2)  # options are passed by keyword only
 
 
 def test_losses_and_structures_that_do_not_fit():

@@ -1,4 +1,4 @@
-"""L-BFGS steps along the two-loop recursion's direction, by a length that the Wolfe conditions allow."""
+"""L-BFGS steps have the two-loop recursion's direction and a length that the Wolfe conditions allow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_same_directions(kind, loss, l2, memory):
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for k in range(STEPS):
         w, gradient = state.weights.copy(), dense.gradient(state.weights)
-        if gradient @ gradient <= 1e-14 * dense.primal(w):  # then directions are rounding
+        if gradient @ gradient <= 1e-14 * dense.primal(w):  # below this, the directions are rounding errors
             assert k >= 6
             break
         solver.step(small.problem, state)

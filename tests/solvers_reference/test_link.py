@@ -1,4 +1,4 @@
-"""The core's links: phi, its derivatives and its conjugate belong together, and the objective uses these."""
+"""The core's links: phi agrees with its derivatives and its conjugate, and the objective uses all of them."""
 
 import math
 
@@ -14,7 +14,7 @@ GRID = np.linspace(-3.0, 3.0, 121)
 
 
 def masses(link: _core.Link) -> np.ndarray:
-    """Masses all over the domain of phi*, ends included."""
+    """Return masses from the whole domain of phi*, including its ends."""
     top = link.least_mass + 8.0 if math.isinf(link.largest_mass) else link.largest_mass
     return np.linspace(link.least_mass, top, 81)
 
@@ -41,17 +41,17 @@ def test_conjugate_is_the_supremum(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_those_of_the_value(name):
     link, h = _core.Link(name), 1e-5
-    for t in GRID[np.abs(GRID) > 1e-3]:  # the second derivative may jump at 0
+    for t in GRID[np.abs(GRID) > 1e-3]:  # at 0 the second derivative may jump
         assert (link.value(t + h) - link.value(t - h)) / (2 * h) == pytest.approx(link.mass(t), abs=1e-8)
         assert (link.mass(t + h) - link.mass(t - h)) / (2 * h) == pytest.approx(link.second(t), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_capabilities_are_what_they_say(name):
+def test_capabilities_of_links_are_true(name):
     link = _core.Link(name)
     assert link.name == name
     assert link.fixed_mass == (link.least_mass == link.largest_mass)
-    if link.fixed_mass:  # and then phi is the identity
+    if link.fixed_mass:  # with a fixed mass, phi is the identity
         assert all(link.value(t) == t and link.mass(t) == 1.0 and link.second(t) == 0.0 for t in GRID)
     if link.quadratic_conjugate:
         assert (link.least_mass, link.largest_mass) == (0.0, math.inf)
@@ -67,13 +67,13 @@ def test_names_are_those_of_losses():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
-def test_objective_is_the_links(loss):
+def test_the_objective_uses_the_link(loss):
     case = make_case("chain-tied", 5)
     objective = case.objective(loss)
     w = np.random.default_rng(2).normal(size=case.features.num_weights)
     link, t, omega = objective.link, objective.margins(w, 0.0), case.sample_weight
     assert link.name == LOSSES[loss].link
     assert objective.value(w) == pytest.approx(sum(o * link.value(x) for o, x in zip(omega, t, strict=True)))
-    # phi(t) = s t - phi*(s) at s = phi'(t), so that the plane at w touches: value = b - <u, w>.
+    # phi(t) = s t - phi*(s) at s = phi'(t), so that the plane at w touches the losses: value = b - <u, w>.
     value, u, b = objective.plane(w)
     assert value == pytest.approx(b - u @ w)

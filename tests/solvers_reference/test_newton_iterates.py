@@ -1,4 +1,4 @@
-"""Trust-region Newton gives the iterates of the published pseudo-code on explicit Hessians."""
+"""Trust-region Newton has the iterates of the published pseudo-code on explicit Hessians."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def trail_of(small: Small, start: np.ndarray, solver: Newton):
     for _ in range(STEPS):
         epoch = state.epoch
         solver.step(small.problem, state)
-        # one pass at the start, one per trial; the rest are products
+        # one pass at the start and one per trial step; all other passes are products with the Hessian
         yield state.weights.copy(), state.radius, state.visits // n - 2 - epoch
 
 
-@pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])  # from far away steps end at the boundary and some are rejected
+# Far from the optimum, steps end at the boundary and some are rejected
+@pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])
 @pytest.mark.parametrize("l2", [0.02, 0.7])
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
@@ -37,7 +38,7 @@ def test_same_iterates(kind, loss, l2, scale):
 
 
 def test_the_starts_cover_all_cases():
-    """Steps inside the ball, to its boundary, and rejected ones."""
+    """The starts lead to steps inside the trust region, steps to its boundary, and rejected steps."""
     small = Small("chain-tied", "smoothed-hinge", l2=0.02)
     start = 8.0 * np.random.default_rng(1).normal(size=small.problem.n_weights)
     trail = [(start, np.inf, 0), *tron(small.dense, start, STEPS)]

@@ -1,4 +1,4 @@
-"""owlqn against the transcription of the paper's Algorithm 1: the same iterates."""
+"""owlqn has the iterates of Algorithm 1 of Andrew and Gao 2007."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ def test_same_iterates(kind, loss, l2, memory):
         solver.step(problem, state)
     np.testing.assert_allclose(state.weights, expected[-1], atol=1e-7)
     assert state.visits == evaluations * len(problem.active)
-    assert len(signs) > (1 if kind == "multiclass" else 2)  # weights came and went
+    assert len(signs) > (1 if kind == "multiclass" else 2)  # weights became zero and non-zero on the way

@@ -1,8 +1,9 @@
-"""What Collins et al. 2008 proves of the dual on any two points.
+"""Inequalities of Collins et al. 2008 about the dual at any two points.
 
-The inequalities are checked on the library's dual values, gradients, steps and updates. What the paper proves of the
-methods' iterates is in `solvers/test_theorems`. With sample weights the divergence is sum_i omega_i D[p_i || q_i];
-with omega = 1 the divergence is the paper's.
+They are checked with the library's dual values, gradients, steps and updates. `solvers/test_theorems` checks what the
+paper proves about iterates. With sample weights omega the divergence is sum_i omega_i D[p_i
+
+q_i].
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from oracles.eg_figures import kl
 from partwise.problem.dual_points import DualPoint
 from partwise.solvers import EG, EGBatch
 
-EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic
+EXACT = 1e-9  # allowance for rounding: every inequality below holds in exact arithmetic
 CASES = [
     (kind, loss, weighted)
     for kind in ("multiclass", "chain-tied", "chain-masked", "projective")
@@ -49,7 +50,10 @@ def expected_counts(small, scores):
 
 
 def bregman(small, p, q):
-    """B_Q[p || q] = Q(p) - Q(q) - grad Q(q) . (p - q), the gradient in slots: tau v - A w - kappa c (docs/math.md)."""
+    """B_Q[p
+
+    q] = Q(p) - Q(q) - grad Q(q) . (p - q), with the gradient in slots: tau v - A w - kappa c (docs/math.md).
+    """
     problem = small.problem
     weights = problem.weights_from_dual(DualPoint.of_scores(q))
     gradient = problem.loss.temperature * q - problem.sums.linear_scores(weights, problem.loss.cost_scale)
@@ -67,13 +71,13 @@ def test_lemmas_3_4_and_7_bound_the_bregman_divergence(small):
         assert bregman(small, p, q) <= divergence(small, p, q) / batch[0] + EXACT
         assert bregman(small, p, q) >= small.loss.temperature * divergence(small, p, q) - EXACT
         for i, step in enumerate(online):
-            one = q.copy()  # only example i differs
+            one = q.copy()  # differs from q in example i only
             one[offsets[i] : offsets[i + 1]] = p[offsets[i] : offsets[i + 1]]
             assert bregman(small, one, q) <= divergence(small, one, q) / step + EXACT
 
 
 def test_lemma_10_is_an_identity(small):
-    """A step of the solver from any point, measured against any other one. A step not made would break it."""
+    """Lemma 10 holds for a step of the solver from any point and for any z. It would fail if no step were made."""
     rng = np.random.default_rng(2)
     now, z = random_scores(small, rng), random_scores(small, rng)
     solver = EGBatch(step_size="theorem")
@@ -88,7 +92,7 @@ def test_lemma_10_is_an_identity(small):
 
 
 def test_far_larger_steps_break_lemma_3():
-    """The inequality above can fail: with 1000 times the step it does."""
+    """The inequality of Lemma 3 can fail: it does with 1000 times the theorem's step."""
     small = Small("chain-tied", "hinge", l2=0.05, seed=22, n=3)
     rng = np.random.default_rng(3)
     step = 1000 * EGBatch(step_size="theorem").step_sizes(small.problem)[0]

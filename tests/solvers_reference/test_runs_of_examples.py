@@ -1,4 +1,4 @@
-"""Sums over many short examples, which the core does run by run, against NumPy; the Hessian diagonal and its parts."""
+"""Sums over many short examples, which the core computes in runs, and the Hessian's diagonal, equal NumPy's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ L2 = 0.3
 
 
 def data(rng, n, n_labels, values):
-    """Rows of 0 to 30 features (more than one block of lengths), labels, weights of which some are 0."""
+    """Draw rows of 0 to 30 features (more than one block of lengths), labels, and weights, some of which are 0."""
     X = (rng.random((n, 40)) < rng.random((n, 1)) * 0.75) * (rng.normal(size=(n, 40)) if values else 1.0)
     return X, rng.integers(0, n_labels, n), rng.random(n) * (rng.random(n) < 0.9)
 
@@ -28,7 +28,7 @@ def problem_of(X, y, n_labels, weight=None, make=multiclass_map):
 
 
 def unpacked(problem, w):
-    """Weights as inputs x labels."""
+    """Reshape w to (inputs, labels)."""
     return w.reshape(-1, problem.sums.in_memory()[0].structure.width)[
         :, : problem.sums.in_memory()[0].structure.n_labels
     ]
@@ -36,7 +36,7 @@ def unpacked(problem, w):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_more_weights_than_are_added_up_at_a_time(n_jobs, rng):
-    """Parts of a long gradient, each a sum over blocks of examples."""
+    """The core adds up a long gradient in parts, each over blocks of examples; all parts must be there."""
     n, n_labels, n_attributes = 300, 4, 15_000
     X = csr_matrix((np.ones(n * 40), rng.integers(0, n_attributes, n * 40), np.arange(0, n * 40 + 1, 40)))
     X.resize(n, n_attributes)
@@ -86,7 +86,7 @@ def test_against_numpy(n_labels, weighted, values, make, rng):
 
 
 def test_probabilities_of_two_labels_near_zero():
-    # e^-300 must not become 0 by way of 1 - p
+    # the probability e^-300 must not become 0, as it would if computed as 1 - p
     structure = Multiclass(1, 2)
     for gap in (0.0, 5.0, 300.0, 700.0):
         value, p, entropy = structure.log_partition(0, np.array([gap, 0.0, 0.0, 0.0]), 1.0)
@@ -108,7 +108,7 @@ def test_sum_of_the_diagonal_is_that_of_the_enumerated_matrix(rng):
 
 
 @pytest.mark.parametrize("kind", ["chain-tied", "chain-untied"])
-def test_diagonal_elsewhere_is_that_of_expected_counts(kind, rng):
+def test_diagonal_of_other_structures_uses_expected_counts(kind, rng):
     case = make_case(kind, seed=3)
     problem = Problem(case.features, case.structure, case.gold, "log", L2, sample_weight=case.sample_weight)
     w = rng.normal(size=problem.n_weights)
@@ -129,7 +129,7 @@ def test_diagonal_elsewhere_is_that_of_expected_counts(kind, rng):
 
 
 class TestParts:
-    def test_of_equal_examples_is_the_whole(self, rng):
+    def test_a_sample_of_equal_examples_has_the_whole_hessian(self, rng):
         n = 20_000
         X, weight = np.tile(rng.normal(size=(1, 5)), (n, 1)), np.tile([2.0, 0.5], n // 2)
         problem = problem_of(X, np.zeros(n, dtype=int), 3, weight)

@@ -1,4 +1,4 @@
-"""What Huang et al. 2010 proves of the approximate functions and of the methods' steps, checked step by step."""
+"""Inequalities of Huang et al. 2010 about the approximate functions A_t and about the methods' steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ cases = st.builds(
 
 @given(case=cases, scale=st.sampled_from([0.0, 1.0, 5.0]), z=st.floats(-4, 4), seed=st.integers(0, 99))
 def test_the_order_of_the_functions(case, scale, z, seed):
-    """(33) and (39): CD <= bound <= SCGIS <= GIS, CD <= IIS <= GIS; all are 0 at 0; all are Table 1's."""
+    """(33) and (39): CD <= bound <= SCGIS <= GIS and CD <= IIS <= GIS. All functions equal Table 1's and are 0 at 0."""
     rng = np.random.default_rng(seed)
     w = scale * rng.normal(size=case.features.num_weights)
     state = begin(case, l2=0.3)
@@ -52,7 +52,7 @@ def test_the_order_of_the_functions(case, scale, z, seed):
     slack = 1e-9 * (1 + max(map(abs, a.values())))
     for low, high in (("cd", "log"), ("log", "scgis"), ("scgis", "gis"), ("cd", "iis"), ("iis", "gis")):
         assert a[low] <= a[high] + slack, (low, high)
-    # and the lowest of them is the change of the objective itself
+    # the lowest function equals the change of the objective
     moved = w + z * (np.arange(len(w)) == t)
     problem = case.dense("log", 0.3)
     assert a["cd"] == pytest.approx(problem.primal(moved) - problem.primal(w), rel=1e-7, abs=1e-7)
@@ -74,7 +74,7 @@ def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
 @pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
 def test_the_bound_by_a_features_range(form, loss):
-    """It lies above A_t, is as good as Newton's model near 0, and saves evaluations of A_t."""
+    """The bound lies above A_t, is as good as Newton's model near 0, and saves evaluations of A_t."""
     case = maxent_case(17, form=form)
     start = np.zeros(case.features.num_weights)
     columns = begin(case, loss, l2=0.2).columns
@@ -93,12 +93,12 @@ def test_the_bound_by_a_features_range(form, loss):
 
 
 def test_small_steps_lose_no_digits():
-    """A_t(z) for tiny z is z A_t'(0) + z^2 A_t''(0) / 2 to many digits: neither exp(z) - 1 nor log(1 + x) cancels."""
+    """For tiny z, A_t(z) is z A_t'(0) + z^2 A_t''(0) / 2 to many digits: neither exp(z) - 1 nor log(1 + x) cancels."""
     case = maxent_case(12)
     state = begin(case, l2=0.0)
     dense = Maxent(case.dense("log", 0.0), state.weights)
     for k, t in enumerate(state.columns):
-        # with e_t taken out, what is left is the sum of the logarithms
+        # without the linear term e_t z, the sum of the logarithms remains
         first = dense.derivatives("cd", t, 0.0)[0] + dense.empirical[t]
         for z in (1e-9, -1e-12):
             change = state.value("cd", k, z) + z * state.empirical[t]
@@ -110,7 +110,7 @@ def test_small_steps_lose_no_digits():
 @pytest.mark.parametrize(("name", "parallel"), METHODS)
 @pytest.mark.parametrize("l2", [0.01, 1.0])
 def test_the_objective_falls_with_every_pass(name, parallel, form, loss, l2):
-    """(24): L(w') - L(w) <= -nu |w' - w|^2 with nu = l2 / 2, gamma l2 in Algorithm 3 (68); (23): `test_theorems`."""
+    """(24): L(w') - L(w) <= -nu |w' - w|^2 with nu = l2 / 2, or gamma l2 in Algorithm 3 (68)."""
     gamma = 0.01
     case = maxent_case(13, form=form)
     state, problem = begin(case, loss, l2), case.dense(loss, l2)
@@ -130,10 +130,11 @@ def test_the_objective_falls_with_every_pass(name, parallel, form, loss, l2):
 @pytest.mark.parametrize("form", ["binary", "real", "matrix"])
 @pytest.mark.parametrize(("name", "parallel"), METHODS)
 def test_the_gain_reported_is_that_of_the_function(name, parallel, form):
-    """-A_t at the step that was made, summed over weights where all move at once."""
+    """The reported gain is -A_t at the step; where all weights move at once, its sum over weights."""
     case = maxent_case(16, form=form)
     first = begin(case, l2=0.3)
-    moving = [k for k in range(len(first.columns)) if first.mass[first.columns[k]] > 0]  # the others have no data
+    # The other columns have no data
+    moving = [k for k in range(len(first.columns)) if first.mass[first.columns[k]] > 0]
     orders = [np.arange(len(first.columns))] if parallel else [[k] for k in moving]
     for order in orders:
         state = begin(case, l2=0.3)
@@ -148,7 +149,7 @@ def test_the_gain_reported_is_that_of_the_function(name, parallel, form):
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
 @pytest.mark.parametrize("name", ["gis", "scgis", "log"])
 def test_steps_without_a_penalty_are_exact(name, loss, form):
-    """(25) and its like: closed forms, which no tolerance or number of Newton's steps can change."""
+    """Without a penalty, steps have closed forms such as (25), so tolerances and Newton steps do not change them."""
     case = maxent_case(18, form=form)
     first = begin(case, loss, l2=0.0)
     at = Maxent(case.dense(loss, 0.0), first.weights)
@@ -157,7 +158,7 @@ def test_steps_without_a_penalty_are_exact(name, loss, form):
         state = begin(case, loss, l2=0.0)
         state.epoch(name, [k], newton_tol=10.0, max_newton=1)
         step = state.weights[t]
-        if 0 < abs(step) < 20:  # else there is no minimum
+        if 0 < abs(step) < 20:  # otherwise A_t has no minimum
             exact += 1
             assert at.derivatives(name, t, step)[0] == pytest.approx(0.0, abs=1e-10)
     assert exact >= 3
@@ -165,13 +166,14 @@ def test_steps_without_a_penalty_are_exact(name, loss, form):
 
 @pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
 def test_near_the_optimum_the_line_search_tries_one_step(form):
-    """Huang et al. 2010, Theorem 6, by the number of trials."""
+    """Huang et al. 2010, Theorem 6: near the optimum, the line search makes one trial per step."""
     case = maxent_case(14, form=form)
     start = np.zeros(case.features.num_weights)
     state, problem = begin(case, l2=0.05), case.dense("log", 0.05)
     start[state.columns] = 4.0 * np.sin(np.arange(len(state.columns)))
     far = begin(case, l2=0.05, weights=start)
-    assert far.epoch("cd", gamma=0.4, search_bound="none").searches > len(state.columns)  # some steps are shortened
+    # Far from the optimum some steps are shortened
+    assert far.epoch("cd", gamma=0.4, search_bound="none").searches > len(state.columns)
     for _ in range(1000):
         state.epoch("cd", gamma=0.4, search_bound="none")
     assert np.linalg.norm(problem.gradient(state.weights)) < 1e-6

@@ -1,7 +1,4 @@
-"""The core's passes of iterative scaling and coordinate descent against transcriptions of Huang et al. 2010.
-
-The iterates are the same.
-"""
+"""Passes of iterative scaling and coordinate descent in the core have the iterates of Huang et al. 2010."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def test_parallel_updates(name, form, loss):
         np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
         assert report.updates == state.live < len(state.columns)
         assert report.cells == (case.features.num_cells if name == "iis" else 0)
-    if name == "iis":  # gis works from the weights alone
+    if name == "iis":  # gis keeps no table of cells
         check_cells(case, state)
 
 
@@ -69,7 +66,7 @@ def test_coordinate_descent(form, bound, loss, l2, rng):
         searches = state.epoch("cd", order, beta=0.3, gamma=0.1, search_bound=bound).searches
         w, evaluations = coordinate_descent(dense, w, state.columns[order], 0.3, 0.1, bound)
         np.testing.assert_allclose(state.weights, w, atol=1e-9)
-        if k == 0:  # later some derivatives are 0 but for rounding
+        if k == 0:  # later some derivatives are 0 up to rounding
             assert searches == evaluations
     check_cells(case, state)
 
@@ -77,20 +74,21 @@ def test_coordinate_descent(form, bound, loss, l2, rng):
 @BARE_COLUMNS
 @pytest.mark.parametrize("form", ["binary", "real"])
 @pytest.mark.parametrize("l2", [0.01, 2.0])
-def test_what_the_paper_ran(form, l2):
-    """Algorithm 3 as printed, t = 1, ..., n with step 2' of (38) and (39): iterates, and how often A_t is evaluated."""
+def test_algorithm_3_as_printed(form, l2):
+    """Algorithm 3 with step 2' of (38) and (39), t = 1, ..., n: same iterates and as many evaluations of A_t."""
     case = maxent_case(14, n=12, form=form)
     problem = Problem(case.features, case.structure, case.gold, "log", l2, sample_weight=case.sample_weight)
     dense = case.dense("log", l2)
     solver = CD(order="index", bound="paper", gamma=0.1)
     state = solver.init_state(problem, np.random.default_rng(0), None)
-    assert not np.array_equal(state.by_index, np.arange(state.n_columns))  # by frequency they come in another order
+    # Ordered by frequency, the columns come in another order
+    assert not np.array_equal(state.by_index, np.arange(state.n_columns))
     w = np.zeros(problem.n_weights)
     for k in range(PASSES):
         searches = solver.epoch(problem, state).searches
         w, evaluations = coordinate_descent(dense, w, range(problem.n_weights), 0.5, 0.1, "paper")
         np.testing.assert_allclose(state.weights, w, atol=1e-9)
-        if k == 0:  # later some derivatives are 0 but for rounding
+        if k == 0:  # later some derivatives are 0 up to rounding
             assert searches == evaluations
 
 
@@ -98,7 +96,7 @@ def test_what_the_paper_ran(form, l2):
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
 @pytest.mark.parametrize("l2", [0.3, 0.0])
 def test_generalised_iterative_scaling_by_rows(loss, l2):
-    """Section 4.2: the same iterates without S and T."""
+    """Section 4.2: GIS row by row, without the tables S and T, has the same iterates."""
     case = maxent_case(7, n=10, pairs="observed")
     problem = Problem(case.features, case.structure, case.gold, loss, l2, sample_weight=case.sample_weight)
     solver = GIS(newton_tol=1e-12)
@@ -111,7 +109,7 @@ def test_generalised_iterative_scaling_by_rows(loss, l2):
 
 
 def test_the_memory_of_iterative_scaling_by_rows():
-    """What GIS allocates does not grow with examples x labels (what the core takes for itself is not counted)."""
+    """The memory of GIS in Python does not grow with examples x labels (memory of the core is not counted)."""
     n, n_labels = 300, 500
     structure = Multiclass(n, n_labels)
     labels = np.arange(n) % n_labels
@@ -142,7 +140,7 @@ def test_exact_steps(form):
 @pytest.mark.parametrize("form", ["binary", "real"])
 @pytest.mark.parametrize(("name", "together"), [("gis", True), ("gis", False), ("scgis", False)])
 def test_closed_form_without_a_penalty(name, together, form):
-    """(25)."""
+    """Equation (25)."""
     case = maxent_case(7, n=10, form=form, pairs="observed")
     state, dense = begin(case, l2=0.0), case.dense("log", 0.0)
     w = state.weights.copy()
@@ -154,7 +152,7 @@ def test_closed_form_without_a_penalty(name, together, form):
 
 @pytest.mark.parametrize("function", ["log", "iis"])
 def test_minimum_without_a_penalty(function):
-    """No closed form in the paper: the derivative of A_t vanishes at the step."""
+    """The paper has no closed form here: check that the derivative of A_t is zero at the step."""
     case = maxent_case(8, n=10, pairs="observed")
     state, dense = begin(case, l2=0.0), case.dense("log", 0.0)
     for k, t in enumerate(state.columns):
@@ -165,11 +163,11 @@ def test_minimum_without_a_penalty(function):
         assert Maxent(dense, before).derivatives(function, t, z)[0] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_gold_label_that_is_all_but_certain():
-    """1 - P(y|x) is lost to rounding: no step is taken on the strength of its logarithm, and S and T stay right."""
+def test_a_gold_label_of_probability_near_one():
+    """Where rounding loses 1 - P(y|x), no step relies on its logarithm, and S and T stay right."""
     case = maxent_case(9, form="binary", plain=True)
     start = 40.0 * np.sign(np.sin(np.arange(20.0)))
-    start[3::4] = 0.0  # padding
+    start[3::4] = 0.0  # padding is 0
     state = begin(case, l2=1e-4, weights=start)
     dense = case.dense("log", 1e-4)
     before = dense.primal(state.weights)
@@ -208,7 +206,7 @@ class TestBadInput:
                 state.epoch(name)
         assert state.epoch("cd").updates > 0
 
-    def test_what_is_not_parallel(self):
+    def test_methods_without_a_parallel_update_are_refused(self):
         state = begin(maxent_case(11))
         for name in ("scgis", "cd", "log"):
             with pytest.raises(ValueError, match="parallel"):

@@ -1,4 +1,4 @@
-"""The core's exact blocks against a root finder of SciPy's: same order, same iterates."""
+"""The core's exact blocks have the iterates of a root finder of SciPy, in the same order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
 
 
 class State:
-    """What sdca_epoch updates in place."""
+    """The arrays that sdca_epoch updates in place."""
 
     def __init__(self, objective, scores, l2, curvatures=None):
         everyone = np.arange(objective.num_examples)
@@ -67,7 +67,7 @@ def test_iterates(loss, l2, rng):
 
 @given(seed=st.integers(0, 10**6), l2=st.floats(1e-6, 1e3), scale=st.floats(0, 60))
 def test_every_visit_is_the_maximum(seed, l2, scale):
-    """From any start: the dual does not fall, and no other distribution of that example is better."""
+    """From any start, a visit does not lower the dual, and no other distribution of the visited example is better."""
     case = make_case("multiclass", seed=seed, n=3, plain=True)
     rng = np.random.default_rng(seed)
     state = State(case.objective("log"), start(case, scale, rng), l2)
@@ -107,12 +107,12 @@ def test_start_is_the_logarithm_of_the_distribution(rng, n_jobs):
     objective = case.objective("log")
     scores = start(case, 3.0, rng)
     marginals, entropies = objective.marginals_of_scores(scores)
-    logs = scores + 7.0 * np.repeat(rng.normal(size=4), 4)  # but for a constant per example
+    logs = scores + 7.0 * np.repeat(rng.normal(size=4), 4)  # equal up to a constant per example
     np.testing.assert_allclose(_core.sdca_start(objective, 300.0, logs, n_jobs), entropies, rtol=1e-12)
     there = marginals > 0
     np.testing.assert_allclose(logs[there], np.log(marginals[there]), rtol=1e-11, atol=1e-12)
     assert np.all(logs[~there] == 0)
-    # the gold slot is the zero from which differences are cut off
+    # the score of the gold slot is the origin, and differences from it are clipped
     near = scores.copy()
     _core.sdca_start(objective, 0.5, near)
     gold = np.arange(0, 16, 4) + case.gold[1]
@@ -122,7 +122,7 @@ def test_start_is_the_logarithm_of_the_distribution(rng, n_jobs):
 
 
 def test_curvatures_are_the_norms_of_slots(rng):
-    """Features of one label each, attributes twice in a row and values of very different size among them."""
+    """Each feature belongs to one label. Attributes repeat within rows, and their values differ greatly in size."""
     n, n_labels, n_attributes = 30, 5, 40
     pairs = [np.flatnonzero(rng.random(n_labels) < 0.5) for _ in range(n_attributes)]
     pair_ptr = np.concatenate([[0], np.cumsum([len(p) for p in pairs])]).astype(np.int64)
@@ -143,8 +143,8 @@ def test_curvatures_are_the_norms_of_slots(rng):
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (0, 144), (17, 161), (39, 183)])
-def test_one_feature_of_two_labels_among_thousands_is_found(pair, rng):
-    """Also of labels 144 apart, a Fibonacci number: the core's probe has nearly the same entry for them."""
+def test_one_feature_shared_by_two_labels_is_detected(pair, rng):
+    """Labels 144 apart (a Fibonacci number) are included: the core's probe vector has nearly equal entries for them."""
     n, n_labels, n_own = 3, 184, 50
     own = sparse.kron(rng.uniform(0.5, 1.5, size=(n, n_own)), sparse.eye(n_labels))
     shared = np.zeros((n, n_labels, 1))

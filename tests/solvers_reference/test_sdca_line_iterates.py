@@ -1,4 +1,4 @@
-"""The core's line searches over clique marginals against enumeration: same order, same iterates."""
+"""The core's line searches over clique marginals have the iterates of enumeration, in the same order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHAINS = ["chain-tied", "chain-tied-ends", "chain-untied", "chain-masked"]
 
 
 class State:
-    """What sdca_line_epoch updates in place."""
+    """The arrays that sdca_line_epoch updates in place."""
 
     def __init__(self, case, loss, scores, l2, line_tol=1e-9):
         self.objective, self.structure = case.objective(loss), case.structure
@@ -62,7 +62,7 @@ def test_iterates(kind, loss, l2, rng):
         lines.visit(i)
         assert report.visits == 1
         assert report.dual_gain == pytest.approx(state.dual() - before, rel=1e-6, abs=1e-10)
-        if not lines.gaps[-1] < 1e-4:  # else the maximum is flat, and SciPy's answer off by its rounding
+        if not lines.gaps[-1] < 1e-4:  # otherwise the maximum is flat, and rounding decides where SciPy's search ends
             assert state.steps[i] == pytest.approx(lines.steps[-1], abs=1e-5)
         if np.isfinite(lines.gaps[-1]):
             assert state.gaps[i] == pytest.approx(lines.gaps[-1], rel=1e-4, abs=1e-7)
@@ -75,7 +75,7 @@ def test_iterates(kind, loss, l2, rng):
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied", "graph"])
 def test_the_search_ends_where_the_slope_is_zero(kind, rng):
-    """By differences of the dual itself, from starts of every sharpness."""
+    """The search ends where the slope of the dual, by differences, is zero; starts are nearly uniform to extreme."""
     case = make_case(kind, seed=7, n=4)
     for scale, l2 in ((0.1, 1.0), (3.0, 0.05), (12.0, 2.0), (12.0, 1e-3)):
         state = State(case, "log", start(case, scale, rng), l2)
@@ -83,7 +83,7 @@ def test_the_search_ends_where_the_slope_is_zero(kind, rng):
             old = state.cliques.copy()
             state.run([i])
             step = state.steps[i]
-            if not 0 < step < 1 - 1e-6:  # no way to go, or all of it
+            if not 0 < step < 1 - 1e-6:  # the slope was zero at once, or the whole way was taken
                 assert state.gaps[i] < 1e-9 or step > 0
                 continue
             way = (state.cliques - old) / step
@@ -116,7 +116,7 @@ def test_a_loose_search_never_lowers_the_dual(kind, rng):
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied", "chain-masked", "graph"])
 def test_entropy_along_a_line(kind, rng):
-    """Value, slope and curvature of one sweep against the entropy's own gradient and its differences."""
+    """A sweep's value, slope and curvature equal the entropy, its gradient and differences of the gradient."""
     case = make_case(kind, seed=3, n=3)
     one, two = (_core.cliques_of_scores(case.structure, start(case, 2.0, rng)) for _ in range(2))
     starts = _core.clique_starts(case.structure)

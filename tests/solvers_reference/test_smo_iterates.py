@@ -1,4 +1,4 @@
-"""smo and smo-eg against their transcriptions: the same iterates, and a dual that never falls."""
+"""smo and smo-eg have the iterates of their transcriptions, and the dual never falls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITH_CLIQUES = ("multiclass", "chain-tied", "chain-untied", "graph")
 
 
 def entries(small: Small) -> list[np.ndarray]:
-    """Which clique entries each labelling uses; those of graphs by the structure's own word."""
+    """Return the clique entries that each labelling uses, as the structure states them."""
 
     def of(i: int, example: Enumeration) -> np.ndarray:
         found = []
@@ -33,7 +33,7 @@ SEEDS = range(6)
 
 
 def compare(small: Small, solver, expected: reference.SmoState, check) -> int:
-    """Epochs until equal scores leave a choice; how many steps were compared."""
+    """Compare epochs until scores tie, where each program may choose. Return the number of steps compared."""
     state = solver.init_state(small.problem, np.random.default_rng(4), None)
     rng, steps = np.random.default_rng(4), 0
     for _ in range(15):
@@ -103,7 +103,7 @@ def test_the_dual_never_falls_and_its_gain_is_true(kind, form):
 
 @pytest.mark.parametrize("kind", WITH_CLIQUES)
 def test_no_plateau_below_the_optimum(kind):
-    """Both forms end where bcfw ends."""
+    """Both forms of smo reach the optimum of bcfw."""
     small = Small(kind, "hinge", l2=0.1)
     best = solve(small.problem, "bcfw", tol=1e-6, max_passes=5000)
     for form in ("cliques", "labellings"):

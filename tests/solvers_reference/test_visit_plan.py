@@ -1,4 +1,4 @@
-"""The adaptive order against a transcription of its rule that visits one column at a time: same bits."""
+"""The adaptive order of visits has the bits of a transcription that visits one column at a time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from helpers.scaling_passes import begin, check_cells
 from oracles.problems import maxent_case
 
 LONGEST = 64
-COST = 100  # of a visit, in cells
+COST = 100  # cost of a visit, in cells
 
 
 def sizes_of(case):
-    """Cells of each column: what a visit reads where there is no line search."""
+    """Count the cells that a visit of each column reads without a line search."""
     state = begin(case)
     return np.array([state.epoch("scgis", [k]).cells for k in range(len(state.columns))])
 
 
 def rounds(state, function, sizes, wait, rest):
-    """Rounds until as many cells were read as there are; the gains of all rounds."""
+    """Make rounds until all cells could have been read once. Return the cells read and the columns of each round."""
     cells, log = 0, []
     while cells < sizes.sum() or not log:
         due = np.flatnonzero(rest == 0)
@@ -55,9 +55,9 @@ def test_same_visits_and_weights(function, form):
         for due in log:
             age += 1
             last_seen[due] = age
-            assert np.all(age - last_seen < LONGEST)  # essentially cyclic
+            assert np.all(age - last_seen < LONGEST)  # every column is visited at least once in LONGEST rounds
         waited = max(waited, plan[0].max())
-    assert waited > 1  # some did
+    assert waited > 1  # at least one column had to wait
     check_cells(case, core, rtol=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_rounds_without_visits():
 
 
 @pytest.mark.parametrize("bad", [{"wait": 0}, {"wait": 65}, {"rest": -1}, {"rest": 64}])
-def test_what_is_no_plan(bad):
+def test_invalid_plans_are_refused(bad):
     state = begin(maxent_case(7))
     n = len(state.columns)
     arrays = {"wait": np.ones(n, dtype=np.int64), "rest": np.zeros(n, dtype=np.int64)}

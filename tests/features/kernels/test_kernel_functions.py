@@ -1,4 +1,4 @@
-"""Kernel values against NumPy, and parameters that make no kernel."""
+"""Kernel values equal those of NumPy, and invalid parameters and matrices are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def core_kernel(function, queries, support, sparse):
 @pytest.mark.parametrize(("function", "reference"), FUNCTIONS, ids=lambda f: str(f) if hasattr(f, "core") else "")
 def test_values(function, reference, sparse, rng):
     x = rng.normal(size=(9, 6)) * (rng.random((9, 6)) < 0.5)
-    y = rng.normal(size=(83, 6)) * (rng.random((83, 6)) < 0.5)  # more than a few: sparse rows are met by lists
+    # So many rows that the core compares sparse rows by inverted lists
+    y = rng.normal(size=(83, 6)) * (rng.random((83, 6)) < 0.5)
     kernel = core_kernel(function, x, y, sparse)
     assert (kernel.num_queries, kernel.num_support, kernel.square) == (9, 83, False)
     expected = reference(x, y)
@@ -74,7 +75,7 @@ def test_stored_values(rng):
 
 
 @pytest.mark.parametrize("rows", [(-1, 2, 0, 1), (0, 5, 0, 1), (2, 1, 0, 1), (0, 1, 0, 5), (0, 1, 3, 2)])
-def test_rows_that_are_not_there(rows):
+def test_row_numbers_out_of_range_are_refused(rows):
     with pytest.raises(ValueError, match="no such rows"):
         DenseKernel(KernelFunction("linear"), np.ones((4, 2))).values(*rows)
 
@@ -115,7 +116,7 @@ def test_get_kernel():
     assert get_kernel("precomputed") == Precomputed()
 
 
-def test_gamma_by_the_scale_of_the_data(rng):
+def test_gamma_scale_is_the_inverse_of_inputs_times_variance(rng):
     rows = rng.normal(size=(20, 5)) * (rng.random((20, 5)) < 0.4)
     assert scale_gamma(rows) == pytest.approx(1 / (5 * rows.var()))
     assert scale_gamma(attributes_of(rows)) == pytest.approx(1 / (5 * rows.var()))
@@ -129,7 +130,7 @@ def test_gamma_by_the_scale_of_the_data(rng):
 class TestKernelMatrices:
     def test_good(self, rng):
         x = rng.normal(size=(12, 3))
-        check_kernel_matrix(x @ x.T)  # of rank 3: nine eigenvalues are zero but for rounding
+        check_kernel_matrix(x @ x.T)  # of rank 3: nine eigenvalues are zero up to rounding
         check_kernel_matrix(1e9 * x @ x.T)
         check_kernel_matrix(np.zeros((3, 3)))
         check_kernel_matrix(rbf_kernel(x))
@@ -148,7 +149,7 @@ class TestKernelMatrices:
         with pytest.raises(ValueError, match=message):
             check_kernel_matrix(matrix)
 
-    def test_a_small_negative_eigenvalue_is_seen(self, rng):
+    def test_a_small_negative_eigenvalue_is_refused(self, rng):
         basis, _ = np.linalg.qr(rng.normal(size=(30, 30)))
         values = np.linspace(1.0, 2.0, 30)
         check_kernel_matrix(_symmetric(basis, values))

@@ -1,4 +1,4 @@
-"""Feature maps of kernels: their geometry against explicit features with the same inner products."""
+"""Feature maps of kernels agree with maps of explicit features that have the same inner products."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def factor(kernel, rows):
 
 
 def by_place(features, lengths):
-    """Features of their own for each place in a sequence: one block of columns per place."""
+    """Give each place in a sequence features of its own: one block of columns per place."""
     places = np.concatenate([np.arange(n) for n in lengths])
     out = np.zeros((len(features), places.max() + 1, features.shape[1]))
     out[np.arange(len(features)), places] = features
@@ -34,7 +34,7 @@ def by_place(features, lengths):
 
 
 def make(kind, rng, kernel):
-    """(structure, kernel map, explicit map, explicit weights of coefficients)."""
+    """Return (structure, kernel map, explicit map, explicit weights from coefficients)."""
     rows, edges = rng.normal(size=(N_ROWS, 3)), rng.normal(size=(N_EDGES, 2))
     kind, _, placed = kind.partition("-")
     if kind == "multiclass":
@@ -73,7 +73,7 @@ def make(kind, rng, kernel):
 
 
 def slots_of(structure, features, rng, i):
-    """A random slot vector with nothing in padding."""
+    """Draw a slot vector that is zero in padding."""
     used = enumeration_of(structure, i).used
     return rng.normal(size=features.num_slots(i)) * used
 
@@ -87,7 +87,7 @@ def test_geometry(kind, kernel, rng):
     for n_jobs in (1, 2):
         assert ours.dot(w, v, n_jobs) == pytest.approx(explicit(w) @ explicit(v), rel=1e-9, abs=1e-9)
         assert ours.dot(w, w, n_jobs) == pytest.approx(explicit(w) @ explicit(w), rel=1e-9)
-    assert ours.dot(w, w) == pytest.approx(ours.dot(w, w.copy()), rel=1e-12)  # the same vector takes half the work
+    assert ours.dot(w, w) == pytest.approx(ours.dot(w, w.copy()), rel=1e-12)  # one vector passed twice takes a shortcut
     for i in range(structure.num_examples):
         np.testing.assert_allclose(ours.scores(i, w, 0.5), theirs.scores(i, explicit(w), 0.5), atol=1e-9)
         slots = slots_of(structure, ours, rng, i)
@@ -111,7 +111,7 @@ def sum_of_transposes(structure, features, rng):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("kind", ["multiclass", "tied", "untied"])
-def test_the_bound_is_a_bound(kind, kernel, rng):
+def test_psi2_bound_is_at_least_the_largest_squared_norm(kind, kernel, rng):
     structure, ours, _, _ = make(kind, rng, kernel)
     for i in range(structure.num_examples):
         counts = enumeration_of(structure, i).counts
@@ -148,7 +148,7 @@ class TestMemory:
         return KernelSegment(kernel, np.array([0, 3, 4, 6, 11]), 3, 4, limit, recompute)
 
     @pytest.mark.parametrize("rows_kept", [0, 4, 6, 11])
-    def test_what_is_not_kept_is_computed_anew(self, rng, rows_kept):
+    def test_kernel_rows_beyond_the_memory_limit_are_recomputed(self, rng, rows_kept):
         state = rng.bit_generator.state
         all_kept = LinearMap([self.segment(rng, 1e9)])
         rng.bit_generator.state = state
@@ -167,8 +167,8 @@ class TestMemory:
             self.segment(rng, 8.0 * N_ROWS**2 - 1, recompute=False)
         self.segment(rng, 8.0 * N_ROWS**2, recompute=False)
 
-    def test_before_any_work(self):
-        """A matrix of two hundred thousand rows is refused without a look at them."""
+    def test_the_size_is_checked_before_rows_are_read(self):
+        """A matrix of two hundred thousand rows is refused before any row is read."""
         rows = np.broadcast_to(np.zeros((1, 1)), (200_000, 1))
         with pytest.raises(ValueError, match=r"200000 training rows takes 320000 MB, above the .* 2000 MB: raise"):
             KernelFeatures.of(rows, "rbf")
@@ -211,7 +211,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="memory_limit must be"):
             KernelFeatures.of(np.ones((3, 1)), "rbf", memory_limit=limit)
 
-    def test_maps_of_other_rows_are_for_prediction(self, rng):
+    def test_maps_of_new_rows_refuse_training(self, rng):
         rows = rng.normal(size=(4, 3))
         features = KernelFeatures.of(rng.normal(size=(N_ROWS, 3)), "rbf").map(Multiclass(4, 3), rows)
         weights = np.zeros(features.num_weights)

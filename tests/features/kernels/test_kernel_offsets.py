@@ -1,4 +1,4 @@
-"""Kernels far from the origin: true kernels, and certificates that agree with each other and with the data near 0."""
+"""Data far from the origin: computed kernels stay valid, and certificates agree with those of the centred data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwise.structures import Multiclass
 
 
 def near_and_far(kind, n=90, d=5):
-    """Rows near 0, and the rows that the kernel is asked about: no digit is lost between the two."""
+    """Return rows near 0 and the same rows far from 0, such that no digit is lost between the two."""
     rng = np.random.default_rng(5)
     near = np.round(rng.normal(size=(n, d)) * 2.0**20) / 2.0**20
     offset = np.zeros((n, d))
@@ -23,12 +23,12 @@ def near_and_far(kind, n=90, d=5):
         offset[:] = 2.0**23
     elif kind == "one column":
         offset[:, 2] = 2.0**22
-    elif kind == "two clusters":  # no common centre helps
+    elif kind == "two clusters":  # two clusters in opposite directions, which no common centre brings near 0
         offset[::2], offset[1::2] = 2.0**24, -(2.0**24)
     far = near + offset
     assert np.array_equal(far - offset, near)
     if kind == "two clusters":
-        near = near + np.where(np.arange(n)[:, None] % 2, 1e3, -1e3)  # far enough for a kernel value of 0
+        near = near + np.where(np.arange(n)[:, None] % 2, 1e3, -1e3)  # so far apart that the kernel value is 0
     return near, far
 
 
@@ -58,7 +58,7 @@ def test_rbf_values_do_not_cancel(kind, sparse):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_allclose(matrix_of(function, far, sparse, far[3:20]), expected[3:20], rtol=1e-12, atol=1e-13)
-    few = far[:30]  # few support rows: sparse ones are compared one by one
+    few = far[:30]  # few support rows, where sparse rows are compared one by one
     np.testing.assert_allclose(matrix_of(function, few, sparse), expected[:30, :30], rtol=1e-12, atol=1e-13)
     check_kernel_matrix(found)
 
@@ -66,7 +66,7 @@ def test_rbf_values_do_not_cancel(kind, sparse):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("exponent", [-300, -30, 30, 300])
 def test_rbf_values_of_any_scale(exponent, sparse):
-    """gamma |x - y|^2 is what matters: rows and gamma scaled against each other by powers of 2 give the same kernel."""
+    """Only gamma |x - y|^2 counts: scaling rows by 2^k and gamma by 2^-2k changes no kernel value."""
     near, _ = near_and_far("all columns")
     expected = np.exp(-0.5 * squared_distances(near))
     rows, gamma = near * 2.0**exponent, 0.5 * 2.0 ** (-2 * exponent)
@@ -117,7 +117,7 @@ def test_certified_intervals_of_rbf_overlap_and_are_those_of_the_centred_rows(ki
 @pytest.mark.parametrize(("scale", "offset"), [(1e-3, 0.0), (30.0, 0.0), (1.0, 1e3), (1.0, 1e7)])
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=3, gamma=1.0, coef0=1.0), RBF(gamma=1.0)], ids=str)
 def test_certified_intervals_overlap(kernel, scale, offset):
-    """However hard offset and scale make the problem."""
+    """The interval between dual and primal contains the optimum for both solvers, at hard offsets and scales too."""
     near, _ = near_and_far("all columns", n=40)
     labels = np.random.default_rng(1).integers(0, 3, len(near))
     problem = problem_of(scale * near + offset, kernel, labels)
@@ -132,8 +132,8 @@ def test_computed_values_are_checked(sparse):
         kernel_map(Multiclass(4, 3), csr_array(rows) if sparse else rows, Polynomial(gamma=1.0))
 
 
-def test_a_matrix_that_is_none_of_a_kernel_is_seen_in_a_sample(monkeypatch):
-    """What the sum |x|^2 + |y|^2 - 2 <x, y> would give for these rows."""
+def test_a_matrix_damaged_by_cancellation_is_found_by_a_sample(monkeypatch):
+    """A sample of the matrix shows that cancellation in |x|^2 + |y|^2 - 2 <x, y> has made it invalid."""
     _, far = near_and_far("all columns", n=900)
 
     def cancelled(part, queries):

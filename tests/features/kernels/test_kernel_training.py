@@ -1,4 +1,4 @@
-"""Training with kernels: the explicit run's iterates with the linear kernel, honest certificates with the others."""
+"""Training with kernels: a linear kernel gives the iterates of explicit features, and all certificates hold."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Data:
         return chain_map(self.structure, rows)
 
     def expand(self, coefficients):
-        """Explicit weights of the linear kernel's coefficients."""
+        """Convert coefficients of the linear kernel to explicit weights."""
         width, parts, start = self.structure.width, [], 0
         blocks = [(self.rows, width)] + ([(self.edges, 3 * width)] if self.kind == "untied" else [])
         for rows, columns in blocks:
@@ -97,7 +97,7 @@ def test_the_linear_kernel_gives_the_explicit_iterates(name, kind, sparse):
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Polynomial(degree=2, gamma=0.5), Linear(bias=0.5)], ids=str)
 @pytest.mark.parametrize("kind", ["multiclass", "tied", "untied"])
 def test_certificates(kind, kernel, loss):
-    """Every solver that fits, against explicit features with the kernel's inner products."""
+    """Every solver that fits gives a certificate that agrees with explicit features of the same inner products."""
     data = Data(kind)
     problem = data.problem(data.kernel(kernel, RBF(gamma=0.5)), loss)
     equal = data.problem(data.explicit(factor(kernel, data.rows), factor(RBF(gamma=0.5), data.edges)), loss)
@@ -136,7 +136,7 @@ def test_little_memory_gives_the_same_result(name):
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
 
 
-def test_solvers_that_do_vector_algebra_are_refused():
+def test_solvers_that_need_explicit_weights_are_refused():
     problem = Data("tied").problem(Data("tied").kernel("rbf"))
     for name in ("bcfw", "lbfgs"):
         with pytest.raises(ValueError, match=f"solver '{name}' needs explicit weights.*solvers that fit: eg"):
@@ -144,7 +144,7 @@ def test_solvers_that_do_vector_algebra_are_refused():
     assert solve(problem, tol=0.1, random_state=0).solver == "eg"
 
 
-def test_an_l1_penalty_needs_coordinates():
+def test_an_l1_penalty_is_refused():
     data = Data("multiclass")
     with pytest.raises(ValueError, match="l1 penalty needs explicit weights"):
         data.problem(data.kernel("rbf"), "log", ElasticNet(1.0))
@@ -194,7 +194,7 @@ class TestPrediction:
         assert again.nodes.n_support == less.nodes.n_support
         np.testing.assert_array_equal(same, fewer)
 
-    def test_a_model_of_nothing(self):
+    def test_a_model_with_zero_coefficients_keeps_one_support_row(self):
         data = Data("tied")
         features = KernelFeatures.of(data.rows, "rbf")
         weights = np.zeros(features.map(data.structure).num_weights)
@@ -204,7 +204,7 @@ class TestPrediction:
 
 
 class TestPrecomputed:
-    def test_it_is_the_kernel_it_was_computed_from(self):
+    def test_a_precomputed_matrix_gives_the_result_of_its_kernel(self):
         data = Data("tied")
         matrix = factor(RBF(gamma=0.3), data.rows)
         matrix = matrix @ matrix.T
@@ -223,7 +223,7 @@ class TestPrecomputed:
             (lambda k: csr_array(k), "dense matrix"),
         ],
     )
-    def test_what_is_no_kernel_is_refused(self, change, message):
+    def test_invalid_kernel_matrices_are_refused(self, change, message):
         rows = Data("tied").rows
         with pytest.raises(ValueError, match=message):
             KernelFeatures.of(change(rows @ rows.T), "precomputed")
