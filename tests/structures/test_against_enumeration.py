@@ -1,4 +1,4 @@
-"""Multiclass, Chain, both kinds of trees and Graph against brute-force enumeration, to 1e-10."""
+"""Multiclass, Chain, both kinds of trees and Graph agree with brute-force enumeration to 1e-10."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_maximize(case):
     found = case.all.index_of(slots, counts)
     assert found >= 0
     assert case.all.values(case.scores)[found] == pytest.approx(best, abs=TOLERANCE)
-    assert len(set(slots.tolist())) == len(slots)  # merged: a slot is named once
+    assert len(set(slots.tolist())) == len(slots)  # repetitions are merged: each slot is listed once
 
 
 @given(scored_structures(), TEMPERATURES)
@@ -32,7 +32,7 @@ def test_log_partition_expected_counts_and_entropy(case, temperature):
     assert value == pytest.approx(expected[0], abs=TOLERANCE)
     np.testing.assert_allclose(marginals, expected[1], atol=TOLERANCE)
     assert entropy == pytest.approx(expected[2], abs=TOLERANCE)
-    # Exactly zero, not merely small, outside the labellings: padding and masked slots must not leak into weights.
+    # Exactly zero, not only small, outside the labellings: values of padding and masked slots must not reach weights.
     assert not marginals[~case.all.used].any()
 
 

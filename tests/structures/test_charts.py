@@ -1,4 +1,4 @@
-"""Chart programs: what comes for free for any of them, against enumeration; the chain's fast kernels against the chart."""
+"""Chart programs agree with enumeration, and the chain's fast kernels agree with its chart program."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 from oracles.enumerate import Enumeration
 from partwise.structures import Chain, Grammar
 
-# Symbol 0 is the start; symbol 3 has no rule, and of symbol 1 there is one that uses itself twice.
+# Symbol 0 is the start. Symbol 3 has no rule, and symbol 1 has a rule with itself on the right twice.
 RULES = np.array([(0, 0, 1), (0, 1, 2), (0, 3, 0), (1, 1, 1), (2, 0, 3), (2, 2, 1)])
 
 
 def trees(symbol, s, t, n_symbols):
-    """Slots of every derivation of a symbol over the words [s, t)."""
+    """Yield the slots of every derivation of a symbol over the words [s, t)."""
     if t == s + 1:
         yield [len(RULES) + s * n_symbols + symbol]
         return
@@ -88,7 +88,7 @@ def test_the_best_and_the_k_best(toy, rng):
     assert every.index_of(slots, counts) == every.maximum(scores)[1]
     assert toy.structure.log_partition(0, scores, 0.0)[0] == value
     ranked = toy.structure.k_best(0, scores, len(values) + 3)
-    # Trees that use the same rules equally often have the same counts: each is found as often as there are trees.
+    # Trees that use the same rules equally often have the same counts: counts are found as often as there are trees.
     found = Counter(every.index_of(slots, counts) for _, slots, counts in ranked)
     rows = Counter(map(bytes, every.counts))
     assert {bytes(every.counts[row]): n for row, n in found.items()} == rows
@@ -106,7 +106,7 @@ def test_samples_have_the_marginals(toy, rng):
 
 
 def test_masks(toy, rng):
-    """Forbidden slots are in no labelling; a mask that leaves none is refused."""
+    """No labelling uses forbidden slots; a mask that allows no labelling is refused."""
     allowed = np.ones(toy.structure.num_slots(0), dtype=bool)
     allowed[toy.every[-1][0]] = False
     every = toy.enumeration(allowed)
@@ -126,14 +126,14 @@ def test_masks(toy, rng):
 @pytest.mark.parametrize(("tied", "ends"), [(True, False), (True, True), (False, False), (False, True)])
 @pytest.mark.parametrize(("n_labels", "length"), [(2, 1), (3, 2), (7, 12), (22, 30), (50, 6)])
 def test_fast_chain_kernels_agree_with_the_chart(n_labels, length, tied, ends, rng):
-    """The same labellings twice: as they are, and with one more label that a mask takes away again. A masked edge makes
-    the chain leave its fast kernels for the chart."""
+    """Two chains have the same labellings, but one has an extra label that a mask forbids. Masked transitions make that
+    chain use the chart instead of its fast kernels."""
     fast = Chain(np.array([length]), n_labels, tied=tied, ends=ends)
     slow = Chain(np.array([length]), n_labels + 1, tied=tied, ends=ends)
     blocks = 1 if tied else length - 1
     rows = length + blocks * n_labels + 2 * ends
     more_rows = length + blocks * (n_labels + 1) + 2 * ends
-    kept = np.ones(more_rows, dtype=bool)  # rows of the longer table that the shorter one has
+    kept = np.ones(more_rows, dtype=bool)  # rows of the larger table that the smaller one has too
     kept[length : length + blocks * (n_labels + 1)][n_labels :: n_labels + 1] = False
 
     def widened(slots, rest):

@@ -1,4 +1,4 @@
-"""The clique view: marginals of edges, their entropy, and the way back to scores."""
+"""The clique view of structures: marginals of cliques, their entropy, and the scores that give the marginals back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TOLERANCE = 1e-10
 
 
 def mixture(case, other_scores, share):
-    """Clique marginals of a mixture of two Gibbs distributions: no Gibbs distribution of tied slots itself."""
+    """Clique marginals of a mixture of two Gibbs distributions, which for tied slots is not a Gibbs distribution."""
     p = case.all.probabilities(case.scores / 10)
     q = case.all.probabilities(other_scores)
     return case.all.clique_marginals(share * p + (1 - share) * q)
 
 
 def markov(case, marginals):
-    """The distribution of largest entropy with these clique marginals: product of edges over inner nodes."""
+    """The distribution of largest entropy with these marginals: the product of edges over that of inner nodes."""
     offsets, width = case.all.clique_offsets, case.structure.width
     log_p = np.zeros(len(case.all))
     with np.errstate(divide="ignore"):
@@ -69,7 +69,7 @@ def test_entropy_of_a_mixture_and_its_gradient(case, share):
     p = markov(case, middle)
     assert p.sum() == pytest.approx(1.0, abs=1e-9)
     assert value == pytest.approx(entropy(p), abs=TOLERANCE)
-    # Along a direction that keeps the marginals consistent the derivative is unique.
+    # Along a direction that keeps the marginals consistent, the derivative is unique.
     direction = mixture(case, other, 1.0) - mixture(case, other, 0.0)
     step = 1e-4
     up, down = (case.structure.entropy_of_cliques(case.i, mixture(case, other, share + s))[0] for s in (step, -step))
@@ -88,7 +88,7 @@ def test_scores_reproduce_the_marginals(case, share):
 
 @given(scored_structures(WITH_CLIQUES))
 def test_a_single_labelling(case):
-    """At a corner (zeros in the marginals) entropy is 0 and nothing is NaN; the potentials give the corner back."""
+    """At one labelling (marginals with zeros) entropy is 0, nothing is NaN, and potentials give the marginals back."""
     corner = np.zeros(len(case.all))
     corner[case.rng.integers(len(case.all))] = 1.0
     marginals = case.all.clique_marginals(corner)
@@ -101,7 +101,7 @@ def test_a_single_labelling(case):
 
 
 def entries_of(case) -> np.ndarray:
-    """(labellings, cliques): the entries that the structure says a labelling uses."""
+    """Return (labellings, cliques): the entries that the structure states for each labelling."""
     found = []
     for counts in case.all.counts:
         slots = np.flatnonzero(counts)
@@ -119,7 +119,7 @@ def test_entries_of_labellings(case):
 
 @given(scored_structures((*WITH_CLIQUES, "graph")), st.sampled_from([1, 2, 3]))
 def test_the_best_labelling_in_the_support(case, kept):
-    """Of a mixture of a few labellings: all that are put together from their cliques, and no others."""
+    """The support of a mixture of a few labellings is all labellings that can be put together from their cliques."""
     entries = entries_of(case)
     some = case.rng.choice(len(case.all), min(kept, len(case.all)), replace=False)
     marginals = np.zeros(int(case.structure.clique_offsets(case.i)[-1]))
@@ -131,7 +131,7 @@ def test_the_best_labelling_in_the_support(case, kept):
     assert value == pytest.approx(values.max(), rel=1e-12, abs=1e-9)
     assert inside[case.all.index_of(slots, counts)]
     least = 2.0
-    if len(entries[0]):  # a graph may have one labelling and no cliques
+    if len(entries[0]):  # a graph with one labelling has no cliques
         with pytest.raises(ValueError, match="give no labelling a chance"):
             case.structure.maximize_in_support(case.i, case.scores, marginals, least)
 

@@ -1,4 +1,4 @@
-"""A rule about neighbouring labels for all sequences of a structure: the same as leaving out all other labellings."""
+"""A rule about neighbouring labels for all sequences of a structure leaves just the allowed labellings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ L = len(LABELS)
 
 
 def random_rule(rng):
-    """Some pairs and ends left out; label 0 alone is always allowed."""
+    """Forbid some pairs, first labels and last labels; the sequence of labels 0 is always allowed."""
     pairs, first, last = rng.random((L, L)) < 0.6, rng.random(L) < 0.7, rng.random(L) < 0.7
     pairs[0, 0] = first[0] = last[0] = True
     return LabelRule(pairs, first, last)
@@ -41,7 +41,7 @@ def put(rule, structure):
 
 
 def counts_of(structure, labellings, n):
-    """Labellings of sequences of n labels as rows of counts."""
+    """The labellings of sequences of n labels, as rows of counts."""
     table = []
     for y in labellings:
         _, slots, counts = type(structure)(np.array([n]), L, tied=structure.tied, ends=structure.ends).encode(
@@ -68,7 +68,7 @@ def test_chains(tied, ends, n, rng):
                 structure.set_mask(0, mask)
             labellings = allowed_by(rule, n, row_mask if masked else None)
             counts = counts_of(structure, labellings, n)
-            for scale in (1.0, 400.0):  # beyond what probabilities without logarithms can hold
+            for scale in (1.0, 400.0):  # at 400, probabilities underflow unless logarithms are used
                 scores = scale * rng.normal(size=counts.shape[1])
                 values = counts @ scores
                 value, slots, used = structure.maximize(0, scores)
@@ -95,8 +95,8 @@ def test_chains(tied, ends, n, rng):
                 assert all(tuple(sorted(slots.tolist())) in allowed for slots, _ in drawn)
 
 
-def test_sums_without_logarithms_are_those_with(rng):
-    """IOB2 leaves every label a way, so that its sums need no logarithms; another rule with the same pairs does not."""
+def test_sums_without_logarithms_agree_with_sums_of_logarithms(rng):
+    """Under IOB2 sums need no logarithms, because every label has an allowed successor. A mask forces the slow sums."""
     lengths = np.array([40, 3])
     fast, slow = (put(IOB2, Chain(lengths, L)) for _ in range(2))
     slow.set_mask(0, np.ones(slow.num_slots(0), dtype=np.uint8))
@@ -107,7 +107,7 @@ def test_sums_without_logarithms_are_those_with(rng):
 
 
 def test_far_more_likely_chunks_that_cannot_end():
-    """The only way to what comes last is 1e-60 of the others."""
+    """The last label is I-x and needs a B-x before it, which is 1e-60 times as likely as the other labels."""
     n = 30
     structure, exact = (put(IOB2, Chain(np.array([n]), L)) for _ in range(2))
     exact.set_mask(0, np.ones(exact.num_slots(0), dtype=np.uint8))
@@ -120,8 +120,8 @@ def test_far_more_likely_chunks_that_cannot_end():
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-11)
 
 
-def test_ways_of_many_steps_need_logarithms():
-    """Label k comes after label k - 1 alone: at each step what leads to the last one is 1e-64 of what it was."""
+def test_long_improbable_sequences_need_logarithms():
+    """Label k > 0 may only follow label k - 1: each step towards the last label has a weight of 1e-64."""
     labels, n = 7, 12
     pairs = np.zeros((labels, labels), dtype=bool)
     pairs[np.arange(labels - 1), np.arange(1, labels)] = True
@@ -171,12 +171,12 @@ def test_chains_of_histories(history, n, rng):
 
 
 def nothing():
-    """A rule that leaves sequences of two labels without an answer."""
+    """A rule under which sequences of two labels have no labelling."""
     return LabelRule(np.zeros((L, L), dtype=bool), np.ones(L, dtype=bool), np.ones(L, dtype=bool))
 
 
 @pytest.mark.parametrize("kind", ["chain", "histories"])
-def test_what_is_left_nothing_is_refused(kind):
+def test_a_rule_that_allows_no_labelling_is_refused(kind):
     lengths = np.array([1, 2])
     if kind == "chain":
         structure = Chain(lengths, L)
@@ -220,8 +220,8 @@ def test_gold_labellings_that_the_rule_forbids():
     structure.check_labelling(0, slots, counts)
 
 
-def test_masks_that_take_the_ways_of_the_rule():
-    """Inside of two chunks at once: what leads to the last label is 1e-60 of what it was at every step."""
+def test_masks_that_leave_only_improbable_labellings():
+    """The mask allows only insides of chunks, and the weight of I-x is 1e-60 at every position."""
     n = 12
     structure = put(IOB2, Chain(np.array([n]), L))
     mask = np.ones(structure.num_slots(0), dtype=np.uint8)
@@ -276,7 +276,7 @@ def test_second_order_chains(n, masked, rng):
             assert tuple(np.sort(slots)) in known
 
 
-def test_second_order_chains_that_a_rule_leaves_nothing():
+def test_second_order_chains_without_an_allowed_labelling():
     never = LabelRule(np.zeros((L, L), dtype=bool), np.ones(L, dtype=bool), np.ones(L, dtype=bool))
     structure = put(never, SecondOrderChain(np.array([3]), L))
     scores = np.zeros(structure.num_slots(0))

@@ -1,4 +1,4 @@
-"""Derivations under a grammar: everything against enumeration, on random grammars and sentences of up to 5 words."""
+"""Derivations under a grammar agree with enumeration, on random grammars and sentences of up to 5 words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE = Spec(1, [(0, 0, 0)], [0], [0], {"span": [0]})
 
 
 def draw(seed, n, mask=False, gold=True, tuples=False):
-    """A random grammar with a sentence of n words (the second one), perhaps masked around a derivation."""
+    """Draw a grammar with two sentences, of which the second has n words, perhaps with a mask."""
     rng = np.random.default_rng(seed)
     spec = random_spec(rng, [2, n], lexicon=rng.random() < 0.6, gold=gold and rng.random() < 0.5, tuples=tuples)
     structure = KnownGrammar([2, n], spec)
@@ -36,8 +36,8 @@ def draw(seed, n, mask=False, gold=True, tuples=False):
 @pytest.mark.skipif(not EXTENDED, reason="long doubles are doubles here")
 @pytest.mark.parametrize("size", [0.0, 1e-3, 1.0])
 @pytest.mark.parametrize("seed", range(20))
-def test_log_partition_is_rounded_as_its_scores_are(seed, size):
-    """Factors that keep sums in range add no rounding of their own."""
+def test_log_partition_adds_no_rounding(seed, size):
+    """The rounding error of log Z is that of its scores: factors that keep sums in range add no error."""
     structure, every, rng = draw(seed, 5)
     scores = size * rng.normal(size=structure.num_slots(1))
     values = every.counts.astype(LONG) @ scores.astype(LONG)
@@ -55,7 +55,7 @@ def test_log_partition_is_rounded_as_its_scores_are(seed, size):
     st.booleans(),
 )
 def test_everything_against_enumeration(seed, n, size, temperature, rubbish, tuples):
-    """Rubbish in slots that no derivation has makes sums leave the kernels for the chart."""
+    """Arbitrary scores in slots that no derivation uses make sums leave the fast kernels for the chart."""
     structure, every, rng = draw(seed, n, mask=True, tuples=tuples)
     assert structure.num_slots(1) == every.counts.shape[1]
     scores = size * rng.normal(size=structure.num_slots(1))
@@ -72,7 +72,7 @@ def test_everything_against_enumeration(seed, n, size, temperature, rubbish, tup
     assert best == pytest.approx(values[0], rel=1e-12, abs=1e-10)
     assert every.values(scores)[every.index_of(slots, counts)] == pytest.approx(values[0], rel=1e-12, abs=1e-10)
     ranked = structure.k_best(1, scores, len(values) + 3)
-    # Derivations with the same counts are found as often as there are of them.
+    # Derivations with the same counts are found as often as they occur.
     found = Counter(bytes(every.counts[every.index_of(slots, counts)]) for _, slots, counts in ranked)
     assert found == Counter(map(bytes, every.counts))
     np.testing.assert_allclose([each[0] for each in ranked], values, atol=1e-10, rtol=1e-12)
@@ -85,7 +85,7 @@ def test_everything_against_enumeration(seed, n, size, temperature, rubbish, tup
 
 @given(SEEDS, st.integers(1, 5), st.booleans())
 def test_encode_and_decode_are_inverse(seed, n, tuples):
-    """Where two derivations have the same slots, decode gives one of them."""
+    """If two derivations have the same slots, decode gives either of them."""
     structure, every, rng = draw(seed, n, mask=True, tuples=tuples)
     spec = structure.spec
     for k in rng.choice(len(every), min(len(every), 10), replace=False):
@@ -134,7 +134,7 @@ def test_slots_that_are_no_derivation():
 
 @given(SEEDS, st.integers(1, 5), st.sampled_from(["constituents", "rules"]))
 def test_costs(seed, n, cost):
-    """Wrong rules and words; or wrong labels of spans, weighted by column, and words."""
+    """cost="rules" counts wrong rules and words; "constituents" wrong spans, weighted by column, and words."""
     rng = np.random.default_rng(seed)
     spec = random_spec(rng, [n], lexicon=False)
     n_columns = max(spec.columns.get("span", [-1])) + 1
@@ -184,19 +184,19 @@ def test_large_scores_and_low_temperatures(seed, size, temperature):
 
 @given(SEEDS, st.integers(6, 14), st.sampled_from([0.5, 3.0, 10.0]))
 def test_plain_sums_agree_with_the_chart(seed, n, size):
-    """Samples, covariances and k best come from the chart program. One slot that no derivation uses, far away from the
-    others, makes sums leave the kernels for it."""
+    """Samples, covariances and k best come from the chart program, which agrees with the fast kernels. A slot that no
+    derivation uses makes sums leave the fast kernels if its score is far from the others."""
     rng = np.random.default_rng(seed)
     spec = Spec(
         4, [(0, 0, 1), (0, 1, 2), (1, 1, 1), (2, 0, 3), (2, 2, 1), (3, 2, 3)], [0, 2], [1, 3, 2, 0],
         {"start": [0, 1, 2, 3], "split": [0, 0, 1, 1], "end": [1, 0, 0, 1], "span": [0, 1, 1, 2]},
     )  # fmt: skip
     fast = KnownGrammar([n], spec)
-    # Words may have all symbols but the last, in both; in one of them its column is there, with a score out of range.
+    # In both grammars a word may have any symbol except the last; the second grammar has one more rule, masked out.
     slow = KnownGrammar([n], Spec(**{**vars(spec), "rules": [*spec.rules, (3, 3, 3)]}))
     scores = size * rng.normal(size=fast.num_slots(0))
     mask = np.ones(slow.num_slots(0), dtype=np.uint8)
-    mask[6] = 0  # the rule that the other one does not have
+    mask[6] = 0  # the rule that the first grammar does not have
     slow.set_mask(0, mask)
     more = np.insert(scores, 6, 0.0)
     one = fast.log_partition(0, scores)
@@ -204,7 +204,7 @@ def test_plain_sums_agree_with_the_chart(seed, n, size):
     assert one[0] == pytest.approx(two[0], rel=1e-13)
     np.testing.assert_allclose(np.insert(one[1], 6, 0.0), two[1], atol=1e-12)
     assert fast.maximize(0, scores)[0] == pytest.approx(fast.k_best(0, scores, 1)[0][0], rel=1e-13)
-    # Far-away scores of one word's symbols: the same for all derivations, and beyond the range of the kernel.
+    # A word's symbol has a score so low that it leaves the kernel's range; masking the symbol must give the same.
     word = spec.table_offsets(n)["word"]
     far = scores.copy()
     far[word : word + 4] += [0, 0, -900.0, 0]
@@ -243,7 +243,7 @@ def test_samples(temperature):
 
 
 def test_required_and_forbidden_spans():
-    """A span is forbidden by the mask of its row; one is required if no span crosses it."""
+    """A span is forbidden by masking its row. A span is required if every span that crosses it is forbidden."""
     n, spec = 6, Spec(2, [(0, 0, 1), (0, 1, 1), (1, 1, 0)], [0], [0, 1], {"span": [0, 1]})
     structure = KnownGrammar([n], spec)
     spans = [(s, t) for s in range(n) for t in range(s + 2, n + 1)]
@@ -337,7 +337,7 @@ def test_bad_sentences_and_options():
             KnownGrammar(lengths, ONE)
     with pytest.raises(ValueError, match=r"sentence 1 has 3000000000 words: sums .* would take .* MB, the limit is 2e"):
         KnownGrammar([2, 3_000_000_000], ONE)
-    tight = KnownGrammar([30], ONE, max_bytes=15_000)  # enough for the kernels
+    tight = KnownGrammar([30], ONE, max_bytes=15_000)  # enough for the kernels, too little for the chart
     zeros = np.zeros(tight.num_slots(0))
     assert tight.log_partition(0, zeros)[0] > 30.0
     with pytest.raises(
@@ -351,7 +351,8 @@ def test_bad_sentences_and_options():
 
 
 def test_a_part_beyond_the_range_of_doubles_may_be_in_the_best_derivation():
-    """One slot of -750, whose weight is 0 in doubles, against two of -400; no derivation has the slots of 0."""
+    """One derivation has a slot of -750, whose exponential is 0 in doubles, and the other has two slots of -400. The
+    slots of score 0 belong to no derivation."""
     spec = Spec(6, [(0, 1, 2), (0, 3, 4), (5, 5, 5)], [0], [1, 2, 3, 4], {"span": [0] * 6})
     structure = KnownGrammar([2], spec)
     scores = np.zeros(structure.num_slots(0))

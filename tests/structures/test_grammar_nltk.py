@@ -1,4 +1,4 @@
-"""The most probable parse of a probabilistic grammar beside NLTK's, as `python -m benchmarks grammar` times it."""
+"""The most probable parse of a probabilistic grammar equals NLTK's, in the code of `python -m benchmarks grammar`."""
 
 from __future__ import annotations
 

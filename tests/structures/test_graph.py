@@ -1,6 +1,6 @@
-"""Graphs: junction trees against all labellings, `Chain` and direct sums; masks, limits, bad input.
+"""Graphs agree with enumeration of all labellings, with `Chain` and with direct sums; masks, limits and invalid input.
 
-`test_against_enumeration.py` has the services that all structures share, on random graphs too.
+`test_against_enumeration.py` checks, on random graphs too, what all structures can do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOLERANCE = 1e-10
 
 
 def grid(rows, columns):
-    """Edges of a grid whose vertices are numbered row by row."""
+    """Return the edges of a grid whose vertices are numbered row by row."""
     number = np.arange(rows * columns).reshape(rows, columns)
     right = zip(number[:, :-1].ravel().tolist(), number[:, 1:].ravel().tolist(), strict=True)
     down = zip(number[:-1].ravel().tolist(), number[1:].ravel().tolist(), strict=True)
@@ -32,7 +32,7 @@ def grid(rows, columns):
 
 
 def only(structure, fixed, i=0):
-    """The mask that leaves these vertices these labels, {vertex: labels}."""
+    """Return the mask that allows these vertices only these labels: {vertex: labels}."""
     n_labels, _, _ = parts_of(structure, i)
     begins = np.concatenate([[0], np.cumsum([padded_width(n) for n in n_labels])])
     mask = np.ones(structure.num_slots(i), dtype=np.uint8)
@@ -44,14 +44,14 @@ def only(structure, fixed, i=0):
 
 
 def corners(structure, i, everything):
-    """The clique marginals of each single labelling: which entry of each clique it is."""
+    """Return the clique marginals of each single labelling: 1 on the entry of each clique that it uses."""
     rows = np.arange(structure.num_slots(i)) < structure.table_offsets(i)[0]
     found = np.array([structure.clique_marginals(i, 1e3 * counts * rows, 0.1) for counts in everything.counts])
     assert ((found == 0) | (found == 1)).all()
     return found
 
 
-# the clique view
+# The clique view.
 
 
 @given(scored_structures(("graph",)), TEMPERATURES)
@@ -73,7 +73,7 @@ def test_clique_marginals(case, temperature):
 
 @given(scored_structures(("graph",)), st.sampled_from([0.2, 0.5, 0.8]))
 def test_mixtures_of_clique_marginals(case, share):
-    """No Gibbs distribution of the slots: entropy, its gradient, and potentials that give the marginals back."""
+    """A mixture need not be a Gibbs distribution of the slots. Its entropy, gradient and potentials are right."""
     single = corners(case.structure, case.i, case.all)
     p, q = case.all.probabilities(case.scores / 10), case.all.probabilities(case.direction())
 
@@ -85,7 +85,8 @@ def test_mixtures_of_clique_marginals(case, share):
     potentials = case.structure.scores_from_cliques(case.i, mixed(share))
     assert np.isfinite(potentials).all()
     markov = np.exp(single @ potentials)
-    assert markov.sum() == pytest.approx(1.0, abs=1e-9)  # conditionals: normalised as they are
+    # The potentials are conditional probabilities, so their product is normalised
+    assert markov.sum() == pytest.approx(1.0, abs=1e-9)
     np.testing.assert_allclose(markov @ single, mixed(share), atol=TOLERANCE)
     value, gradient = case.structure.entropy_of_cliques(case.i, mixed(share))
     assert value == pytest.approx(entropy(markov), abs=1e-9)
@@ -104,7 +105,7 @@ def test_a_single_labelling_as_cliques(case):
     assert np.isfinite(case.structure.scores_from_cliques(case.i, corner)).all()
 
 
-# other structures and direct sums
+# Other structures and direct sums.
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -116,7 +117,7 @@ def test_a_chain_as_a_graph(tied, temperature, rng):
     same = graph([([n_labels] * len(e) + [n_labels], e, [0] * len(e) if tied else range(len(e))) for e in edges])
     for i, length in enumerate(lengths):
         scores = rng.normal(size=chain.num_slots(i))
-        own = scores[: same.num_slots(i)].copy()  # a tied chain of length 1 has a table that nobody uses
+        own = scores[: same.num_slots(i)].copy()  # a tied chain of length 1 has a table that its labellings do not use
         value, marginals, h = chain.log_partition(i, scores, temperature)
         other = same.log_partition(i, own, temperature)
         assert other[0] == pytest.approx(value, abs=1e-11)
@@ -134,7 +135,7 @@ def test_a_chain_as_a_graph(tied, temperature, rng):
 
 
 def test_a_tree_against_direct_sums(rng):
-    """Sum and maximum over a tree of 200 vertices, by recursion from the leaves in NumPy."""
+    """Sum and maximum over a tree of 200 vertices equal a recursion from the leaves in NumPy."""
     n, n_labels = 200, 4
     parent = [0] + [int(rng.integers(v)) for v in range(1, n)]
     tree = graph([([n_labels] * n, [(v, parent[v]) for v in range(1, n)])])
@@ -168,7 +169,7 @@ def test_separate_graphs_add_up(rng):
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 6), (7, 2)])
 def test_counts_of_labellings(shape):
-    """At zero scores the sum is the number of labellings; proper colourings of grids are known."""
+    """At zero scores the sum counts labellings; the numbers of proper colourings of grids are known."""
     edges = grid(*shape)
     n = shape[0] * shape[1]
     coloured = graph([([3] * n, edges, [0] * len(edges))])
@@ -192,7 +193,7 @@ def test_ties_go_to_the_lowest_labels(rng):
         assert len({tuple(own.decode_of(0, *labelling)) for _, *labelling in every}) == np.prod(own.n_labels)
 
 
-# numbers
+# Extreme numbers.
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
@@ -236,11 +237,11 @@ def test_samples(masked, temperature, rng):
     assert all(set(slots) == set(own.maximize(0, scores)[1]) for slots, _ in cold)
 
 
-# masks
+# Masks.
 
 
-def test_evidence_makes_a_wide_graph_narrow(rng):
-    """Fixed vertices vanish: what is left is one column of a grid between two fixed ones."""
+def test_fixed_vertices_make_a_wide_graph_narrow(rng):
+    """Vertices fixed by the mask leave the junction tree: one column of the grid remains."""
     n = 12
     own = graph([([4] * n * n, grid(n, n))], memory_limit=1e6)
     scores = rng.normal(size=own.num_slots(0))
@@ -259,7 +260,7 @@ def test_evidence_makes_a_wide_graph_narrow(rng):
     own.check_labelling(0, slots, counts)
     with pytest.raises(ValueError, match=r"mask of example 0 .*vertex 3 no label"):
         own.set_mask(0, only(own, fixed | {3: []}))
-    assert own.width(0) == 1  # the mask before it still holds
+    assert own.width(0) == 1  # the previous mask is still in force
     own.set_mask(0, None)
     with pytest.raises(ValueError, match="junction tree"):
         own.maximize(0, scores)
@@ -283,7 +284,7 @@ def test_everything_fixed(rng):
 
 
 def test_contradictions_that_only_a_sum_finds():
-    """Two colours on a triangle: each pair of vertices is possible, all three are not."""
+    """With two colours, each pair of a triangle's vertices can be coloured, but not all three: a sum shows this."""
     own = graph([([2] * 3, [(0, 1), (1, 2), (0, 2)], [0, 0, 0]), ([2] * 3, [(0, 1), (1, 2), (0, 2)], [0, 0, 0])])
     mask = np.ones(own.num_slots(1), dtype=np.uint8)
     begin = own.table_offsets(1)[0]
@@ -295,7 +296,7 @@ def test_contradictions_that_only_a_sum_finds():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_forbidden_pairs_rule_labels_out(order):
-    """A label without an allowed partner takes no part, nor does what that rules out further on."""
+    """A label without an allowed partner is ruled out, and so are labels that then have no partner."""
     n = 6
     own = graph([([3] * n, [(v, v + 1) for v in range(n - 1)][::order], [0] * (n - 1))])
     mask = only(own, {0: [1]})
@@ -303,12 +304,12 @@ def test_forbidden_pairs_rule_labels_out(order):
     mask[begin:] = 0
     mask[[begin + a * 4 + (a + 1) % 3 for a in range(3)]] = 1  # label a is followed by a + 1
     own.set_mask(0, mask)
-    assert own.clique_offsets(0).tolist() == [0]  # nothing is open
+    assert own.clique_offsets(0).tolist() == [0]  # no vertex is left to decide
     _, slots, counts = own.maximize(0, np.zeros(own.num_slots(0)))
     assert own.decode_of(0, slots, counts).tolist() == [1, 2, 0, 1, 2, 0]
 
 
-# junction trees
+# Junction trees.
 
 
 @pytest.mark.parametrize(("shape", "width"), [((5, 20), 5), ((20, 5), 5), ((6, 6), 6), ((4, 50), 4)])

@@ -1,4 +1,4 @@
-"""Graphs that are none, labels and labellings that they do not have; tables that every example has."""
+"""Invalid graphs, labels and labellings are refused, and all examples may share tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from partwise.structures import Graph, graph
         ((1, 2, 3, 4), "example 1 must be"),
     ],
 )
-def test_examples_that_are_no_graphs(example, message):
+def test_invalid_graphs_are_refused(example, message):
     with pytest.raises(ValueError, match=message):
         graph([([2], []), example])
 
@@ -55,7 +55,7 @@ def test_bad_labels_and_labellings():
     with pytest.raises(ValueError, match="too large"):
         graph([([2**31] * 4, [(0, 1, 2, 3)])])
     with pytest.raises(ValueError, match=r"width 39 would take .* more than memory_limit = 1e\+18"):
-        # a limit beyond what can be counted
+        # a limit too large for a 64-bit count
         graph([([4] * 40, [(a, b) for b in range(40) for a in range(b)])], memory_limit=1e300).width(0)
     with pytest.raises(ValueError, match="vertex_ptr"):
         Graph(*(np.array(x, dtype=np.int64) for x in ([0, 3], [2, 2], [0, 0], [0], [], [])))
@@ -63,7 +63,7 @@ def test_bad_labels_and_labellings():
 
 
 def test_common_tables(rng):
-    """Tables that every example has, though not every one has a clique for them."""
+    """Tables that all examples share, although some examples have no clique for a table."""
     own = graph([([2, 2], [(0, 1)], [1]), ([2], [])], common=[(2, 2), (2, 2)])
     plain = graph([([2, 2], [(0, 1)])])
     assert [own.table_offsets(i).tolist() for i in range(2)] == [[8, 16, 24], [4, 12, 20]]

@@ -1,4 +1,4 @@
-"""log Z and marginals of random graphs against pgmpy, by the benchmark's code; skipped where pgmpy is not installed."""
+"""log Z and marginals of random graphs equal those of pgmpy, in the benchmark's code; skipped without pgmpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks import graph
 @pytest.fixture(scope="module", autouse=True)
 def _pgmpy():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own imports
+        warnings.simplefilter("ignore")  # pgmpy's imports warn
         pytest.importorskip("pgmpy.inference")
 
 
@@ -23,4 +23,4 @@ def test_equal_to_pgmpy(seed):
     n_labels = 2 + seed % 3
     record = graph.compare(*graph.random_graph(np.random.default_rng(seed), 5 + seed, n_labels, 2), n_labels)
     assert record["difference"] <= 1e-8
-    assert record["ratio"] >= 20  # 100 and more on a machine that does nothing else: see the benchmark
+    assert record["ratio"] >= 20  # 100 and more on an idle machine: see the benchmark

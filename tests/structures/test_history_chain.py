@@ -1,4 +1,4 @@
-"""`HistoryChain`, the maxent tagger's decoder, against enumeration and against the first-order chain."""
+"""`HistoryChain`, the decoder of the maxent tagger, agrees with enumeration and with the first-order chain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENGTHS = np.array([4, 1, 3, 5, 2, 2])
 
 @dataclass
 class Case:
-    """Sequences end to end: scores (positions, n_labels), after (n_states, n_labels), masks or None."""
+    """Sequences, concatenated: scores (positions, n_labels), after (n_states, n_labels), masks or None."""
 
     scores: np.ndarray
     after: np.ndarray
@@ -53,7 +53,7 @@ class Case:
         return newer if self.history == 1 else older * (self.n_labels + 1) + newer
 
     def log_p(self, logs, tags):
-        """log p of one sequence's tags, position by position; logs: (positions, n_states, n_labels)."""
+        """log p of one sequence's tags, given logs (positions, n_states, n_labels)."""
         before = [self.n_labels, self.n_labels, *tags]
         return sum(logs[t, self.state(*before[t : t + 2]), tag] for t, tag in enumerate(tags))
 
@@ -63,7 +63,7 @@ class Case:
         return self.follow is None or all(self.follow[pair] for pair in pairwise(tags))
 
     def all(self, i):
-        """{labelling: log p} of those that the constraints allow."""
+        """{labelling: log p} of the labellings that the constraints allow."""
         every = product(range(self.n_labels), repeat=int(self.lengths[i]))
         logs = self.logs(i)
         return {tags: self.log_p(logs, tags) for tags in every if self.allowed(i, tags)}
@@ -74,12 +74,12 @@ class Case:
 
 
 def split(after):
-    """Scores after histories as those of the last tag and those of some pairs of tags."""
+    """Split scores after histories into scores after the last tag, and corrections for some pairs of tags."""
     n_states, n_labels = after.shape
     tags = n_labels + 1
     if n_states == tags:
         return after.ravel(), np.empty(0, dtype=np.int64), np.empty(0)
-    first = after[:tags]  # those of pairs whose older tag is 0 are all in `first`
+    first = after[:tags]  # holds the pairs whose older tag is 0
     rest = after - np.tile(first, (tags, 1))
     pairs = np.flatnonzero(rest.any(axis=1))
     return first.ravel(), pairs, rest[pairs].ravel()
@@ -111,7 +111,7 @@ CASES = pytest.mark.parametrize(("history", "masked"), [(1, False), (2, False), 
 @CASES
 @pytest.mark.parametrize("size", [0.5, 3.0, 300.0])
 def test_sums_are_those_of_enumeration(rng, history, masked, size):
-    """Also where weights are so large that sums of exponentials lose all of their terms."""
+    """Sums equal enumeration even if weights are so large that all exponentials underflow."""
     for _ in range(5):
         case = make_case(rng, history, masked, size=size)
         structure = case.structure()
@@ -128,8 +128,8 @@ def test_sums_are_those_of_enumeration(rng, history, masked, size):
             assert entropy == pytest.approx(-np.exp(shares) @ shares, abs=1e-6 if size > 100 else 1e-10)
 
 
-def test_a_constraint_of_no_probability_to_speak_of(rng):
-    """Conditioning on what has log p of -2000 and less: no zero divided by zero."""
+def test_a_constraint_of_tiny_probability(rng):
+    """The constraint leaves only labellings with log p <= -2000. Conditioning on it must not divide 0 by 0."""
     scores = np.zeros((4, 3))
     scores[:, 0] = 1000.0
     scores[:, 2] = -500.0
@@ -187,7 +187,7 @@ def test_a_narrow_beam_gives_k_allowed_labellings(rng, history, masked, beam_wid
 
 
 def beam_by_hand(case, i, width, k=1):
-    """(log p, labels), best first: each position leaves the `width` best histories with their k best labellings."""
+    """Return (log p, labels), best first. Each position keeps the `width` best histories with k labellings each."""
     none, logs, kept = case.n_labels, case.logs(i), [(0.0, ())]
     whole = case.all(i)
     prefixes = {tags[:t] for tags in whole for t in range(len(tags) + 1)}
@@ -206,7 +206,7 @@ def beam_by_hand(case, i, width, k=1):
 @CASES
 @pytest.mark.parametrize(("width", "k"), [(1, 1), (2, 1), (3, 1), (5, 1), (2, 2), (4, 3)])
 def test_the_beam_keeps_the_best_histories(rng, history, masked, width, k):
-    """Where a narrow beam misses the best labelling, it misses it as the search by hand does."""
+    """The beam finds exactly the labellings of a simple implementation, even when both miss the best one."""
     missed = 0
     for _ in range(10):
         case = make_case(rng, history, masked, n_labels=4 - masked, lengths=np.array([5]), size=1.0)
@@ -218,12 +218,12 @@ def test_the_beam_keeps_the_best_histories(rng, history, masked, width, k):
         missed += ranked[0][0] < max(case.all(0).values()) - 1e-9
         if k == 1:
             assert labels_of(structure, structure.maximize(0, case.slots(0))[1]) == expected[0][1]
-    assert missed or width > 1  # the cases are hard enough to tell a greedy search from an exact one
+    assert missed or width > 1  # otherwise the cases could not tell a greedy search from an exact one
 
 
 @CASES
-def test_what_is_below_the_greedy_labelling_changes_nothing(rng, history, masked):
-    """The best labelling is the first of those that a search finds which leaves out nothing."""
+def test_pruning_by_the_greedy_labelling_changes_nothing(rng, history, masked):
+    """`maximize`, which discards what cannot beat the greedy labelling, gives the result of k_best, which does not."""
     lost = 0
     for _ in range(100):
         case = make_case(rng, history, False, n_labels=4, lengths=np.array([12]), size=1.5)
@@ -238,12 +238,12 @@ def test_what_is_below_the_greedy_labelling_changes_nothing(rng, history, masked
             assert value == pytest.approx(expected[0], abs=1e-12)
             assert slots.tolist() == expected[1].tolist()
             lost += value < greedy - 1e-6
-    assert lost or history == 1 or masked  # there are beams that lose the greedy labelling
+    assert lost or history == 1 or masked  # some beams lose the greedy labelling
 
 
 @CASES
 def test_scores_too_far_apart_for_doubles(rng, history, masked):
-    """Products of exponentials that are all 0, though their logarithms are not far apart."""
+    """All exponentials of scores underflow, although sums of their logarithms are moderate."""
     case = make_case(rng, history, masked, n_labels=4 - masked)
     far = np.resize([900.0, -900.0], case.n_labels)
     case.scores += far
@@ -258,7 +258,7 @@ def test_scores_too_far_apart_for_doubles(rng, history, masked):
 
 @CASES
 def test_scores_that_are_not_finite_are_refused(rng, history, masked):
-    """Sums of weights near the end of doubles are infinite: no labelling has a value then."""
+    """Sums of weights near the largest double are infinite, so that no labelling has a value."""
     case = make_case(rng, history, masked, n_labels=4 - masked)
     case.scores += 1e308
     case.after += 1e308
@@ -277,8 +277,8 @@ def test_ties_go_to_the_lowest_labels(history):
 
 
 @pytest.mark.parametrize("history", [1, 2])
-def test_more_labellings_asked_for_than_there_are(rng, history):
-    """Neither time nor memory for what cannot be: 10^12 numbers would not fit anywhere."""
+def test_asking_for_more_labellings_than_exist(rng, history):
+    """Asking for 10^12 labellings needs neither time nor memory for labellings that do not exist."""
     case = make_case(rng, history, False)
     structure = case.structure(2)
     found = [len(structure.k_best(i, case.slots(i), 10**12)) for i in range(len(LENGTHS))]
@@ -286,7 +286,7 @@ def test_more_labellings_asked_for_than_there_are(rng, history):
 
 
 def test_a_narrow_beam_does_not_run_into_a_dead_end():
-    """The best first tag has no successor: a greedy search must not take it."""
+    """The best first tag has no allowed continuation: a beam of width 1 must not choose it."""
     scores = np.array([[5.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
     labels, follow = np.ones((3, 3), dtype=bool), np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
     labels[2, 0] = False
@@ -299,7 +299,7 @@ def test_a_narrow_beam_does_not_run_into_a_dead_end():
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_one_tag_of_history_is_a_chain(rng, masked):
-    """The chain's own inference on log-probabilities: an independent implementation of all of it."""
+    """With one tag of history, results equal those of `Chain` (an independent implementation) on log-probabilities."""
     case = make_case(rng, 1, masked)
     histories, structure = case.structure(), Chain(LENGTHS, 3, tied=False)
     width = structure.width
@@ -337,7 +337,7 @@ def test_samples_have_the_marginals(rng, history, masked):
 
 
 def test_many_labels_have_no_table_of_all_histories(rng):
-    """Sums of 170 labels are made without it (5 million numbers), and are those of histories of one tag."""
+    """Sums over histories of 170 labels avoid the table of 5 million numbers, and equal those of one-tag histories."""
     n = 170
     first, pairs = rng.normal(size=(n + 1, n)), np.sort(rng.choice((n + 1) ** 2, 50, replace=False))
     structure = HistoryChain(np.array([3]), n, 2, first.ravel(), pairs, np.zeros(50 * n), 0)
@@ -350,7 +350,7 @@ def test_many_labels_have_no_table_of_all_histories(rng):
 
 
 def test_long_sequences(rng):
-    """The k best of a sequence of 20,000 positions: no recursion, no table of all ways."""
+    """The k best and the sums of 20,000 positions: a recursion would overflow the stack."""
     case = Case(rng.normal(size=(20_000, 3)), rng.normal(size=(16, 3)), np.array([20_000]), 2)
     structure = case.structure()
     ranked = structure.k_best(0, case.slots(0), 3)
@@ -396,8 +396,8 @@ def test_refusals(rng):
         Problem(features, structure, structure.encode(np.zeros(2, dtype=np.int64)), "log", 1.0)
 
 
-def test_nothing_that_is_allowed_has_a_probability():
-    """A mask leaves a label whose score is too far below the others for a probability: an error, and no crash."""
+def test_allowed_labels_without_probability_are_an_error():
+    """A mask allows only a label whose probability underflows: this is an error, not a crash."""
     chain = HistoryChain(np.array([2]), 2, 1, np.zeros(6), np.zeros(0, dtype=np.int64), np.zeros(0), 0)
     scores, mask = np.zeros((2, chain.width)), np.zeros((2, chain.width), dtype=np.uint8)
     scores[:, 0], scores[:, 1], mask[:, 1] = 1e308, -1e308, 1
@@ -408,7 +408,7 @@ def test_nothing_that_is_allowed_has_a_probability():
         chain.sample(0, scores.ravel(), 1.0, 3, 0)
 
 
-def test_lengths_that_no_memory_has():
+def test_lengths_beyond_memory_are_refused():
     for length in (1 << 62, np.iinfo(np.int64).max):
         with pytest.raises(ValueError, match="is too large"):
             HistoryChain(np.array([length]), 2, 1, np.zeros(6), np.zeros(0, dtype=np.int64), np.zeros(0), 0)

@@ -1,4 +1,4 @@
-"""Every row width kernels are compiled for, its neighbours, and the generic one."""
+"""Rows of labels of every width with a kernel compiled for it, of neighbouring widths, and of the generic kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_width(n_labels):
     assert _core.Chain(np.ones(1, dtype=np.int64), n_labels).width == width
 
 
-@pytest.mark.parametrize("scale", [1.0, 400.0])  # both ways of summing: scaled probabilities and logs
+@pytest.mark.parametrize("scale", [1.0, 400.0])  # at 1.0 sums use scaled probabilities, at 400.0 logarithms
 @pytest.mark.parametrize(("tied", "ends"), [(True, False), (True, True), (False, False)])
 @pytest.mark.parametrize("n_labels", LABELS)
 def test_chain(n_labels, tied, ends, scale, rng):

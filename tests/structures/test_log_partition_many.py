@@ -1,4 +1,4 @@
-"""`log_partition_many`: sums of several examples in one call into Python, wherever the core asks for several."""
+"""`log_partition_many`: one call into Python sums over several examples, wherever the core has several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwise.structures.testing import check_structure
 
 
 class Many(Enumerated):
-    """Asked for the sums of many examples alone; notes its calls."""
+    """Has `log_partition_many` only, and records its calls."""
 
     log_partition = Structure.log_partition
 

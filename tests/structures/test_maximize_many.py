@@ -1,4 +1,4 @@
-"""`maximize_many`: several examples in one call into Python, wherever the core maximises over several."""
+"""`maximize_many`: one call into Python maximises over several examples, wherever the core has several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partwise.problem.capabilities import Capability, structure_capabilities
 
 
 class One(Enumerated):
-    """Asked for one example at a time, for the maximum alone; notes its calls."""
+    """Has `maximize` only, for one example at a time, and records its calls."""
 
     log_partition = _core.Structure.log_partition
 
@@ -26,7 +26,7 @@ class One(Enumerated):
 
 
 class Many(One):
-    """Asked for many."""
+    """Has `maximize_many` only."""
 
     maximize = _core.Structure.maximize
 
@@ -36,7 +36,7 @@ class Many(One):
 
 
 class Both(Many):
-    """With a method for single examples as well."""
+    """Has both `maximize` and `maximize_many`."""
 
     def maximize(self, i, scores):
         self.calls.append([i])
@@ -60,7 +60,7 @@ def test_the_same_objective(kind, structure, loss, rng):
 
 
 @pytest.mark.parametrize("structure", [One, Many, Both])
-def test_decoding_and_which_calls_it_makes(structure, rng):
+def test_decoding_makes_one_call_for_all_examples(structure, rng):
     case = make_case("chain-tied", seed=4)
     mine = structure(case.structure)
     w = rng.normal(size=case.features.num_weights)
@@ -90,12 +90,12 @@ def test_solvers_reach_the_same_optimum(structure, solver, loss):
     assert result.passes == theirs.passes
     most = max(map(len, mine.calls))
     assert most == 1 if structure is One else most > 1
-    if structure is not One and solver == "cpd":  # the searches of an epoch are one question, in any order
+    if structure is not One and solver == "cpd":  # one call covers all searches of an epoch, in any order
         assert {len(call) for call in mine.calls} == {case.n}
         assert any(call != sorted(call) for call in mine.calls)
 
 
-def test_single_questions_go_to_maximize_where_there_is_one(rng):
+def test_one_example_goes_to_maximize_if_it_exists(rng):
     case = make_case("multiclass", seed=6)
     for structure in (Many(case.structure), Both(case.structure)):
         scores = rng.normal(size=structure.num_slots(1))
@@ -105,7 +105,7 @@ def test_single_questions_go_to_maximize_where_there_is_one(rng):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_compiled_structures_have_it_too(kind, rng):
+def test_compiled_structures_have_maximize_many_too(kind, rng):
     structure = make_case(kind, seed=7).structure
     scores = [rng.normal(size=structure.num_slots(i)) for i in (2, 0)]
     found = structure.maximize_many([2, 0], scores)
@@ -175,7 +175,7 @@ def test_wrong_answers_name_the_method_and_the_example(change, error, message):
         _core.decode(structure, case.features, np.zeros(case.features.num_weights))
 
 
-def test_lists_and_other_integers_will_do():
+def test_lists_and_other_integer_types_are_accepted():
     class Plain(Many):
         def maximize_many(self, examples, scores):
             return tuple((0, [0], [1]) if i % 2 else [np.float32(0.0), np.array([0], np.int32), (1,)] for i in examples)
@@ -211,7 +211,7 @@ def test_exceptions_come_out_unchanged(error, solver, loss):
         _core.decode(structure, case.features, np.zeros(case.features.num_weights))
 
 
-def test_scores_are_the_callees_to_keep():
+def test_a_structure_may_keep_the_scores_it_was_given():
     class Keeping(Many):
         kept = ()
 
@@ -219,7 +219,7 @@ def test_scores_are_the_callees_to_keep():
             self.kept = [*self.kept, *scores]
             found = super().maximize_many(examples, scores)
             for own in scores:
-                own[:] = 99.0  # an array of its own: this changes nothing
+                own[:] = 99.0  # Python got a copy, so this changes nothing
             return found
 
     case = make_case("multiclass", seed=10)
@@ -242,7 +242,7 @@ class NotANumber(Enumerated):
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_sums_that_are_no_numbers_name_the_example(at):
+def test_sums_of_nan_name_the_example(at):
     case = make_case("multiclass", seed=11)
     structure = NotANumber(case.structure)
     structure.at = at

@@ -1,4 +1,4 @@
-"""Structures written in Python with a clique view: which solvers take them, and what is refused."""
+"""Structures written in Python with a clique view: which solvers fit, and which answers are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partwise.solvers import suitable_solvers
 
 
 class Cliques(Structure):
-    """A chain with its marginals of cliques."""
+    """A chain that computes clique marginals, but not which labellings have mass."""
 
     def __init__(self, other):
         super().__init__(other.num_examples)
@@ -44,7 +44,7 @@ class Cliques(Structure):
 
 
 class Supports(Cliques):
-    """The same that also says which labellings have mass."""
+    """The same chain, which also tells which labellings have mass."""
 
     def clique_entries(self, i, slots, counts):
         return self.other.clique_entries(i, slots, counts)
@@ -65,7 +65,7 @@ def test_sdca_needs_marginals_and_entropies(kind):
     assert result.primal == pytest.approx(solve(problem_of(kind, "log"), "lbfgs", tol=1e-9).primal, rel=1e-6)
 
 
-def test_smo_keeps_labellings_where_cliques_do_not_tell_the_support():
+def test_smo_keeps_labellings_if_the_clique_support_is_unknown():
     problem = problem_of(Cliques, "hinge")
     result = solve(problem, "smo", tol=1e-3, max_passes=300)
     assert result.dual_point.kind == "active"
@@ -119,6 +119,6 @@ class NoEntropy(Supports):
         (NoEntropy, "entropy_of_cliques: example 0: the entropy is nan"),
     ],
 )
-def test_answers_that_make_no_sense(kind, message):
+def test_invalid_answers_are_refused(kind, message):
     with pytest.raises(ValueError, match=message):
         solve(problem_of(kind, "hinge"), "smo", max_passes=3)

@@ -1,4 +1,4 @@
-"""A structure written in Python gives the same answers through the core, and its exceptions come out unchanged."""
+"""A structure written in Python gives the same results through the core, and its exceptions come out unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Enumerated(_core.Structure):
 
 
 class Trouble(Exception):
-    """An exception the core has never heard of."""
+    """An exception class that the core does not know."""
 
 
 class Broken(Enumerated):
@@ -116,7 +116,7 @@ def test_keyboard_interrupt_comes_out(rng):
     "answer",
     [
         None,
-        (1.0, np.zeros(3), 0.0),  # wrong length
+        (1.0, np.zeros(3), 0.0),  # too short
         ("x", np.zeros(4), 0.0),
         (1.0, np.zeros(4)),
     ],
@@ -156,7 +156,7 @@ def test_capabilities_are_what_is_implemented():
 
 
 class Matching(_core.Structure):
-    """Perfect matchings of n left and n right nodes: slot n l + r joins l and r."""
+    """Perfect matchings of n left and n right nodes: slot n * l + r joins l and r."""
 
     def __init__(self, num_examples, n):
         super().__init__(num_examples)
@@ -178,7 +178,7 @@ class Matching(_core.Structure):
 
 
 class NoMaximum(Matching):
-    """The maximum comes from `log_partition` at temperature 0."""
+    """A structure whose maximum comes from `log_partition` at temperature 0."""
 
     maximize = _core.Structure.maximize
 
@@ -204,14 +204,14 @@ class TestImpossibleGold:
     @pytest.mark.parametrize(
         "slots",
         [
-            [0, 4, 7],  # 1 and 2 both with right 1
-            [0, 4],  # one pair less
-            [0, 4, 8, 1],  # one pair more
+            [0, 4, 7],  # two left nodes joined to the right node 1
+            [0, 4],  # a pair is missing
+            [0, 4, 8, 1],  # one pair too many
             [3, 4, 8],
             [],
         ],
     )
-    def test_what_is_no_matching(self, kind, slots):
+    def test_slots_that_form_no_matching_are_refused(self, kind, slots):
         with pytest.raises(ValueError, match="example 1: the gold labelling is not one of the structure's labellings"):
             matching_problem(kind(2, 3), [[0, 4, 8], slots])
 
@@ -266,13 +266,13 @@ def test_costs_of_a_structure_are_checked(cost, message):
         matching_problem(Odd(1, 3), [[0, 4, 8]])
 
 
-def test_a_labelling_with_slots_that_are_not_there():
+def test_a_labelling_with_slots_out_of_range():
     with pytest.raises(ValueError, match="example 0: slot 9 is out of range"):
         Matching(1, 3).check_labelling(0, np.array([0, 4, 9]), np.ones(3))
 
 
 class Growing(Enumerated):
-    """Another number of slots than it had when the problem was made; its answers have that size, too."""
+    """A structure that changes its number of slots after the problem was made, and the size of its answers with it."""
 
     more = 0
 

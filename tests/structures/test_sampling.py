@@ -1,4 +1,4 @@
-"""Exact samples: frequencies of labellings by a chi-square test with a fixed seed."""
+"""Samples have the right distribution: a chi-square test of frequencies, with a fixed seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def structure_of(kind):
         )
         if "masked" in kind:
             mask = np.ones(trees.num_slots(0), dtype=np.uint8)
-            mask[[1, 3, 4, 10, 15]] = 0  # word 1 has the heads 0 and 2 left
+            mask[[1, 3, 4, 10, 15]] = 0  # word 1 may have the heads 0 and 2
             trees.set_mask(0, mask)
         return trees
     chain = _core.Chain(np.array([3], dtype=np.int64), 3, tied="untied" not in kind, ends="ends" in kind)
@@ -47,7 +47,7 @@ def test_frequencies(kind, temperature, rng):
         order = np.argsort(slots)
         observed[index[tuple(slots[order]) + tuple(counts[order])]] += 1
     expected = DRAWS * example.probabilities(scores, temperature)
-    rare = expected < 8  # the test needs a few draws per cell
+    rare = expected < 8  # the test needs several draws per cell, so rare labellings share a cell
     if rare.any():
         observed = np.append(observed[~rare], observed[rare].sum())
         expected = np.append(expected[~rare], expected[rare].sum())

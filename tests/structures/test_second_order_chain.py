@@ -1,5 +1,4 @@
-"""SecondOrderChain beyond the product against enumeration (test_against_enumeration.py): against Chain, fast kernels
-against the chart, extremes."""
+"""SecondOrderChain equals Chain and the chart program, at extreme scores too (see also test_against_enumeration.py)."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ def both(length, n_labels):
 
 
 def widened(chain, second, scores):
-    """Scores of a first-order chain: those of triples are 0."""
+    """Return second-order scores for first-order scores: those of triples are 0."""
     return np.concatenate([scores, np.zeros(second.num_slots(0) - chain.num_slots(0))])
 
 
-@pytest.mark.parametrize("scale", [1.0, 400.0])  # scaled probabilities, logs
+@pytest.mark.parametrize("scale", [1.0, 400.0])  # scaled probabilities at 1.0, logarithms at 400.0
 @pytest.mark.parametrize(("length", "n_labels"), SHAPES)
 def test_first_order_weights_give_a_chain(length, n_labels, scale, rng):
     chain, second = both(length, n_labels)
@@ -43,7 +42,7 @@ def test_first_order_weights_give_a_chain(length, n_labels, scale, rng):
 
 @pytest.mark.parametrize(("length", "n_labels"), SHAPES)
 def test_fast_kernels_agree_with_the_chart(length, n_labels, rng):
-    """One more label that a mask takes away again, transitions and all, makes the chain leave its fast kernels."""
+    """An extra label that a mask forbids, with its transitions, makes the chain use the chart, not its fast kernels."""
     fast, slow = (SecondOrderChain(np.array([length]), n) for n in (n_labels, n_labels + 1))
     scores = rng.normal(size=fast.num_slots(0))
     one = fast.log_partition(0, scores, 0.8)
@@ -108,6 +107,6 @@ def test_bad_input():
     with pytest.raises(ValueError, match="label 2 is not in"):
         structure.encode(np.array([0, 2, 0]))
     allowed = np.ones(structure.num_slots(0), dtype=np.uint8)
-    allowed[structure.width * 3 : structure.width * 5] = 0  # no pair is left
+    allowed[structure.width * 3 : structure.width * 5] = 0  # forbids all pairs
     with pytest.raises(ValueError, match="the mask of sequence 0 allows no labelling"):
         structure.set_mask(0, allowed)

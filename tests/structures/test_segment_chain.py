@@ -1,4 +1,4 @@
-"""SegmentChain against the enumeration of all segmentations, and against Chain where segments have one position."""
+"""SegmentChain agrees with enumeration of all segmentations, and with Chain where segments have one position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwise._core import Chain, SegmentChain
 
 TOLERANCE = 1e-10
 TEMPERATURES = st.sampled_from([0.3, 1.0, 4.0])
-# length, labels, maximum length, maximum length of each label
+# Length, number of labels, maximum length, maximum length of each label.
 SHAPES = [
     (1, 1, 1, None),
     (1, 3, 2, None),
@@ -30,7 +30,7 @@ SHAPES = [
 
 
 def some_list(rng, length, max_length):
-    """A random list of segments of two sequences, the first of length 2."""
+    """List random segments of two sequences, of which the first has length 2."""
     ptr, begins, ends = [0], [], []
     for n in (2, length):
         every = [(e, s) for e in range(1, n + 1) for s in range(max(0, e - max_length), e)]
@@ -112,7 +112,7 @@ def test_covariance_product(case, temperature):
 
 @given(cases())
 def test_segment_probabilities(case):
-    """The sum of the probabilities of all segmentations that have the segment."""
+    """A segment's probability is the sum over all segmentations that contain it."""
     length = int(case.structure.lengths[1])
     asked = [
         (s, t, b)
@@ -139,7 +139,7 @@ def test_cost(case):
     codes, right = case.all.labellings, case.all.labellings[gold]
     wanted = (codes // 2 != right // 2).sum(axis=1)
     if case.structure.segment_cost:
-        starts = (codes % 2 == 0) & (codes != right)  # a begin that gold does not have, with its label
+        starts = (codes % 2 == 0) & (codes != right)  # segments that begin where gold has none with that label
         ends, gold_end = (
             np.hstack([x[:, 1:] % 2 == 0, np.ones((len(x), 1), dtype=bool)]) for x in (codes, right[None])
         )
@@ -182,7 +182,7 @@ def test_samples_have_the_probabilities(masked, rng):
     structure = SegmentChain(np.array([4]), 2, 3, listed=tuple(np.array(x) for x in ([0, 2], [0, 1], [2, 4])))
     if masked:
         allowed = np.ones(structure.num_slots(0), dtype=np.uint8)
-        allowed[(3 * 4) * structure.width] = 0  # no segment of one position with label 0
+        allowed[(3 * 4) * structure.width] = 0  # forbids segments of one position with label 0
         structure.set_mask(0, allowed)
     every = enumeration_of(structure, 0)
     scores = rng.normal(size=structure.num_slots(0))
@@ -203,7 +203,7 @@ def test_samples_have_the_probabilities(masked, rng):
     ("length", "n_labels", "max_length"), [(1, 3, 4), (6, 1, 6), (6, 1, 2), (9, 3, 4), (30, 11, 8)]
 )
 def test_counts_at_zero_scores(length, n_labels, max_length):
-    """Segmentations by the recursion N(t) = L (N(t - 1) + ... + N(t - D)); of one label without limit 2^(T - 1)."""
+    """At zero scores sums count segmentations: N(t) = L (N(t - 1) + ... + N(t - D)), or 2^(T - 1) for one label."""
     structure = SegmentChain(np.array([length]), n_labels, max_length)
     ways = [1]
     for t in range(1, length + 1):
@@ -226,7 +226,7 @@ def test_segments_of_one_position_are_a_chain(length, n_labels, scale, rng):
     scores, direction = (scale * rng.normal(size=segments.num_slots(0)) for _ in range(2))
 
     def folded(x):
-        """inside, first, last and the one length belong to the position."""
+        """Add the scores inside, first, last and of length one to the score of the position."""
         tables = x[: 3 * rows].reshape(3, length, width).sum(axis=0) + x[3 * rows : 3 * rows + width]
         return np.concatenate([tables.ravel(), x[3 * rows + width :]])
 
@@ -251,7 +251,7 @@ def test_segments_of_one_position_are_a_chain(length, n_labels, scale, rng):
 @pytest.mark.parametrize("inside", [1.0, 50.0, 1000.0])
 @pytest.mark.parametrize(("length", "n_labels", "max_length"), [(3, 2, 5), (40, 9, 4), (25, 24, 8), (12, 50, 3)])
 def test_fast_kernels_agree_with_logs(length, n_labels, max_length, inside, rng):
-    """The same sums twice: a continuation mask, even one that allows all, makes it leave its fast kernels."""
+    """Fast kernels and logarithms give the same sums. A continuation mask makes a chain use logarithms."""
     every = [(e, s) for e in range(1, length + 1) for s in range(max(0, e - max_length), e) if rng.random() < 0.2]
     ends, begins = (np.array([pair[k] for pair in every], dtype=np.int64) for k in (0, 1))
     listed = (np.array([0, len(every)]), begins, ends)
@@ -286,7 +286,7 @@ def test_large_scores_and_low_temperatures(scale, temperature, rng):
 
 
 def test_long_sequences_lose_no_digits(rng):
-    """A sequence that repeats itself: of a period in the middle, marginals do not depend on how long it is."""
+    """In a periodic sequence, marginals of a period in the middle do not depend on the number of periods."""
     period, n_labels = 40, 3
     results = []
     rows = rng.normal(size=(3, period, 4))
@@ -307,7 +307,7 @@ def test_long_sequences_lose_no_digits(rng):
 
 @given(cases(), TEMPERATURES)
 def test_continuation(case, temperature):
-    """Positions that must begin a segment: every service keeps to it."""
+    """Every operation respects positions that must begin a segment."""
     structure, width = case.structure, case.structure.width
     allowed = (case.rng.random(int(structure.lengths[1]) * width) < 0.6).astype(np.uint8)
     every = without_joints(case.all, allowed, width)
@@ -345,14 +345,14 @@ def test_continuation(case, temperature):
 
 
 def test_masks_fix_and_forbid_segments(rng):
-    """A segment is fixed by its label, its begin, its end and its continuation; a listed one can be forbidden."""
+    """Masks of label, begin, end and continuation fix a segment; a mask can also forbid a listed segment."""
     listed = tuple(np.array(x, dtype=np.int64) for x in ([0, 1], [1], [4]))
     structure = SegmentChain(np.array([6]), 2, 4, listed=listed)
     width, scores = structure.width, rng.normal(size=structure.num_slots(0))
     asked = [np.array([x]) for x in (1, 4, 1)]
     fixed = np.ones((structure.num_slots(0) // width, width), dtype=np.uint8)
-    fixed[1:4, 0] = 0  # inside: label 1
-    fixed[6 + 2 : 6 + 4] = 0  # first: none begins at 2 or 3
+    fixed[1:4, 0] = 0  # inside positions 1 to 3 only label 1
+    fixed[6 + 2 : 6 + 4] = 0  # no segment begins at position 2 or 3
     structure.set_mask(0, fixed.ravel())
     joined = np.ones((6, width), dtype=np.uint8)
     joined[[1, 4]] = 0  # segments begin at 1 and at 4

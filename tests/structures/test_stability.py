@@ -1,4 +1,4 @@
-"""Large scores, low temperatures, long chains and masks, against log-space recursions in extended precision."""
+"""Results for large scores, low temperatures, long chains and masks equal those in extended precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reference(chain, scores, temperature):
 
 
 def check(chain, scores, temperature, tolerance):
-    """Values relative to their size, marginals and entropy to `tolerance`."""
+    """Compare values relative to their size, and marginals and entropy to `tolerance`."""
     value, marginals, entropy = chain.log_partition(0, scores, temperature)
     sums, expected = reference(chain, scores, temperature)
     assert value == pytest.approx(sums.value, rel=1e-12, abs=1e-9)
@@ -38,7 +38,7 @@ def check(chain, scores, temperature, tolerance):
 def test_large_scores_and_low_temperatures(tied, ends, scale, temperature, rng):
     chain = one_chain(12, 4, tied, ends)
     scores = rng.uniform(-scale, scale, chain.num_slots(0))
-    # Scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 per position.
+    # Scores have a relative error of 2^-53, so exponents have errors of about scale / temperature * 1e-16 per position.
     tolerance = max(1e-10, 12 * scale / temperature * 1e-15)
     check(chain, scores, temperature, tolerance)
 
@@ -46,7 +46,7 @@ def test_large_scores_and_low_temperatures(tied, ends, scale, temperature, rng):
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("spread", [100.0, 280.0, 320.0, 700.0])
 def test_where_scaled_probabilities_give_way_to_logs(spread, tied, rng):
-    """Scores that differ by a given amount, half of it on positions, half on transitions, in blocks that fight."""
+    """Scores spread over a range, half of it by positions, half by transitions; blocks prefer different labels."""
     chain = one_chain(60, 5, tied)
     scores = rng.uniform(0, spread / 2, chain.num_slots(0))
     rows = scores[: 60 * chain.width].reshape(60, chain.width)
@@ -56,11 +56,12 @@ def test_where_scaled_probabilities_give_way_to_logs(spread, tied, rng):
 
 @pytest.mark.parametrize("temperature", [1e-2, 1e-4])
 def test_near_ties_at_low_temperature(temperature, rng):
-    """Scores of +-1e3 that differ by multiples of the temperature: several labellings share the probability."""
+    """Scores of +-1e3 that differ by multiples of the temperature: several labellings have notable probability."""
     chain = one_chain(9, 3, tied=True, ends=True)
     base = rng.choice([-1e3, 1e3], chain.num_slots(0))
     base[: 9 * chain.width] = 0.0
-    base[9 * chain.width : -2 * chain.width] = 1e3  # all transitions alike: the choice is left to the small part
+    # All transitions are equal, so that only the small differences decide
+    base[9 * chain.width : -2 * chain.width] = 1e3
     base[-2 * chain.width :] = -1e3
     scores = base + temperature * rng.normal(size=len(base))
     value, marginals, entropy = chain.log_partition(0, scores, temperature)
@@ -77,7 +78,7 @@ def test_near_ties_at_low_temperature(temperature, rng):
 def test_multiclass_extremes(scale, temperature, rng):
     multi = _core.Multiclass(1, 7)
     scores = rng.uniform(-scale, scale, multi.num_slots(0))
-    scores[3] = scores[:7].max() + temperature  # a near tie at the top
+    scores[3] = scores[:7].max() + temperature  # close to the largest score
     value, marginals, entropy = multi.log_partition(0, scores, temperature)
     expected = enumeration_of(multi, 0).smax(scores.astype(np.longdouble), temperature)
     assert value == pytest.approx(float(expected[0]), rel=1e-13)
@@ -107,12 +108,12 @@ def test_sums_over_a_chain_of_a_hundred_thousand(tied, rng):
     check(chain, 3 * rng.normal(size=chain.num_slots(0)), 1.0, 1e-8)
 
 
-@pytest.mark.parametrize("spread", [1.0, 300.0])  # in scaled probabilities and in logs
+@pytest.mark.parametrize("spread", [1.0, 300.0])  # scaled probabilities at 1.0, logarithms at 300.0
 @pytest.mark.parametrize("tied", [True, False])
 def test_covariance_of_a_long_chain(tied, spread, rng):
     chain = one_chain(3000, 3, tied, ends=True)
     scores = spread * rng.uniform(-1, 1, chain.num_slots(0))
-    direction = rng.normal(size=len(scores)) + 1.0  # along a constant nothing changes, however long the chain
+    direction = rng.normal(size=len(scores)) + 1.0  # along a constant direction the product would be 0 for every length
     product = chain.covariance_product(0, scores, 1.0, direction)
     parts = [split_slots(x, 3000, 3, chain.width, tied, True) for x in (scores, direction)]
     expected = join_slots(chain_covariance(*parts[0], *parts[1]), 3, chain.width, tied, True)
@@ -142,7 +143,7 @@ def test_long_chain_with_extreme_scores(rng):
 def test_masks_with_extreme_scores(scale, temperature, tied, rng):
     chain = one_chain(4, 3, tied, ends=True)
     everything = enumeration_of(chain, 0)
-    kept = everything.counts[[0, 41, 60]].max(axis=0) > 0  # 0000, 1112, 2020
+    kept = everything.counts[[0, 41, 60]].max(axis=0) > 0  # allows 0000, 1112 and 2020
     chain.set_mask(0, ((rng.random(len(kept)) < 0.4) | kept).astype(np.uint8))
     left = enumeration_of(chain, 0)
     assert 3 <= len(left) < len(everything)
@@ -157,19 +158,19 @@ def test_masks_with_extreme_scores(scale, temperature, tied, rng):
 
 
 def test_a_forbidden_transition_dominating_the_scores(rng):
-    """The best unmasked path is worth 1e3 more per step than the best allowed one."""
+    """The best path without the mask gains 1e3 more per step than the best allowed path."""
     chain = one_chain(50, 3)
     scores = rng.normal(size=chain.num_slots(0))
     table = slice(50 * chain.width, chain.num_slots(0))
     allowed = np.ones(chain.num_slots(0), dtype=np.uint8)
     for a in range(3):
-        slot = 50 * chain.width + a * chain.width + a  # no label follows itself
+        slot = 50 * chain.width + a * chain.width + a  # forbids equal neighbours
         scores[slot] = 1e3
         allowed[slot] = 0
     chain.set_mask(0, allowed)
     value, marginals, entropy = chain.log_partition(0, scores)
     masked = scores.copy()
-    masked[table][[a * chain.width + a for a in range(3)]] = -1e4  # finite, yet exp underflows to 0
+    masked[table][[a * chain.width + a for a in range(3)]] = -1e4  # finite, but exp underflows to 0
     sums, expected = reference(chain, masked, 1.0)
     assert value == pytest.approx(sums.value, abs=1e-9)
     np.testing.assert_allclose(marginals, expected, atol=1e-10)
@@ -177,7 +178,7 @@ def test_a_forbidden_transition_dominating_the_scores(rng):
 
 
 def test_a_dead_end_with_the_best_scores():
-    """A label that scores highest but that nothing allowed can follow."""
+    """The label with the highest score has no allowed successor."""
     chain = one_chain(3, 3)
     scores = np.zeros(chain.num_slots(0))
     scores[1] = 1e3  # label 1 at position 0 ...

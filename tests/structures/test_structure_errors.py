@@ -1,4 +1,4 @@
-"""Bad input to structures: a ValueError (IndexError for indices) that says what is wrong, before any work."""
+"""Invalid input to structures raises ValueError (IndexError for indices) with a message that says what is wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def structure(request):
 
 
 def calls(structure, i, scores):
-    """Every method that takes scores."""
+    """Every method that takes scores, as a function without arguments."""
     return {
         "maximize": lambda: structure.maximize(i, scores),
         "log_partition": lambda: structure.log_partition(i, scores),
@@ -111,10 +111,10 @@ def test_a_mask_must_leave_a_labelling(structure):
     with pytest.raises(ValueError, match="mask"):
         structure.set_mask(1, np.zeros(structure.num_slots(1), dtype=np.uint8))
     assert before is None
-    assert structure.mask(1) is None  # as it was
+    assert structure.mask(1) is None  # unchanged
 
 
-def test_a_position_without_labels_and_a_cut_between_positions():
+def test_masks_without_a_path_are_refused():
     chain = _core.Chain(np.array([3], dtype=np.int64), 2)
     width = chain.width
     no_label = np.ones(chain.num_slots(0), dtype=np.uint8)
@@ -122,12 +122,12 @@ def test_a_position_without_labels_and_a_cut_between_positions():
     with pytest.raises(ValueError, match="mask"):
         chain.set_mask(0, no_label)
     cut = np.ones(chain.num_slots(0), dtype=np.uint8)
-    cut[3 * width : 5 * width] = 0  # no transition at all
+    cut[3 * width : 5 * width] = 0  # forbids all transitions
     with pytest.raises(ValueError, match="mask"):
         chain.set_mask(0, cut)
     winding = np.ones(chain.num_slots(0), dtype=np.uint8)
-    winding[3 * width + 0] = winding[3 * width + 1] = winding[4 * width + 0] = 0  # only 1 -> 1
-    winding[2 * width + 1] = 0  # and the last position not 1
+    winding[3 * width + 0] = winding[3 * width + 1] = winding[4 * width + 0] = 0  # allows only 1 -> 1
+    winding[2 * width + 1] = 0  # forbids label 1 at the end
     with pytest.raises(ValueError, match="mask"):
         chain.set_mask(0, winding)
     assert chain.mask(0) is None
@@ -154,7 +154,7 @@ def test_labels_out_of_range(structure):
         structure.encode(np.zeros(n + 1, dtype=np.int64))
 
 
-def test_a_labelling_that_is_none(structure):
+def test_invalid_labellings_are_refused(structure):
     with pytest.raises(ValueError):
         structure.check_labelling(0, np.array([0, 1]), np.array([1.0, 1.0]))
     with pytest.raises(ValueError):
@@ -174,7 +174,7 @@ def test_cost_refuses_slots_out_of_range(structure):
         structure.cost(0, np.array([-1]), np.array([1.0]))
 
 
-def test_decode_refuses_what_is_no_labelling(structure):
+def test_decode_refuses_invalid_labellings(structure):
     indptr, slots, counts = structure.encode(
         np.zeros(2 if isinstance(structure, _core.Multiclass) else 5, dtype=np.int64)
     )
@@ -222,7 +222,7 @@ class Wide(_core.Structure):
         lambda: _core.Chain(np.array([2]), 2**63 - 1),
         lambda: _core.Chain(np.array([2]), 2**32),
         lambda: _core.Chain(np.array([2**40]), 2**12, tied=False),
-        lambda: _core.Chain(np.full(64, 2**54), 1),  # each one can be counted, all together cannot
+        lambda: _core.Chain(np.full(64, 2**54), 1),  # each length can be counted, but not their sum
         lambda: _core.Multiclass(1, 2**62),
         lambda: _core.Multiclass(1, 2**63 - 1),
         lambda: _core.padded_width(2**63 - 1),

@@ -1,4 +1,4 @@
-"""`partwise.structures.testing`: right structures pass, and each kind of wrong answer is found and named."""
+"""`partwise.structures.testing` accepts correct structures, and finds and names each kind of wrong answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partwise.structures.testing import check_structure
 
 
 class Selection(Structure):
-    """Two of four items, with everything that a structure may have."""
+    """Selections of two of four items, with every method that a structure may have."""
 
     def __init__(self, num_examples=1):
         super().__init__(num_examples)
@@ -100,7 +100,7 @@ def wrong_cost(self, i, slots, counts):
 
 
 def changed(method, change):
-    """The method with its answer changed."""
+    """Wrap a method so that its answer is changed."""
 
     def wrong(self, i, *arguments):
         return change(getattr(Selection, method)(self, i, *arguments), self, i, *arguments)
@@ -108,7 +108,7 @@ def changed(method, change):
     return wrong
 
 
-#: What is wrong: the method, the change of its answer, the message, and whether it is found without an enumeration.
+#: Faults: the method, the change of its answer, the message, and whether it is found without an enumeration.
 WRONG = {
     "another labelling": (
         "maximize",
@@ -150,7 +150,7 @@ WRONG = {
         "log_partition",
         lambda right, self, i, scores, t=1.0: Fewer(1).log_partition(i, scores, t) if self.mask(i) is None else right,
         r"log_partition at temperature 0.0001: example 0: the value is 0.000160",
-        True,  # by the covariance, which is of all of them
+        True,  # the covariance over all labellings reveals it
     ),
     "overflow": (
         "log_partition",
@@ -200,7 +200,7 @@ WRONG = {
 
 
 class Fewer(Selection):
-    """One labelling is missing."""
+    """A structure that leaves out one labelling."""
 
     def allowed(self, i):
         return super().allowed(i)[1:]
@@ -221,7 +221,7 @@ def test_a_wrong_answer_is_found(fault, known):
         check_structure(structure)
 
 
-def test_masks_need_not_be_taken():
+def test_masks_are_checked_unless_told_otherwise():
     structure = type("Unmasked", (Selection,), {"allowed": lambda self, i: self.counts})()
     with pytest.raises(AssertionError, match="under a mask"):
         check_structure(structure, lambda i: PAIRS)
@@ -257,7 +257,7 @@ def uniform(answers):
     ],
 )
 def test_answers_to_several_examples_are_those_of_each(method, change, message):
-    """Answers in another order, or with other slots or counts, have the right values if examples are asked alone."""
+    """Wrong answers that only calls for several examples give (reordered, other slots or counts) are found."""
     one = {"maximize_many": Selection.maximize, "log_partition_many": Selection.log_partition}[method]
 
     def many(self, examples, scores, *temperature):
@@ -269,7 +269,7 @@ def test_answers_to_several_examples_are_those_of_each(method, change, message):
             check_structure(structure, labellings)
 
 
-def test_without_examples_nothing_passes():
+def test_structures_without_examples_are_refused():
     for structure, examples in ((Selection(0), None), (Selection(), [])):
         with pytest.raises(ValueError, match="there is no example to check"):
             check_structure(structure, lambda i: PAIRS, examples=examples)

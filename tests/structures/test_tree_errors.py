@@ -1,4 +1,4 @@
-"""Bad trees, masks and arguments: a ValueError that names the sentence, before any work."""
+"""Invalid trees, masks and arguments raise a ValueError that names the sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ both_kinds = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(params=KINDS)
 def trees(request):
-    """A sentence of two words and one of four."""
+    """Make structures of two sentences, with two and four words."""
     return request.param(np.array([2, 4], dtype=np.int64))
 
 
@@ -40,9 +40,9 @@ def test_gold_that_is_no_tree(trees, what):
         trees.check_heads(1, np.array(heads))
 
 
-def test_gold_by_slots_is_checked_too(trees):
-    """What a problem does with gold that was not made by encode."""
-    slots = np.array([0, 4, 2, 8, 11, 15])  # the second sentence has a cycle: 1 under 2 and 2 under 3 under 1
+def test_gold_labellings_given_by_slots_are_checked(trees):
+    """A problem checks gold labellings that were given as slots, not made by `encode`."""
+    slots = np.array([0, 4, 2, 8, 11, 15])  # the second sentence has a cycle of the words 1, 2 and 3
     features = LinearMap([DenseSegment(np.zeros((2, 1)), np.array([0, 1, 2]), 4, 4)])
     with pytest.raises(ValueError):
         Problem(features, trees, (np.array([0, 2, 6]), slots, np.ones(6)), "log", 1.0)
@@ -50,7 +50,7 @@ def test_gold_by_slots_is_checked_too(trees):
         trees.check_labelling(1, slots[2:], np.ones(4))
 
 
-def test_several_roots_where_they_may_be():
+def test_several_roots_are_accepted_if_allowed():
     heads = np.array([0, 0, 2])
     for kind in KINDS:
         trees = kind(np.array([3], dtype=np.int64), single_root=False)
@@ -67,7 +67,7 @@ def test_crossing_arcs(heads):
 
 
 def test_an_arc_over_the_root_word():
-    """Without the arc from the root nothing crosses; with it word 2 lies under an arc that does not cover it."""
+    """The arc from the root to word 2 crosses the arc between words 1 and 3; the arcs between words do not cross."""
     with pytest.raises(ValueError, match="not projective"):
         ProjectiveTree(np.array([3], dtype=np.int64)).encode(np.array([3, 0, 2]))
 
@@ -87,7 +87,7 @@ def test_lengths(kind):
         kind(np.array([2], dtype=np.int64)).encode(np.array([0, 1, 1]))
 
 
-def test_labellings_that_are_none(trees):
+def test_invalid_labellings_are_refused(trees):
     with pytest.raises(ValueError, match="sentence 0 has no head for word 2"):
         trees.check_labelling(0, np.array([0]), np.ones(1))
     with pytest.raises(ValueError, match="sentence 0 does not have one head for word 1"):
@@ -132,7 +132,7 @@ def test_scores_and_arguments(trees):
 
 
 def allow(n, *arcs):
-    """A mask of just these arcs (head, modifier)."""
+    """Make a mask that allows only these arcs (head, modifier)."""
     mask = np.zeros(n * (n + 1), dtype=np.uint8)
     for h, m in arcs:
         mask[(m - 1) * (n + 1) + h] = 1
@@ -142,9 +142,9 @@ def allow(n, *arcs):
 def test_masks_that_leave_no_tree(trees):
     for mask in (
         np.zeros(20, dtype=np.uint8),
-        allow(4, (1, 1), (2, 2), (3, 3), (4, 4)),  # words under themselves
-        allow(4, (2, 1), (1, 2), (0, 3), (3, 4)),  # a circle apart
-        allow(4, (0, 1), (1, 2), (2, 3)),  # a word without head
+        allow(4, (1, 1), (2, 2), (3, 3), (4, 4)),  # every word is its own head
+        allow(4, (2, 1), (1, 2), (0, 3), (3, 4)),  # a cycle apart from the rest
+        allow(4, (0, 1), (1, 2), (2, 3)),  # a word without a head
         allow(4, (0, 1), (0, 2), (1, 3), (2, 4)),  # two roots
     ):
         with pytest.raises(ValueError, match="the mask of sentence 1 allows no tree"):
@@ -174,12 +174,12 @@ def test_cost_is_the_number_of_wrong_heads(trees):
     other = trees.encode(np.array([0, 1, 2, 0, 2, 3]))[1][2:]
     assert cost[other].sum() == 4.0
     assert cost[slots[2:]].sum() == 0.0
-    assert not cost[[1, 7, 13, 19]].any()  # words under themselves
+    assert not cost[[1, 7, 13, 19]].any()  # a word cannot be its own head
 
 
 @both_kinds
 def test_scores_whose_sums_overflow(kind):
-    """A tree or an error, and no heads that are no tree."""
+    """Scores with infinite sums give a tree or an error, never heads that form no tree."""
     trees = kind(np.array([2]), single_root=True)
     scores = np.full(6, -1e308)
     if kind is ProjectiveTree:

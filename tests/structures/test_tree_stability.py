@@ -1,4 +1,4 @@
-"""Trees with large scores, low temperatures, long sentences, and words that prefer each other to the root."""
+"""Trees with large scores, low temperatures or long sentences, and with words whose best heads are each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def one(kind, n, single_root=True, **options):
 
 
 def exact_sums(trees, scores, temperature):
-    """All trees, in extended precision."""
+    """log Z, marginals and entropy by enumeration in extended precision."""
     everything = enumeration_of(trees, 0)
     values = everything.counts.astype(np.longdouble) @ scores.astype(np.longdouble) / np.longdouble(temperature)
     p = np.exp(values - values.max())
@@ -41,7 +41,7 @@ def exact_sums(trees, scores, temperature):
 @pytest.mark.parametrize("temperature", [1.0, 1e-2, 1e-4])
 def test_large_scores_and_low_temperatures(kind, single_root, scale, temperature, rng):
     trees = one(kind, 5, single_root)
-    # Scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 per word.
+    # Scores have a relative error of 2^-53, so exponents have errors of about scale / temperature * 1e-16 per word.
     tolerance = max(1e-12, 5 * scale / temperature * 1e-15)
     for _ in range(3):
         scores = rng.uniform(-scale, scale, 30)
@@ -57,7 +57,7 @@ def test_large_scores_and_low_temperatures(kind, single_root, scale, temperature
 @both_rules
 @pytest.mark.parametrize("temperature", [1.0, 1e-2, 1e-4])
 def test_near_ties_of_large_scores(kind, single_root, temperature, rng):
-    """Scores of +-1e3 in whole columns: the choice is left to a small part of the size of the temperature."""
+    """Whole columns have scores of +-1e3; differences of the size of the temperature decide."""
     trees = one(kind, 5, single_root)
     scores = np.repeat(rng.choice([-1e3, 1e3], 5), 6) + temperature * rng.normal(size=30)
     value, marginals, entropy = trees.log_partition(0, scores, temperature)
@@ -77,8 +77,8 @@ def test_near_ties_of_large_scores(kind, single_root, temperature, rng):
 @both_rules
 @pytest.mark.parametrize("strength", [30.0, 200.0, 500.0])
 def test_words_that_prefer_each_other(single_root, strength, rng):
-    """Pairs of words are each other's best heads by far. Differences of entries of the inverse Laplacian would keep no
-    digit of their marginals, and plain weights would underflow."""
+    """Each of two words is by far the best head of the other. Differences of entries of the inverse Laplacian would
+    lose all digits of such marginals, and plain weights would underflow."""
     n = 6
     scores = rng.normal(size=n * (n + 1))
     for a, b in ((1, 2), (3, 4), (5, 6)):
@@ -95,7 +95,7 @@ def test_words_that_prefer_each_other(single_root, strength, rng):
 @both_rules
 @pytest.mark.parametrize("strength", [3.0, 30.0, 200.0, 500.0])
 def test_covariance_of_words_that_prefer_each_other(kind, single_root, strength, rng):
-    """Every labelling goes against some preference, so that plain weights of the likely ones underflow."""
+    """Every tree contradicts some strong preference, so that the plain weights of all likely trees underflow."""
     n = 4
     trees = one(kind, n, single_root)
     scores, direction = rng.normal(size=(2, n * (n + 1)))
@@ -112,7 +112,7 @@ def test_covariance_of_words_that_prefer_each_other(kind, single_root, strength,
 @both_rules
 @pytest.mark.parametrize("closed", [[1], [3], [2, 3], [1, 2, 4], [1, 2, 3, 4]])
 def test_covariance_where_the_root_is_the_only_way_out(kind, single_root, closed, rng):
-    """Words that have only each other or the root for heads: without the root nothing is left of them."""
+    """Words have only each other or the root as heads: a Laplacian without the root would be singular."""
     n = 4
     trees = one(kind, n, single_root)
     mask = np.ones((n, n + 1), dtype=np.uint8)
@@ -146,7 +146,7 @@ def test_two_hundred_words(kind, single_root, scale, rng):
     scores = rng.uniform(-scale, scale, n * (n + 1))
     best, slots, _ = trees.maximize(0, scores)
     trees.check_labelling(0, slots, np.ones(n))
-    log_count = (n - 1) * log(n + 1)  # no fewer than there are
+    log_count = (n - 1) * log(n + 1)  # a lower bound: the number of trees
     for temperature in (1.0, 1e-4):
         value, marginals, entropy = trees.log_partition(0, scores, temperature)
         rounding = n * scale * 1e-14 + 1e-11
@@ -191,7 +191,7 @@ def test_two_hundred_words_against_the_determinant(single_root, rng):
 
 @both_kinds
 def test_where_doubles_give_way_to_logs(kind, rng):
-    """Falling temperatures cross from one way of summing to the other: the entropy falls all along, without a jump."""
+    """While the temperature falls, doubles give way to logarithms; the entropy must fall steadily, without a jump."""
     n = 30
     trees, scores = one(kind, n), rng.normal(size=n * (n + 1))
     entropies, values = [], []
@@ -278,7 +278,7 @@ thread.join()
 
 
 def test_k_best_of_a_long_sentence_in_a_small_stack():
-    """Threads have 128 kB on some systems, and spans are nested as deep as the sentence is long."""
+    """k best must not need a deep stack: spans nest as deep as the sentence is long, and some threads have 128 kB."""
     done = subprocess.run([sys.executable, "-c", DEEP], capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:3] == ["[9000.0, 8990.0, 8990.0]"] * 3

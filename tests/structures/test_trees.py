@@ -1,4 +1,4 @@
-"""Dependency trees: all trees of up to six words, counts, masks, ties, and identities between the two kinds."""
+"""Dependency trees: all trees of up to six words, counts, masks, ties, and relations between the two kinds of trees."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_numbers_of_spanning_trees(n):
     zeros = np.zeros(n * (n + 1))
     several, _, _ = one(SpanningTree, n, single_root=False).log_partition(0, zeros)
     single, _, entropy = one(SpanningTree, n).log_partition(0, zeros)
-    assert several == pytest.approx((n - 1) * log(n + 1), abs=1e-11)  # Cayley
+    assert several == pytest.approx((n - 1) * log(n + 1), abs=1e-11)  # Cayley's formula
     assert single == pytest.approx((n - 1) * log(n), abs=1e-11)
     assert entropy == pytest.approx(single, abs=1e-11)
 
@@ -66,7 +66,7 @@ def test_numbers_of_spanning_trees(n):
 @both_rules
 def test_numbers_of_projective_trees(single_root):
     counts = [len(all_heads(n, True, single_root)) for n in range(1, 7)]
-    # Several roots: C(3n, n) / (2n + 1).
+    # With several roots there are C(3n, n) / (2n + 1) trees.
     assert counts == ([1, 2, 7, 30, 143, 728] if single_root else [1, 3, 12, 55, 273, 1428])
     for n, count in enumerate(counts, start=1):
         trees = one(ProjectiveTree, n, single_root)
@@ -83,13 +83,13 @@ def test_projective_trees_are_some_of_all_trees(seed, n, single_root, temperatur
     less, more = (trees.log_partition(0, scores, temperature)[0] for trees in (projective, spanning))
     assert less <= more + 1e-10
     assert projective.maximize(0, scores)[0] <= spanning.maximize(0, scores)[0] + 1e-12
-    if n <= 2:  # where no two arcs can cross
+    if n <= 2:  # two arcs cannot cross
         assert less == pytest.approx(more, abs=1e-11)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.sampled_from(KINDS))
-def test_one_root_is_the_limit_of_dear_roots(seed, n, kind):
-    """With all arcs from the root made cheaper by a constant, trees with one such arc are what is left."""
+def test_one_root_is_the_limit_of_costly_roots(seed, n, kind):
+    """If all arcs from the root cost the same large constant, only trees with one such arc remain."""
     scores = np.random.default_rng(seed).normal(size=n * (n + 1))
     dear = scores.copy()
     dear[:: n + 1] -= 60.0
@@ -105,7 +105,7 @@ def test_one_root_is_the_limit_of_dear_roots(seed, n, kind):
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans(), st.sampled_from(KINDS))
 def test_few_arcs_left(seed, n, single_root, kind):
-    """Sparse masks: most words have one or two heads left, some can only hang from the root."""
+    """Masks that leave most words one or two heads, and some words only the root."""
     rng = np.random.default_rng(seed)
     trees = one(kind, n, single_root)
     kept = enumeration_of(trees, 0).counts[rng.integers(len(enumeration_of(trees, 0)))] > 0
@@ -141,7 +141,7 @@ def test_a_required_arc(kind, rng):
     trees, scores = one(kind, n), rng.normal(size=n * (n + 1))
     mask = np.ones(n * (n + 1), dtype=np.uint8)
     mask[4 * (n + 1) : 5 * (n + 1)] = 0
-    mask[4 * (n + 1) + 7] = 1  # word 5 under word 7
+    mask[4 * (n + 1) + 7] = 1  # word 5 below word 7
     trees.set_mask(0, mask)
     assert heads_of(trees, *trees.maximize(0, scores)[1:])[4] == 7
     assert trees.log_partition(0, scores)[1][4 * (n + 1) + 7] == pytest.approx(1.0, abs=1e-13)
@@ -156,9 +156,9 @@ def test_ties_go_to_the_lowest_heads(kind):
     assert heads_of(one(kind, 6), *one(kind, 6, False).maximize(0, zeros)[1:]) == [0] * 6
 
 
-def test_crossing_arcs_win_only_where_they_may():
+def test_crossing_arcs_win_only_if_allowed():
     scores = np.zeros(20)
-    crossing = [2, 0, 4, 2]  # 4 under 2, 3 under 4; then 1 under 3 crosses nothing, so let 3 hang from 1
+    crossing = [2, 0, 4, 2]  # word 4 below 2 and 3 below 4. Word 1 below 3 would cross nothing, so its head is 2.
     crossing[2] = 1
     for m, h in enumerate(crossing):
         scores[m * 5 + h] = 1.0
@@ -169,7 +169,7 @@ def test_crossing_arcs_win_only_where_they_may():
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans(), st.sampled_from(KINDS))
 def test_equal_trees(seed, n, single_root, kind):
-    """Whole scores leave many ties: the smallest sum of heads decides."""
+    """Integer scores tie often: among equal trees the one with the smallest sum of heads is returned."""
     scores = np.random.default_rng(seed).integers(0, 3, n * (n + 1)).astype(float)
     trees = one(kind, n, single_root)
     value, slots, counts = trees.maximize(0, scores)
