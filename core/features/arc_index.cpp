@@ -7,10 +7,10 @@ namespace partwise {
 
 namespace {
 
-// How many keys ahead the table is asked for: it is larger than the caches.
+// How many keys before its use a key's place in the table is prefetched (the table is larger than the caches).
 constexpr std::size_t kAhead = 64;
 
-// Counts keys; doubles when it is 5/8 full.
+// A hash table that counts keys. It doubles in size when it is 5/8 full.
 class Counter {
    public:
     Counter() { resize(Index{1} << 16); }
@@ -28,7 +28,7 @@ class Counter {
     }
     void prefetch(Key key) const { __builtin_prefetch(keys_.data() + (key >> shift_), 1); }
 
-    // All keys, in no particular order, and how often each came.
+    // All keys, in no particular order, and how often each was added.
     std::pair<std::vector<Key>, std::vector<Index>> all() const {
         std::pair<std::vector<Key>, std::vector<Index>> found;
         for (std::size_t k = 0; k < keys_.size(); ++k) {
@@ -167,7 +167,7 @@ void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {
         for (;;) {
             const Bucket& bucket = table_[at];
             std::uint32_t found = kUnknown;
-            // No early exit: without unpredictable branches it is a few vector instructions.
+            // No early exit: a loop without unpredictable branches compiles to a few vector instructions.
             for (int j = 0; j < Bucket::kSize; ++j) {
                 found = std::min(found, bucket.marks[j] == mark ? bucket.ids[j] : kUnknown);
             }

@@ -10,7 +10,7 @@ Key hash_to_key(std::string_view bytes) {
     Key h = mix(bytes.size());
     std::size_t k = 0;
     for (; k + 8 <= bytes.size(); k += 8) {
-        // little-endian on every machine, since model files keep features under their hashes
+        // The bytes are read as little-endian on every machine, since model files store features by their hashes.
         Key word = 0;
         for (std::size_t b = 8; b-- > 0;) word = (word << 8) | static_cast<unsigned char>(bytes[k + b]);
         h = mix(h ^ word);
@@ -58,7 +58,7 @@ bool ArcTokens::varies(Index column) const {
 
 namespace {
 
-// Which side of which word is looked at is part of the hash, so that a template needs no number of its own.
+// The side, columns and offsets are part of the hash, so templates need no numbers to keep their keys apart.
 Key side_hash(const std::vector<ArcTemplate::Atom>& atoms, const ArcTokens& tokens, Index i, Index position, Key side) {
     Key h = side;
     for (const ArcTemplate::Atom& atom : atoms) {
@@ -68,7 +68,7 @@ Key side_hash(const std::vector<ArcTemplate::Atom>& atoms, const ArcTokens& toke
     return mix(h);
 }
 
-// Appends the keys of a word's n templates, each with this added.
+// Appends the keys of a word's n templates, each with `with` added.
 void append_side(const std::vector<Key>& sides, std::size_t n, Index word, Key with, std::vector<Key>& out) {
     for (std::size_t t = 0; t < n; ++t) out.push_back(sides[word * n + t] + with);
 }
@@ -220,7 +220,7 @@ void ArcKeys::all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends
         end();
     }
     constexpr Index kHalf = ArcDistance::kBins / 2;
-    // Rows without an arc in the sentence stay empty.
+    // Rows (word, direction and distance) that no arc of the sentence uses stay empty.
     const auto each_bin = [&](Index word, bool is_head) {
         for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
             const Index distance = ArcDistance::kLowest[bin % kHalf];

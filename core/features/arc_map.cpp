@@ -13,7 +13,7 @@ namespace partwise {
 namespace {
 
 constexpr std::size_t kAhead = 24;
-// Words of a sentence between two looks for Ctrl-C.
+// How many words are processed between two checks for Ctrl-C.
 constexpr Index kLookEvery = 16;
 
 template <class Number>
@@ -29,7 +29,7 @@ double row_sum(const Number* members, std::size_t n, const double* values) {
     return a + b;
 }
 
-// out[arc] = its rows' values
+// out[arc] = the sum of the values of the arc's rows
 void spread(const ArcRows& rows, const double* values, double* out) {
     for (Index m = 1; m <= rows.n; ++m) {
         double* to = out + (m - 1) * (rows.n + 1);
@@ -42,7 +42,7 @@ void spread(const ArcRows& rows, const double* values, double* out) {
     }
 }
 
-// The transpose of spread; answers false if all slots are zero.
+// The transpose of spread: adds slots[arc] to each row of the arc. Returns false if all slots are zero.
 bool collect(const ArcRows& rows, const double* slots, double* values) {
     std::fill(values, values + rows.size(), 0.0);
     bool any = false;
@@ -63,14 +63,14 @@ bool collect(const ArcRows& rows, const double* slots, double* values) {
 
 }  // namespace
 
-// A sentence's distinct features, and for each row the places of its features in that list.
+// A sentence's distinct features, and for each row the positions (members) of its features in that list.
 struct ArcMap::Block {
     std::vector<std::uint32_t> ids;
-    std::vector<std::uint32_t> ends;           // of each row
-    std::vector<std::uint16_t> small_members;  // where there are few enough distinct features
+    std::vector<std::uint32_t> ends;           // where each row's members end
+    std::vector<std::uint16_t> small_members;  // used instead of `members` if the positions fit into 16 bits
     std::vector<std::uint32_t> members;
 
-    // f(row, first member, number of members)
+    // Calls f(row, first member, number of members) for every row.
     template <class F>
     void for_each_row(F&& f) const {
         const auto go = [&](const auto* all) {
@@ -86,7 +86,7 @@ struct ArcMap::Block {
             go(members.data());
         }
     }
-    // f(place in ids) for the members of an arc's rows
+    // Calls f(position in ids) for the features of an arc, row by row.
     template <class F>
     void for_each_member(const std::array<Index, 4>& rows, F&& f) const {
         const auto go = [&](const auto& all) {
@@ -106,9 +106,9 @@ struct ArcMap::Scratch {
     std::vector<Key> keys;
     std::vector<std::uint32_t> plain_ends, plain_ids, found;
     std::vector<std::uint32_t> ends, ids;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // a hash table from ids to their numbers
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // a hash table from ids to their positions
     std::vector<double> rows;
-    std::vector<double> values;  // of distinct features; zero between calls
+    std::vector<double> values;  // one value per distinct feature; zero between calls
     Block block;
 
     void hold(std::size_t n_features) {
@@ -122,7 +122,7 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
     check_templates(templates_, tokens_->num_columns());
     blocks_.resize(num_examples());
     if (memory_limit <= 0) return;
-    // In chunks, so that which blocks are kept does not depend on the threads.
+    // Chunks of fixed size: the choice of the kept blocks must not depend on the number of threads.
     constexpr Index kChunk = 256;
     for (Index first = 0; first < num_examples() && cached_bytes_ <= memory_limit; first += kChunk) {
         const Index n = std::min(kChunk, num_examples() - first);
@@ -146,8 +146,8 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
 
 ArcMap::~ArcMap() = default;
 
-// s.ids: the weights of all rows' features, unknown ones left out; s.ends: of rows. One modifier at a time, so that
-// keys need little memory.
+// Fills s.ids with the weights of all rows' features (without unknown ones) and s.ends with the rows' ends. One
+// modifier at a time, so that its keys need little memory.
 void ArcMap::look_up(Index i, Scratch& s) const {
     ArcKeys keys(templates_, *tokens_);
     keys.load(i);
@@ -160,7 +160,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
         keys.all_pairs(m, s.keys, s.plain_ends);
         s.plain_ids.resize(s.keys.size());
         index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
-        // The same with direction and distance, where it can be known.
+        // Add the keys with direction and distance of those features whose plain key is known.
         std::size_t kept = 0;
         k = 0;
         for (Index h = 0; h <= n; ++h) {
@@ -204,7 +204,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
 
 void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
     look_up(i, s);
-    // Number the distinct ids in the order of their first use.
+    // Number the distinct ids in the order of their first use, and replace each id by its number.
     const std::size_t size = std::bit_ceil(2 * s.ids.size() + 1);
     s.places.assign(size, {ArcIndex::kUnknown, 0});
     block.ids.clear();
@@ -253,12 +253,12 @@ void ArcMap::scores(Index i, const double* w, double* out) const {
             [&](std::size_t r, const auto* members, std::size_t size) { s.rows[r] = row_sum(members, size, values); });
         std::fill(values, values + n, 0.0);
     } else {
-        // Used once: distinct features are not worth finding.
+        // The sentence is used once only: finding its distinct features would take longer than it saves.
         look_up(i, s);
         std::uint32_t k = 0;
         const std::size_t n = s.ids.size();
         for (std::size_t r = 0; r < s.ends.size(); ++r) {
-            // In row_sum's order: the memory limit must not change any bit.
+            // Add in the order of row_sum: scores must have the same bits whatever the memory limit.
             double a = 0;
             double b = 0;
             for (; k + 2 <= s.ends[r]; k += 2) {
@@ -356,7 +356,7 @@ double ArcMap::transpose_norm2(Index i, const double* slots) const {
     return sum;
 }
 
-// Let K_f be the most that a tree can have of feature f: the sum over modifiers of the most that one arc has. For the
+// Let K_f be the most that a tree can count feature f: the sum over modifiers of its largest count on one arc. For the
 // difference v of two trees |v_f| <= K_f, so |v|^2 <= sum_f K_f |v_f| <= 2 sum_m max_h (sum of K_f over the arc's f).
 double ArcMap::psi2_bound(Index i) const {
     ScratchPool<Scratch>::Lease lease(scratch_);
@@ -364,8 +364,8 @@ double ArcMap::psi2_bound(Index i) const {
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     std::vector<double> most(b.ids.size(), 0.0);       // K_f
-    std::vector<double> here(b.ids.size(), 0.0);       // of one arc
-    std::vector<double> best_here(b.ids.size(), 0.0);  // of one modifier's arcs
+    std::vector<double> here(b.ids.size(), 0.0);       // counts on one arc
+    std::vector<double> best_here(b.ids.size(), 0.0);  // largest counts on the arcs of one modifier
     for (Index m = 1; m <= rows.n; ++m) {
         if (m % kLookEvery == 0) Interrupt::check_current();
         for (Index h = 0; h <= rows.n; ++h) {
@@ -395,14 +395,14 @@ double ArcMap::psi2_bound(Index i) const {
     return 2.0 * sum;
 }
 
-// Each template makes two features of an arc, one that looks in between two for each word there at most.
+// Each template makes two features of an arc; a `between` template makes two per word between head and modifier.
 Index ArcMap::most_features(Index n) const {
     Index most = 0;
     for (const ArcTemplate& t : templates_) most += t.between < 0 ? 2 : 2 * n;
     return most;
 }
 
-// A tree has one arc per word. The bound of psi2 is tighter, but takes as long as a pass.
+// A tree has one arc per word. The bound of `psi2_bound` is tighter, but takes as long as a pass.
 double ArcMap::reach(Index i) const {
     const Index n = tokens_->length(i);
     return static_cast<double>(n) * std::sqrt(static_cast<double>(most_features(n)));

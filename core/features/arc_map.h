@@ -1,8 +1,8 @@
 // Arc-factored features: slot (m - 1)(n + 1) + h of a sentence of n words is the arc from head h to modifier m.
 //
-// A sentence's features are looked up once and kept as a Block, as far as the memory limit goes; the blocks of further
-// sentences are recomputed whenever they are needed. A block numbers the sentence's distinct features, so that weights
-// are fetched once however many arcs have them, and A'd comes out merged.
+// A sentence's features are looked up once and kept as a Block while the memory limit allows; the blocks of the other
+// sentences are recomputed whenever they are needed. A block numbers the sentence's distinct features: each weight is
+// read once, even if many arcs have its feature, and A'd has one entry per feature.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace partwise {
 
 class ArcMap final : public FeatureMap {
    public:
-    // memory_limit: bytes for blocks; 0: keep none.
+    // memory_limit: bytes for blocks; 0: keep no blocks.
     ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
            std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt);
     ~ArcMap() override;
@@ -37,7 +37,7 @@ class ArcMap final : public FeatureMap {
 
     Index num_cached() const { return num_cached_; }
     double cached_bytes() const { return cached_bytes_; }
-    // The mean number of features with a weight.
+    // The mean number of features per arc that have a weight.
     double features_per_arc() const;
 
    private:
@@ -46,12 +46,12 @@ class ArcMap final : public FeatureMap {
     Index most_features(Index n) const;
     void look_up(Index i, Scratch& s) const;
     void make_block(Index i, Scratch& s, Block& block) const;
-    // The kept block, or one made in the scratch memory.
+    // The kept block of sentence i, or a block made in the scratch memory.
     const Block& block(Index i, Scratch& s) const;
     // Calls sink(distinct features, their values in A_i' slots).
     template <class Sink>
     void visit(Index i, const double* slots, Sink&& sink) const;
-    // Calls f(weight, value) for what is not 0 in A_i' slots, and prefetch(weight) some steps earlier.
+    // Calls f(weight, value) for the nonzero entries of A_i' slots, and prefetch(weight) some entries earlier.
     template <class Prefetch, class F>
     void for_each_weight(Index i, const double* slots, Prefetch&& prefetch, F&& f) const;
 

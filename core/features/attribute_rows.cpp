@@ -18,7 +18,7 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     check_pointers(table.row_ptr, len(table.attributes.size()), "row_ptr");
     check_pointers(table.example_ptr, len(table.row_ptr.size()) - 1, "example_ptr");
     check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[k]); });
-    // Extremes first: that is a loop of vector instructions.
+    // Find the extremes before checking any value: this loop compiles to vector instructions.
     Index low = -1;
     Index high = -1;
     for (const Index attribute : table.attributes) {
@@ -57,7 +57,7 @@ std::unique_ptr<AttributeSegment> AttributeSegment::make(std::shared_ptr<const R
     for (const Index n : use.parts) {
         if (n < 0) throw InputError("parts must not be negative");
     }
-    if (once) {  // whatever the other examples are like: the bits of one must not depend on them
+    if (once) {  // whatever the other examples are like: the bits of one example's scores must not depend on them
         return make_passing_rows(std::move(layout), table, std::move(use));
     }
     if (has_single_rows(table) && layout->all_full()) {
@@ -68,14 +68,14 @@ std::unique_ptr<AttributeSegment> AttributeSegment::make(std::shared_ptr<const R
 
 namespace {
 
-// How many groups ahead weights are asked for: waiting for rare attributes' weights was half of the time of a pass.
+// How many groups ahead weights are prefetched: waiting for rare attributes' weights took half of the time of a pass.
 constexpr std::ptrdiff_t kAhead = 8;
 
-// Keeps the compiler from making vectors of a loop over j, which cost more than short sparse rows gain.
+// Keeps the compiler from vectorising a loop over j: for short sparse rows the set-up costs more than it gains.
 inline void one_by_one(std::uint32_t& j) { asm("" : "+r"(j)); }
 
-// An entry of an example as one number, whose order is: by kind (so that the kernels' branch is predictable), then by
-// attribute, then by row.
+// An entry of an example packed into one integer. Integers sort by kind of row (so that the kernels' branches are
+// predictable), then by attribute, then by row.
 constexpr int kRowBits = 31;
 constexpr int kAttributeBits = 31;
 constexpr std::uint64_t kMask = (std::uint64_t{1} << 31) - 1;
@@ -95,8 +95,8 @@ struct KeyAndValue {
 std::uint64_t key_of(std::uint64_t key) { return key; }
 std::uint64_t key_of(const KeyAndValue& entry) { return entry.key; }
 
-// Sorts entries, whose rows rise already, by kind and attribute. Digit by digit: the unpredictable comparisons of
-// std::sort took most of the time to make a map.
+// Sorts entries, which arrive with rising rows, by kind and attribute. It is a radix sort: the unpredictable
+// comparisons of std::sort took most of the time to make a map.
 template <class Entry>
 void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int attribute_bits) {
     constexpr std::size_t kFew = 48;
@@ -104,7 +104,7 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
     const auto before = [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); };
     if (std::is_sorted(entries.begin(), entries.end(), before)) return;
     if (entries.size() < kFew) {
-        // Stable, as the digits are: an attribute's values in one row keep their order.
+        // The sort is stable, as the radix sort is: an attribute's values in one row keep their order.
         std::stable_sort(entries.begin(), entries.end(), before);
         return;
     }
@@ -122,10 +122,10 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
     pass(kRowBits + kAttributeBits);
 }
 
-// What becomes of v = A' slots when AttributeRows hands it over: row() takes a whole row of `width` values, one() a
-// single weight's. Sums over rows are kept column by column: a horizontal sum per row would cost more than the row itself.
+// Sinks: what is done with v = A' slots when AttributeRows produces it, as whole rows of `width` values (row) or as
+// single values (one). Sums are kept per column: a horizontal sum per row would cost more than the row itself.
 
-// Sums side by side for rows of this width (0: not known to the compiler).
+// The number of parallel sums for rows of this width (width 0: the width is known only at run time).
 constexpr int lanes(int width) { return width > 0 ? width : 1; }
 
 template <int W>
@@ -163,7 +163,7 @@ struct AddSink {
     }
 };
 
-// The same under an elastic net.
+// The sink for an elastic net, which updates u and w (`ShrunkWeights`).
 template <int W>
 struct ShrinkSink {
     double scale;
@@ -187,7 +187,7 @@ struct ShrinkSink {
     void one(Index at, double v) { sums.move(0, scale * v, u[at], w[at]); }
 };
 
-// Adds and measures nothing.
+// A sink that adds v to the weights and measures nothing.
 template <int W>
 struct PlainSink {
     double* w;
@@ -235,8 +235,8 @@ struct ProjectSink {
     void one(Index at, double v) const { out.append(first + at, &v, 1); }
 };
 
-// Several rows per example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
-// of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
+// Examples of several rows, or rows with columns left out. Entries are sorted by attribute within an example, so that a
+// weight row is read once even if its attribute is repeated, and A'd has one entry per weight.
 class AttributeRows final : public AttributeSegment {
    public:
     AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
@@ -301,7 +301,7 @@ class AttributeRows final : public AttributeSegment {
         });
     }
 
-    // Entries that are all 0 or 1 are their squares.
+    // Entries that are 0 or 1 equal their squares.
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
         if (values_.empty()) return add_transpose_of(begin, end, slots, w);
         Segment::add_squares_of(begin, end, slots, w);
@@ -315,7 +315,7 @@ class AttributeRows final : public AttributeSegment {
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override {
         const Index width = layout_->width();
         const std::int32_t* all_columns = layout_->all_columns();
-        // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
+        // Slots of the same row are neighbours: row t has the slots [place[t], place[t] + size[t]).
         std::vector<std::uint32_t> place(n_rows_[i], 0);
         std::vector<std::uint32_t> size(place.size(), 0);
         std::vector<std::int32_t> column(slots.size());
@@ -366,7 +366,7 @@ class AttributeRows final : public AttributeSegment {
         }
     }
 
-    // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows d_t = y_t - z_t of a difference of
+    // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2: rows d_t = y_t - z_t of a difference of two
     // labellings have <d_t, d_s> <= <y_t, y_s> + <z_t, z_s> <= |y_t| |y_s| + |z_t| |z_s|, |.| being numbers of uses.
     double psi2_bound(Index i) const override {
         double sum = 0;
@@ -375,7 +375,7 @@ class AttributeRows final : public AttributeSegment {
         const std::int32_t* row = groups.rows;
         for (const Group* g = groups.full; g < groups.end; ++g) {
             double total = 0;
-            double largest = 0;  // of a row; an attribute may be repeated in it
+            double largest = 0;  // value in one row, to which repeated entries of the attribute add up
             double own = 0;
             for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
                 const double x = value ? std::abs(*value++) : 1.0;
@@ -390,13 +390,13 @@ class AttributeRows final : public AttributeSegment {
     }
 
    private:
-    // One attribute of one example, with a copy of its place in the layout: kernels read one stream and fetch ahead.
+    // One attribute of one example, with a copy of its place in the layout, so that kernels read a single array.
     struct Group {
         std::uint32_t offset;
         std::uint32_t length;
         std::uint32_t n_entries;
     };
-    // An example's groups, in three runs: full, masked and sparse rows.
+    // An example's groups in three runs: attributes with full, masked and sparse weight rows.
     struct Groups {
         const Group* full;
         const Group* masked;
@@ -450,7 +450,7 @@ class AttributeRows final : public AttributeSegment {
                     rows_.push_back(row_of(key));
                     if constexpr (std::is_same_v<Entry, KeyAndValue>) values_.push_back(entries[k].value);
                 }
-                // With one row and all values 1 the order of groups is free: loops of rising length are foretold better.
+                // With one row and all values 1 any order will do: rising lengths make loop branches predictable.
                 if (kind == RowLayout::kSparse && single && values.empty()) {
                     const auto begin = groups_.begin() + group_ptr_.back();
                     const auto shorter = [](const Group& p, const Group& q) { return p.length < q.length; };
@@ -513,7 +513,7 @@ class AttributeRows final : public AttributeSegment {
                    [&](auto width) { values_.empty() ? f(width, std::false_type{}) : f(width, std::true_type{}); });
     }
 
-    // Hands A_i' slots to a sink, row by row and weight by weight.
+    // Passes v = A_i' slots to a sink, by weight row or by single weight.
     template <int W, bool HasValues, class Sink>
     void visit(Index i, const double* __restrict slots, Sink& sink) const {
         const Index width = W > 0 ? W : layout_->width();
@@ -568,12 +568,12 @@ class AttributeRows final : public AttributeSegment {
         }
     }
 
-    std::vector<Index> n_rows_;     // rows of each example
+    std::vector<Index> n_rows_;     // number of rows of each example
     std::vector<Index> group_ptr_;  // the ends of each example's three runs of groups, after a 0
     std::vector<Index> entry_ptr_;  // first entry of each example
     std::vector<Group> groups_;
-    std::vector<std::int32_t> rows_;  // row within the example, an entry
-    std::vector<double> values_;      // an entry; empty if all 1
+    std::vector<std::int32_t> rows_;  // for each entry, its row within the example
+    std::vector<double> values_;      // for each entry; empty if all are 1
 };
 
 }  // namespace

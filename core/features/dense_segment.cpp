@@ -10,13 +10,13 @@ namespace partwise {
 
 namespace {
 
-// Inputs are taken in blocks of so many rows and columns, which stay in the nearest cache.
+// Inputs are processed in blocks of kRows rows and a number of columns that stay in the L1 cache.
 constexpr Index kRows = 16;
 constexpr Index kInputs = 128;
-// Weights of a run of A' slots, about.
+// The approximate number of weights in one run of A' slots.
 constexpr Index kRunWeights = 4096;
 
-// A score is the sum of so many sums, each over a part of the inputs: in one row they do not wait for each other.
+// A score is summed in kParts independent parts of the inputs, so that additions do not wait for each other.
 constexpr Index kParts = 4;
 Index part(Index k, Index n_inputs) { return k * n_inputs / kParts; }
 
@@ -101,7 +101,7 @@ void DenseSegment::scores_of_rows(Index row, Index n, const double* w, double* o
     for (Index r = 0; r < size; ++r) out[r] = (s[r] + s[size + r]) + (s[2 * size + r] + s[3 * size + r]);
 }
 
-// One row of a block has too few sums to keep the processor busy: it takes the parts side by side.
+// A single row has too few scores to keep the processor busy: its kParts partial sums are computed in parallel.
 void DenseSegment::scores_of_row(Index row, const double* __restrict w, double* __restrict out) const {
     with_width(width_, [&](auto constant) {
         constexpr int W = constant();
@@ -151,7 +151,7 @@ Added DenseSegment::add_row(Index row, const double* __restrict slots, double sc
             constexpr int W = constant();
             double* __restrict rows = w + first * width_;
             if constexpr (W > 0) {
-                double products[W] = {};  // column by column: a horizontal sum per row would cost more than the row
+                double products[W] = {};  // one per column: a horizontal sum per row would cost more than the row
                 double d[W];
                 for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
                 for (Index j = 0; j < n; ++j) {
@@ -175,7 +175,7 @@ Added DenseSegment::add_row(Index row, const double* __restrict slots, double sc
 }
 
 void DenseSegment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    constexpr Index kMostRows = 64;  // added up before they are added to w
+    constexpr Index kMostRows = 64;  // rows that are summed before the sum is added to w
     const Index last = example_ptr_[end];
     for (Index row = example_ptr_[begin]; row < last; row += kMostRows, slots += kMostRows * width_) {
         visit(row, std::min(kMostRows, last - row), slots,

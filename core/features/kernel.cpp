@@ -58,7 +58,7 @@ bool KernelFunction::distances(double* __restrict values, Index n, double norm2,
     return found != 0;
 }
 
-// d_t = e_y - e_z, and <d_t, d_s> lies between -2 and 2.
+// d_t = e_y - e_z for labels y and z of row t, and <d_t, d_s> lies between -2 and 2.
 double Kernel::psi2_bound(Index first, Index last, const double* gram) const {
     double sum = 0;
     for (Index k = 0; k < (last - first) * (last - first); ++k) sum += std::abs(gram[k]);
@@ -137,7 +137,7 @@ void DenseKernel::mend_distances(Index query, Index begin, Index end, double* di
     }
 }
 
-// The linear kernel's bound is the one of explicit features, so that their step sizes are the same.
+// For the linear kernel, return the bound of explicit features: solvers then take the same step sizes with either.
 double DenseKernel::psi2_bound(Index first, Index last, const double* gram) const {
     if (function_.kind != KernelFunction::Kind::kLinear) return Kernel::psi2_bound(first, last, gram);
     const Index d = queries_.n_inputs;
@@ -241,7 +241,7 @@ SparseKernel::SparseKernel(KernelFunction function, std::shared_ptr<const Sparse
 
 void SparseKernel::values(Index first, Index last, Index begin, Index end, double* out) const {
     const Index n = end - begin;
-    // A few support rows: compare them one by one. Many: walk the lists of rows that share an attribute.
+    // Few support rows are compared with the query one by one; for many, use the lists of rows that share an attribute.
     const bool by_lists = n > 64;
     for (Index t = first; t < last; ++t, out += n) {
         if (by_lists) {
@@ -370,7 +370,7 @@ const double* KernelSegment::keep(Index i) const {
     kernel_->values(example_ptr_[i], example_ptr_[i + 1], 0, n, fresh.get());
     const double* none = nullptr;
     if (cache_[i].compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
-    kept_.fetch_sub(size);  // another thread was faster
+    kept_.fetch_sub(size);  // another thread stored this example first
     return none;
 }
 
@@ -396,7 +396,7 @@ void KernelSegment::scores(Index i, const double* w, double* out) const {
     multiply({k, stride}, {w, width_}, n_rows(i), kernel_->num_support(), width_, out, width_);
 }
 
-// sum over rows t, p of k(t, p) <w_t, v_p>. For |w|^2 pairs of different examples are looked at once and count twice.
+// <w, v> = sum over rows t, p of k(t, p) <w_t, v_p>. For |w|^2 a pair of examples is evaluated once and counted twice.
 double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const {
     need_square();
     const bool same = w == v;

@@ -1,7 +1,7 @@
-// Kernels: inner products of rows of input in a space that is never written out.
+// Kernels: inner products of rows of input in a feature space whose vectors are never computed.
 //
-// A Kernel knows its query rows (those of the examples at hand) and its support rows (those that weights have
-// coefficients for), and gives k(query, support). In training the two are the same rows (`square`).
+// A Kernel has query rows (of the examples to score) and support rows (of the examples that the weights have
+// coefficients for), and gives k(query, support). In training both are the same rows (`square`).
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace partwise {
 
-// k = f(<x, y>) + bias, or f(|x - y|^2) + bias for kRbf. Values of gamma, coef0 and degree for which f is not a
+// k = f(<x, y>) + bias, or f(|x - y|^2) + bias for kRbf. Values of gamma, coef0 and degree for which f is not a valid
 // kernel are refused.
 struct KernelFunction {
     enum class Kind { kLinear, kPolynomial, kRbf };
@@ -21,17 +21,17 @@ struct KernelFunction {
     double gamma = 1.0;
     double coef0 = 0.0;
     int degree = 1;
-    double bias = 0.0;  // what an attribute that all rows have would add
+    double bias = 0.0;  // the effect of an extra attribute that all rows have
 
     void check() const;
     bool of_distances() const { return kind == Kind::kRbf; }
-    // n inner products (kRbf: squared distances) become kernel values.
+    // Turns n inner products (kRbf: squared distances) into kernel values, in place.
     void apply(double* values, Index n) const;
-    // Inner products of one row with n others become |x|^2 + |y|^2 - 2 <x, y>. Returns whether any of them cancels.
+    // Turns inner products of one row with n others into |x|^2 + |y|^2 - 2 <x, y>. Returns whether any result cancels.
     bool distances(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const;
-    // Whether such a squared distance has lost digits that kRbf needs, so that differences must be squared and added.
-    // The formula is off by a few units of rounding of |x|^2 + |y|^2. exp(-E), E = gamma |x - y|^2, does not mind where
-    // gamma times that is moderate, nor where the distance is a good part of it, as E exp(-E) < 1.
+    // Whether a squared distance has lost digits that kRbf needs, and must be recomputed from differences. The formula
+    // has an error of a few units of rounding of |x|^2 + |y|^2. The error of exp(-E), E = gamma |x - y|^2, is small if
+    // gamma times that sum is moderate, or if the distance is a good part of the sum, as E exp(-E) < 1.
     bool cancels(double distance2, double norms2) const {
         return gamma * norms2 > 256.0 && !(distance2 > norms2 * 0x1p-6);
     }
@@ -46,12 +46,12 @@ class Kernel {
     Index num_queries() const { return num_queries_; }
     Index num_support() const { return num_support_; }
     bool square() const { return square_; }
-    // A query's row of the whole matrix, the next ones after it, where it lies in memory; else null.
+    // A pointer to a query's row of the kernel matrix, with the next rows after it, if the matrix is stored; else null.
     virtual const double* stored(Index) const { return nullptr; }
-    // Rows of the kernel matrix: query rows [first, last) against support rows [begin, end), row by row into out.
+    // Values of query rows [first, last) against support rows [begin, end), row by row into out.
     virtual void values(Index first, Index last, Index begin, Index end, double* out) const = 0;
     // An upper bound of |sum over rows t of phi(x_t) (e_y - e_z)|^2 over labels y, z of each row of a square kernel.
-    // gram: their kernel values.
+    // gram: the kernel values of these rows.
     virtual double psi2_bound(Index first, Index last, const double* gram) const;
 
    protected:
@@ -64,7 +64,7 @@ class Kernel {
     bool square_;
 };
 
-// Rows of dense input. support with null data: the queries themselves.
+// A kernel of dense rows. If the support has null data, the queries are the support.
 class DenseKernel final : public Kernel {
    public:
     DenseKernel(KernelFunction function, DenseRows queries, DenseRows support);
@@ -73,7 +73,7 @@ class DenseKernel final : public Kernel {
     double psi2_bound(Index first, Index last, const double* gram) const override;
 
    private:
-    // Squared distances of a query that cancel are replaced by sums of squared differences.
+    // Replaces the squared distances of a query that cancel by sums of squared differences.
     void mend_distances(Index query, Index begin, Index end, double* distances2) const;
 
     KernelFunction function_;
@@ -85,10 +85,10 @@ class DenseKernel final : public Kernel {
     std::vector<double> support_norms2_;
 };
 
-// Rows of sparse attributes, each row's in ascending order and each attribute once.
+// Sparse rows of attributes. Each row is in ascending order and has each attribute at most once.
 class SparseRows {
    public:
-    // Attribute -1 is passed over, repeated ones add up. values: empty if all 1.
+    // Attribute -1 is ignored, repeated ones add up. values: empty if all are 1.
     SparseRows(Index num_attributes, std::span<const Index> row_ptr, std::span<const Index> attributes,
                std::span<const double> values);
 
@@ -112,7 +112,7 @@ class SparseRows {
 
 class SparseKernel final : public Kernel {
    public:
-    // support null: the queries themselves.
+    // If support is null, the queries are the support.
     SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
                  std::shared_ptr<const SparseRows> support);
 
@@ -130,11 +130,11 @@ class SparseKernel final : public Kernel {
     std::shared_ptr<const SparseRows> support_;
     std::vector<double> query_norms2_;
     std::vector<double> support_norms2_;
-    std::vector<Index> posting_ptr_;  // support rows that have an attribute, by attribute, then row
+    std::vector<Index> posting_ptr_;  // for each attribute, the support rows that have it, ascending
     std::vector<Posting> postings_;
 };
 
-// A matrix of kernel values stored elsewhere: queries x support.
+// A matrix of kernel values that the caller stores: queries x support.
 class StoredKernel final : public Kernel {
    public:
     StoredKernel(DenseRows matrix, bool square);
@@ -146,8 +146,8 @@ class StoredKernel final : public Kernel {
     DenseRows matrix_;
 };
 
-// A kernel times 1 for rows of the same place (position in a sequence) and 0 for others: as if each place had weights of
-// its own.
+// A kernel that is 0 for rows at different places (positions in a sequence), and the given kernel at the same place. It
+// acts as if each place had separate weights.
 class PlacedKernel final : public Kernel {
    public:
     PlacedKernel(std::shared_ptr<const Kernel> kernel, std::vector<Index> query_places,
@@ -165,12 +165,12 @@ class PlacedKernel final : public Kernel {
 //
 //   w = sum over support rows p of phi(x_p) beta_p',   scores of row t = sum_p k(x_t, x_p) beta_p
 //
-// A' d adds d_t to beta_t; scores are products of the kernel's rows with beta. Rows are evaluated an example at a time
-// and kept as far as the memory limit goes; which ones are kept depends on the order of threads, their values do not.
+// A' d adds d_t to beta_t; scores are products of the kernel's rows with beta. An example's kernel rows are computed
+// together and kept while the memory limit allows. The timing of threads decides which are kept, but changes no value.
 class KernelSegment final : public Segment {
    public:
-    // memory_limit: bytes for kernel values. If those of all rows need more, an error, or with `recompute` what does
-    // not fit is evaluated each time. Kernels that are not square are never kept.
+    // memory_limit: bytes for kernel values. If the values of all rows need more, the constructor throws, or with
+    // `recompute` the rest is evaluated at each use. Kernels that are not square are never kept.
     KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<Index> example_ptr, Index n_columns, Index width,
                   double memory_limit, bool recompute);
     ~KernelSegment() override;
@@ -195,18 +195,18 @@ class KernelSegment final : public Segment {
     Index n_rows(Index i) const { return example_ptr_[i + 1] - example_ptr_[i]; }
     void need_square() const;
     const double* gram(Index i) const { return grams_.data() + gram_ptr_[i]; }
-    // Example i's rows of the kernel against support rows [begin, num_support), `stride` apart; maybe in scratch.
+    // Example i's rows of the kernel against support rows [begin, num_support), `stride` apart, maybe in scratch.
     const double* rows(Index i, Index begin, std::vector<double>& scratch, Index& stride) const;
     const double* keep(Index i) const;
 
     std::shared_ptr<const Kernel> kernel_;
     std::vector<Index> example_ptr_;
     Index width_;
-    Index limit_;                  // values to keep at most
-    std::vector<Index> gram_ptr_;  // an example's kernel values among its own rows (square kernels)
+    Index limit_;                  // the most kernel values to keep
+    std::vector<Index> gram_ptr_;  // starts of each example's kernel values among its own rows (square kernels)
     std::vector<double> grams_;
-    mutable std::vector<std::atomic<const double*>> cache_;  // an example's rows of the kernel; null: not kept
-    mutable std::atomic<Index> kept_ = 0;                    // values kept
+    mutable std::vector<std::atomic<const double*>> cache_;  // each example's rows of the kernel; null: not kept
+    mutable std::atomic<Index> kept_ = 0;                    // number of kernel values kept
 };
 
 }  // namespace partwise

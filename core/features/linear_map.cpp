@@ -171,7 +171,7 @@ void LinearMap::append_projection(Index i, const double* slots, Index first, Spa
 
 void LinearMap::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
     need_explicit_weights();
-    std::vector<Index> own;  // slots of one segment
+    std::vector<Index> own;  // the requested slots that belong to one segment
     Index first_slot = 0;
     auto slot = slots.begin();
     for (const auto& segment : segments_) {

@@ -1,7 +1,7 @@
 // Features of (context, label) pairs with access by row (an example's scores) and by column (a feature's cells).
 //
 // Two forms. Attributes times labels: f_(a,y)(x, y') = x_a [y' = y] for the pairs (a, y) of a layout; the features of
-// an attribute share one list of contexts. And a general sparse matrix f_t(x, y).
+// one attribute share a list of examples. And a general sparse matrix f_t(x, y).
 #pragma once
 
 #include "features/segments.h"
@@ -10,8 +10,8 @@ namespace partwise {
 
 class MaxentMap final : public LinearMap, public ColumnAccess {
    public:
-    // Example i has attributes[row_ptr[i]..row_ptr[i+1]) with these values (empty: all 1); -1 is passed over, repeated
-    // ones add up.
+    // Example i has attributes[row_ptr[i]..row_ptr[i+1]) with these values (empty: all 1); -1 is ignored, repeated
+    // attributes add up.
     MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const Index> row_ptr,
               std::span<const Index> attributes, std::span<const double> values);
     // Row i * n_labels + y of the matrix holds the features of example i with label y.
@@ -32,13 +32,13 @@ class MaxentMap final : public LinearMap, public ColumnAccess {
     struct Place {
         Index weight;
         std::int32_t list;
-        std::int32_t slot;  // -1: the list's own slots
+        std::int32_t slot;  // -1: each cell has its slot in slots_
     };
-    // Cells of one attribute or one feature of the matrix.
+    // The cells of one attribute, or of one feature of the matrix.
     struct List {
         Index begin;
         Index end;
-        Index values;  // where its values begin, -1 if all are 1
+        Index values;  // index of its first value in values_, -1 if all are 1
         double lowest;
         double highest;
     };
@@ -53,11 +53,11 @@ class MaxentMap final : public LinearMap, public ColumnAccess {
     Index num_cells_ = 0;
     Index negative_ = -1;
     std::vector<Place> columns_;
-    std::vector<Index> weights_;  // of the columns
+    std::vector<Index> weights_;  // the weight of each column
     std::vector<List> lists_;
     std::vector<std::int32_t> examples_;
-    std::vector<std::int32_t> slots_;  // empty if every list is of one slot
-    std::vector<double> values_;       // of the lists that are not all 1
+    std::vector<std::int32_t> slots_;  // empty if every list has a single slot
+    std::vector<double> values_;       // of the lists whose values are not all 1
 };
 
 }  // namespace partwise
