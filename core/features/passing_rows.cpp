@@ -8,19 +8,19 @@ namespace partwise {
 
 namespace {
 
-// How many entries ahead an attribute's place is asked for.
+// How many entries ahead the place of an attribute's weights is prefetched.
 constexpr Index kAhead = 32;
 
-// One entry of an example: an attribute of a row, and where its weights lie.
+// One entry of an example: an attribute of a row, and the place of its weights.
 struct Entry {
-    std::int64_t key;  // orders the entries of a row
+    std::int64_t key;  // entries of a row are sorted by it
     std::uint32_t offset;
     std::uint32_t length;
-    std::uint32_t number;  // among the example's entries
+    std::uint32_t number;  // its index among the example's entries
     bool sparse() const { return key >> 31 == RowLayout::kSparse; }
 };
 
-// The order of a row's entries by their keys; equal ones stay as they are.
+// Sorts a row's entries by their keys; entries with equal keys keep their order.
 class RowOrder {
    public:
     const std::uint32_t* sort(const Entry* entries, std::size_t n) {
@@ -42,8 +42,8 @@ class RowOrder {
     }
 
    private:
-    // An entry's place is the number of smaller ones: for a few entries faster than sorts whose branches cannot be
-    // foretold.
+    // An entry's place in the sorted order is the number of smaller entries: for a few entries this is faster than
+    // sorts, whose branches are unpredictable.
     template <std::size_t N>
     void count_smaller(const Entry* entries, std::size_t n) {
         std::int64_t keys[N];
@@ -61,14 +61,14 @@ class RowOrder {
 };
 
 struct Scratch {
-    std::vector<Entry> entries;  // of an example, those whose attributes are known
+    std::vector<Entry> entries;  // of one example, those with known attributes
     std::vector<std::size_t> row_ptr;
     RowOrder order;
 };
 
-// Examples that are looked at once: rows stay as they came, because to store them by attribute takes longer than one
-// pass over them. Scores are those of make_attribute_rows bit for bit (which has an order of its own if all examples are
-// one row); all else is left to such rows of the example.
+// Examples whose scores are computed once: rows stay in the caller's order, because sorting them by attribute takes
+// longer than one pass over them. Scores have the same bits as those of make_attribute_rows (whose sums have another
+// order if all examples are one row). Everything but scores is computed by an AttributeRows of the one example.
 class PassingRows final : public AttributeSegment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
@@ -123,8 +123,8 @@ class PassingRows final : public AttributeSegment {
         return make_attribute_rows(layout_, {example_ptr, row_ptr, attributes, values}, use_.of(i));
     }
 
-    // Each score is the sum that AttributeRows makes, term by term in the same order: whole rows without gaps first, then
-    // those with gaps, then sparse ones; by attribute; by entry.
+    // Each score sums the same terms in the same order as AttributeRows: by kind of weight row (whole rows without
+    // gaps, those with gaps, sparse rows), then by attribute, then by entry.
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* __restrict w, double* __restrict out, Scratch& s) const {
         const Index width = W > 0 ? W : layout_->width();
@@ -136,8 +136,8 @@ class PassingRows final : public AttributeSegment {
         fill(out, num_slots(i), 0.0);
         if (layout_->num_attributes() == 0) return;
 
-        // All places first, so that weights are on their way when a row is summed. Unknown attributes are written and
-        // passed over: whether one is known cannot be foretold.
+        // Find all places first, so that weights are already being fetched when the row is summed. Unknown attributes
+        // are written too and skipped later: a branch on whether an attribute is known would be unpredictable.
         const std::int32_t* attributes = attributes_.data();
         s.entries.resize(end - begin + 1);
         s.row_ptr.clear();
@@ -182,8 +182,8 @@ class PassingRows final : public AttributeSegment {
 
     std::vector<Index> example_ptr_;
     std::vector<Index> row_ptr_;
-    std::vector<std::int32_t> attributes_;  // -1: passed over
-    std::vector<double> values_;            // an attribute; empty if all 1
+    std::vector<std::int32_t> attributes_;  // -1: unknown attribute, ignored
+    std::vector<double> values_;            // for each attribute; empty if all are 1
     mutable ScratchPool<Scratch> scratch_;
 };
 

@@ -12,7 +12,7 @@ namespace partwise {
 void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner) {
     constexpr double kMost = 1e150;
     const double* x = values.data();
-    double nothing = 0;  // x * 0 is 0 for finite x and NaN otherwise; the sum keeps a NaN
+    double nothing = 0;  // stays 0 if all values are finite: x * 0 is 0 for finite x and NaN otherwise
     double most = 0;
 #pragma omp simd reduction(+ : nothing) reduction(max : most)
     for (Index k = 0; k < len(values.size()); ++k) {
@@ -54,7 +54,7 @@ template <class Column>
 RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> pointers,
                                 std::span<const Column> columns) {
     RowLayout layout(num_attributes, n_columns, width);
-    // Copied before they are checked: the file they lie in may change at any time.
+    // Copied before the checks: the values may lie in a mapped file, which another process can change at any time.
     const std::vector<Index> indptr(pointers.begin(), pointers.end());
     if (len(indptr.size()) != num_attributes + 1)
         throw InputError("indptr must have one entry more than there are attributes");
@@ -68,8 +68,8 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
             }
         }
     }
-    // Whole rows first, so that all of them are aligned alike. A whole row costs width / 8 vector instructions,
-    // a sparse one about as many scalar ones as it has pairs.
+    // Attributes with whole rows come first, so that all whole rows have the same alignment. A whole row costs width /
+    // 8 vector instructions, a sparse one about as many scalar instructions as it has pairs.
     const auto whole = [&](Index n) { return n > 4 && 3 * n > width; };
     for (const bool turn : {true, false}) {
         for (Index a = 0; a < num_attributes; ++a) {

@@ -1,7 +1,7 @@
-// Which (attribute, column) pairs have a weight, and where it lies.
+// Which (attribute, column) pairs have a weight, and the weight's index.
 //
-// An attribute's weights are one run. Where most columns are present, it is a whole row of `width` (columns without
-// a weight keep it at 0), for vector instructions; else it holds just the pairs there are.
+// An attribute's weights are consecutive (a run). If most columns are present, the run is a whole row of `width`
+// weights (0 for columns without a weight), for vector instructions; otherwise it holds the present pairs only.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ class RowLayout {
    public:
     enum Kind : std::int32_t { kFull, kMasked, kSparse };
     struct Row {
-        Index offset;         // first weight of the run
+        Index offset;         // index of the run's first weight
         std::int32_t length;  // width for whole rows
         Kind kind;
     };
 
     static RowLayout dense(Index num_attributes, Index n_columns, Index width);
-    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending. Column: Index or std::uint16_t (in model files).
+    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending. Column: Index, or std::uint16_t (model files).
     template <class Column>
     static RowLayout from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
                                 std::span<const Column> columns);
-    // Pairs (attribute of row p, labels[p]) that occur at least min_count times; attribute -1 is passed over.
+    // The pairs (attribute of row p, labels[p]) that occur at least min_count times; attribute -1 is ignored.
     static RowLayout observed(Index num_attributes, Index n_columns, Index width, std::span<const Index> row_ptr,
                               std::span<const Index> attributes, std::span<const Index> labels, Index min_count);
 
@@ -36,18 +36,18 @@ class RowLayout {
     Index width() const { return width_; }
     Index num_weights() const { return num_weights_; }
     Index num_pairs() const { return num_pairs_; }
-    // Every attribute has every column: |A'd|^2 of a single row then factorises.
+    // Whether every attribute has every column: |A'd|^2 of a single row is then |x|^2 |d|^2.
     bool all_full() const { return all_full_; }
 
     const Row& row(Index attribute) const { return rows_[attribute]; }
     // Sparse rows: the column of each weight. Masked rows: 1 where the column has a weight, else 0.
     const std::int32_t* columns(const Row& row) const { return columns_.data() + row.offset; }
     const std::uint8_t* present(const Row& row) const { return present_.data() + row.offset; }
-    // The same for all weights, by their index.
+    // `columns` of all rows in one array, indexed by weight.
     const std::int32_t* all_columns() const { return columns_.data(); }
     const std::uint8_t* all_present() const { return present_.data(); }
 
-    // f(weight, column, attribute) for every pair, in their order.
+    // Calls f(weight, column, attribute) for every pair, in the order of weights.
     template <class F>
     void for_each_pair(F&& f) const {
         for (Index a = 0; a < num_attributes(); ++a) {
@@ -78,8 +78,8 @@ class RowLayout {
     bool all_full_ = false;
 };
 
-// Throws InputError unless all values of features are finite and no larger than what can be squared and summed up:
-// every certificate has the square of a gradient in it. owner(k): whose value number k is, for the message.
+// Throws InputError unless all feature values are finite and small enough that sums of their squares do not overflow:
+// every certificate contains the square of a gradient. owner(k) names the source of value k in the message.
 void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner);
 
 }  // namespace partwise

@@ -1,4 +1,4 @@
-// The ways weights become slot scores.
+// Segments: the kinds of linear maps from weights to slot scores.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace partwise {
 
-// Sparse attributes as the caller has them. Row p has attributes[row_ptr[p]..row_ptr[p+1]) with these values (empty:
-// all 1); example i has rows [example_ptr[i], example_ptr[i+1]). Attribute -1 is passed over; repeated ones add up.
+// Sparse attributes in the caller's arrays. Row p has attributes[row_ptr[p]..row_ptr[p+1]) with these values (empty:
+// all 1); example i has rows [example_ptr[i], example_ptr[i+1]). Attribute -1 is ignored; repeated attributes add up.
 struct AttributeTable {
     std::span<const Index> example_ptr;
     std::span<const Index> row_ptr;
     std::span<const Index> attributes;
     std::span<const double> values;
 
-    // Replaces `entries` by the attributes of row p with their values, without those that are passed over.
+    // Replaces `entries` by the (attribute, value) pairs of row p, without attributes -1.
     void read_row(Index p, std::vector<std::pair<Index, double>>& entries) const {
         entries.clear();
         for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
@@ -29,13 +29,13 @@ struct AttributeTable {
     }
 };
 
-// How labellings use rows: each at most `uses` times, and all of them together parts[i] times in example i (empty: any
-// number). Bounds of features rely on it.
+// How often labellings use rows, for bounds on features: each row at most `uses` times, and all rows of example i
+// together parts[i] times (`parts` empty: any number of times).
 struct RowUse {
     Index uses = 1;
     std::vector<Index> parts;
 
-    // Of example i: the most that sums over the used rows of entries with this sum and this maximum can be.
+    // The largest sum over the used rows of example i of entries that have this sum and this maximum over all rows.
     double most(Index i, double sum, double largest) const {
         const double all = static_cast<double>(uses) * sum;
         return parts.empty() ? all : std::min(all, static_cast<double>(parts[i]) * largest);
@@ -45,10 +45,10 @@ struct RowUse {
 
 Index longest_row(std::span<const Index> row_ptr);
 
-// Rows of sparse attributes, stored in the way that suits them.
+// Rows of sparse attributes. `make` chooses how they are stored.
 class AttributeSegment : public Segment {
    public:
-    // once: every example's scores will be asked for about once, as in prediction. The answers are the same, but for
+    // once: every example's scores will be computed about once, as in prediction. The answers are the same, except for
     // rounding where all examples are one row.
     static std::unique_ptr<AttributeSegment> make(std::shared_ptr<const RowLayout> layout, const AttributeTable& table,
                                                   bool once = false, RowUse use = {});
@@ -64,8 +64,8 @@ class AttributeSegment : public Segment {
     RowUse use_;
 };
 
-// The three kinds, each in a file of its own: examples of one row with all columns; any others; those that are looked at
-// once.
+// The three kinds, each in its own file: examples of one row with all columns; all other examples; examples whose
+// scores are computed about once.
 std::unique_ptr<AttributeSegment> make_single_rows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table,
                                                    RowUse use);
 std::unique_ptr<AttributeSegment> make_attribute_rows(std::shared_ptr<const RowLayout> layout,
@@ -73,7 +73,7 @@ std::unique_ptr<AttributeSegment> make_attribute_rows(std::shared_ptr<const RowL
 std::unique_ptr<AttributeSegment> make_passing_rows(std::shared_ptr<const RowLayout> layout,
                                                     const AttributeTable& table, RowUse use);
 
-// A matrix stored elsewhere; owner keeps it alive.
+// A matrix that the caller stores; `owner` keeps it alive.
 struct DenseRows {
     const double* data;
     Index n_rows;
@@ -81,18 +81,18 @@ struct DenseRows {
     std::shared_ptr<const void> owner;
 };
 
-// The same in double or single precision.
+// Dense rows in double or single precision.
 struct InputRows {
     std::variant<const double*, const float*> data;
     Index n_rows;
     Index n_inputs;
     std::shared_ptr<const void> owner;
 
-    // The inputs [first, first + n) of n_rows rows: in place if they are doubles, else in `room`.
+    // The inputs [first, first + n) of n_rows rows: in place if they are doubles, otherwise converted into `room`.
     Matrix block(Index row, Index n_rows, Index first, Index n, double* room) const;
 };
 
-// Rows of dense input; weight (j, a) is at j * width + a. Floats take half the memory; sums are in double precision.
+// Rows of dense input; the weight of (input j, column a) has the index j * width + a. Sums of floats are in doubles.
 class DenseSegment final : public Segment {
    public:
     DenseSegment(InputRows rows, std::vector<Index> example_ptr, Index n_columns, Index width);
@@ -113,10 +113,10 @@ class DenseSegment final : public Segment {
 
    private:
     Index n_rows(Index i) const { return example_ptr_[i + 1] - example_ptr_[i]; }
-    // f(first weight, v, number of weights) for runs of v = A' slots, in order, of the rows [row, row + n_rows).
+    // Calls f(first weight, v, number of weights) for runs of v = A' slots, in order, of the rows [row, row + n_rows).
     template <class F>
     void visit(Index row, Index n_rows, const double* slots, F&& f) const;
-    // f(first input, inputs, number of inputs) for runs of a row's inputs, as doubles.
+    // Calls f(first input, inputs, number of inputs) for runs of a row's inputs, converted to doubles.
     template <class F>
     void read(Index row, F&& f) const;
     void scores_of_rows(Index row, Index n_rows, const double* w, double* out) const;
@@ -128,10 +128,10 @@ class DenseSegment final : public Segment {
     Index width_;
 };
 
-// Weights that are slots themselves, shared by all examples (tied transitions).
+// One weight per slot, shared by all examples (tied transitions): slot scores are the weights themselves.
 class SharedSegment final : public Segment {
    public:
-    // mask: which slots have a weight (empty: all). uses[i]: the most parts a labelling of example i has here.
+    // mask: which slots have a weight (empty: all). uses[i]: the most parts of a labelling of example i that lie here.
     SharedSegment(Index size, std::vector<Index> uses, std::vector<std::uint8_t> mask);
 
     Index num_examples() const override { return len(uses_.size()); }
@@ -153,12 +153,12 @@ class SharedSegment final : public Segment {
 
     Index size_;
     std::vector<Index> uses_;
-    std::vector<double> keep_;  // 1 where there is a weight, else 0; empty: all
+    std::vector<double> keep_;  // 1 for slots with a weight, else 0; empty: all have one
 };
 
-// Sparse features of slots as the caller has them. Slot r (all examples end to end) has
+// Sparse features of slots in the caller's arrays. Slot r (the slots of all examples are concatenated) has
 // features[row_ptr[r]..row_ptr[r+1]) with these values (empty: all 1); example i has slots [slot_ptr[i],
-// slot_ptr[i+1]). Feature -1 is passed over; repeated ones add up.
+// slot_ptr[i+1]). Feature -1 is ignored; repeated features add up.
 struct SlotTable {
     std::span<const Index> slot_ptr;
     std::span<const Index> row_ptr;
@@ -166,16 +166,16 @@ struct SlotTable {
     std::span<const double> values;
 };
 
-// Features of single slots, any of them shared by slots: a sparse matrix with one row per slot, whose columns are the
-// weights.
+// Features of single slots, which slots may share: A is a sparse matrix with one row per slot and one column per
+// weight.
 class SlotSegment final : public Segment {
    public:
     static constexpr Index kAnyNumber = std::numeric_limits<Index>::max();
 
-    // A labelling uses a slot at most `uses` times, and has at most `parts` parts, counted as often as they are used.
+    // A labelling uses a slot at most `uses` times and has at most `parts` parts (a slot used twice counts as two).
     SlotSegment(const SlotTable& table, Index num_weights, Index uses = 1, Index parts = kAnyNumber);
 
-    // One value of one example, by feature and then by slot.
+    // One value of an example's rows of A; sorted by feature, then by slot.
     struct Entry {
         std::int32_t feature;
         std::int32_t slot;
@@ -198,7 +198,7 @@ class SlotSegment final : public Segment {
     Index row_length() const override { return row_length_; }
 
    private:
-    // f(feature, value) for every entry of A_i' slots, merged.
+    // Calls f(feature, value) for every nonzero entry of A_i' slots, in ascending order of features.
     template <class F>
     void visit(Index i, const double* slots, F&& f) const;
 
@@ -206,8 +206,8 @@ class SlotSegment final : public Segment {
     Index uses_;
     Index parts_;
     Index row_length_;
-    std::vector<std::int32_t> n_slots_;  // of each example
-    std::vector<Index> ptr_;             // an example's entries
+    std::vector<std::int32_t> n_slots_;  // number of slots of each example
+    std::vector<Index> ptr_;             // starts of the examples' entries
     std::vector<Entry> entries_;
     std::vector<double> values_;  // empty if all 1
 };

@@ -20,7 +20,7 @@ void SharedSegment::scores(Index, const double* __restrict w, double* __restrict
 }
 
 Added SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
-    // Weights that a mask leaves out stay 0, so they add nothing to the product.
+    // Slots without a weight (mask) have a 0 in w, so they add nothing to the product.
     const Added added{transpose_norm2(i, slots), dot(w, slots, size_)};
     add_kept(slots, scale, w);
     return added;
@@ -52,7 +52,7 @@ Added SharedSegment::add_transpose_shrunk(Index, const double* slots, double sca
     return Added::of(sums, scale);
 }
 
-// Entries are 0 or 1: they are their squares.
+// Entries are 0 or 1, so they equal their squares.
 void SharedSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
     add_transpose_of(begin, end, slots, w);
 }
@@ -79,7 +79,7 @@ double SharedSegment::transpose_norm2(Index, const double* __restrict slots) con
     return sum;
 }
 
-// Two labellings with n uses each: their counts differ by at most n on one slot and n on another.
+// |difference|^2 for two labellings with n parts each is largest if each uses a single slot n times: 2 n^2.
 double SharedSegment::psi2_bound(Index i) const {
     const auto n = static_cast<double>(uses_[i]);
     return 2.0 * n * n;

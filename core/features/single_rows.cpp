@@ -9,11 +9,11 @@ namespace partwise {
 
 namespace {
 
-// How many entries ahead rows of weights are asked for, where weights are too many for the nearest caches.
+// How many entries ahead weight rows are prefetched, if the weights do not fit into the L1 and L2 caches.
 constexpr Index kAhead = 12;
 constexpr Index kNear = Index{1} << 15;
 
-// Examples of a block are visited by the length of their rows: the processor then guesses right when a row ends.
+// Examples of a block are visited in the order of their rows' lengths: the branch at a row's end is then predictable.
 constexpr Index kBlock = 64;
 
 // An example's entries; x is null if all values are 1.
@@ -40,7 +40,7 @@ template <int W, bool HasValues, bool Far>
     const std::uint32_t* __restrict offsets = entries.offsets;
     const double* __restrict x = entries.x;
     if constexpr (W == 4 || W == 8) {
-        // Few labels: a second loop for the rest would cost as much, in branches guessed wrong, as a short row's sums.
+        // Few labels: a second loop for the rest would cost as much, in mispredicted branches, as a short row.
         typedef double Row __attribute__((vector_size(W * sizeof(double))));
         Row acc[4] = {};
         for (Index e = 0; e < n; ++e) {
@@ -141,7 +141,7 @@ class SingleRows final : public AttributeSegment {
         });
     }
 
-    // <w, x (x) d> = <sum_j x_j w_j, d>: the rows are added up on the way.
+    // <w, x (x) d> = <sum_j x_j w_j, d>: the weight rows are summed while they are updated.
     Added add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const override {
         const Index n = entry_ptr_[i + 1] - entry_ptr_[i];
         const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[i];
@@ -229,7 +229,7 @@ class SingleRows final : public AttributeSegment {
     }
 
    private:
-    // f(row width, whether there are values, whether weights are many), all as constants
+    // Calls f(row width, whether there are values, whether weights are many), all as compile-time constants.
     template <class F>
     void dispatch(F&& f) const {
         with_width(layout_->width(), [&](auto width) {
@@ -253,7 +253,7 @@ class SingleRows final : public AttributeSegment {
         }
     }
 
-    // With entries of A to this power.
+    // w += A' slots with the entries of A raised to this power (1 or 2).
     template <int Power>
     void add_powers(Index begin, Index end, const double* slots, double* w) const {
         dispatch([&](auto constant, auto has_values, auto far) {
@@ -265,7 +265,7 @@ class SingleRows final : public AttributeSegment {
             for_each_by_length(begin, end, [&](Index i) {
                 const double* from = slots + (i - begin) * width;
                 const Index last = entry_ptr_[i + 1];
-                // A copy that no weight can lie in: it stays in registers.
+                // A local copy cannot alias the weights, so the compiler keeps it in registers.
                 double d[W > 0 ? W : 1];
                 for (int b = 0; b < W; ++b) d[b] = from[b];
                 for (Index e = entry_ptr_[i]; e < last; ++e) {
@@ -285,10 +285,10 @@ class SingleRows final : public AttributeSegment {
     }
 
     std::vector<Index> entry_ptr_;
-    std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
-    std::vector<double> values_;          // an entry, merged; empty if all 1
-    std::vector<double> norm2_;           // |x|^2, an example
-    std::vector<std::uint8_t> order_;     // of visits in each block of examples
+    std::vector<std::uint32_t> offsets_;  // for each entry, the first weight of its row
+    std::vector<double> values_;          // for each entry, repeated ones merged; empty if all are 1
+    std::vector<double> norm2_;           // |x|^2 of each example
+    std::vector<std::uint8_t> order_;     // order of visits in each block of examples
 };
 
 }  // namespace

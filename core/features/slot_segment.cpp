@@ -11,7 +11,7 @@ namespace {
 
 constexpr Index kMostInt32 = std::numeric_limits<std::int32_t>::max();
 
-// The slot that entry k of a table belongs to, in messages.
+// Names the slot of entry k of a table, for messages.
 std::string slot_of(const SlotTable& table, Index k) {
     const auto row = std::upper_bound(table.row_ptr.begin(), table.row_ptr.end(), k) - table.row_ptr.begin() - 1;
     const auto i = std::upper_bound(table.slot_ptr.begin(), table.slot_ptr.end(), row) - table.slot_ptr.begin() - 1;
@@ -34,13 +34,13 @@ void check(const SlotTable& table, Index num_weights) {
     }
 }
 
-// Counts of at most `uses` per slot and `parts` in all.
+// Vectors of counts with at most `uses` per slot and `parts` in total.
 struct Counts {
     Index uses;
     Index parts;
-    Index n_slots = parts / uses + (parts % uses != 0);  // that can be used
+    Index n_slots = parts / uses + (parts % uses != 0);  // the most slots that can have a count
 
-    // max <count, x>: as many as there may be of the largest values. Changes the order of x.
+    // max <count, x>: the largest values of x with the largest counts. Changes the order of x.
     double largest_sum(std::vector<double>& x) const {
         const Index n = std::min(len(x.size()), n_slots);
         if (n == n_slots) std::partial_sort(x.begin(), x.begin() + n, x.end(), std::greater<>());
@@ -173,9 +173,9 @@ double SlotSegment::transpose_norm2(Index i, const double* slots) const {
     return sum;
 }
 
-// Of two bounds the smaller. Coordinate j of A' count(y) lies between the largest and the smallest sum that the parts
-// of a labelling can have of column j, 0 among them. And two labellings differ by at most 2 * parts rows of A, each
-// taken `uses` times at most, so that |A' (count(y) - count(z))| is at most the largest such sum of norms.
+// The smaller of two bounds. (1) Coordinate j of A' count(y) lies between the smallest and the largest sum of column j
+// over the parts of a labelling, or 0. (2) Two labellings differ by at most 2 * parts rows of A, each taken at most
+// `uses` times, so |A' (count(y) - count(z))| is at most the largest such sum of row norms.
 double SlotSegment::psi2_bound(Index i) const {
     const Counts counts{uses_, parts_};
     const Counts differences{uses_, parts_ > kAnyNumber / 2 ? kAnyNumber : 2 * parts_};

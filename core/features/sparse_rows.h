@@ -1,4 +1,4 @@
-// Sparse vectors of weight space: one as runs of neighbouring weights, and many rows end to end.
+// Sparse vectors of weight space: a single vector as runs of neighbouring weights, and many rows in one array.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,21 @@
 
 namespace partwise {
 
-// A merged sparse vector, kept as runs of neighbouring weights (feature rows are such runs).
+// A sparse vector with each weight at most once, stored as runs of neighbouring weights (feature rows are such runs).
 class SparseVector {
    public:
     struct Run {
-        Index start;  // in weight space
+        Index start;  // index of the run's first weight
         Index length;
-        Index offset;  // in values
+        Index offset;  // of its first value in `values`
     };
 
     void clear() {
         runs_.clear();
         values_.clear();
     }
-    // Runs may come in any order but must not overlap; one that goes on where the last ended makes it longer.
-    // finish() sorts them.
+    // Runs may come in any order but must not overlap; a run that begins where the last one ended extends it. finish()
+    // sorts the runs.
     void append(Index start, const double* values, Index length) {
         if (!runs_.empty() && runs_.back().start + runs_.back().length == start) {
             runs_.back().length += length;
@@ -78,7 +78,7 @@ class SparseVector {
     std::vector<double> values_;
 };
 
-// f(key, sum of its values) for each key, in ascending order. Entries are sorted; those of one key add up in their order.
+// Calls f(key, sum of its values) for each key, ascending. Entries are sorted; equal keys are summed in their order.
 template <class Key, class F>
 void for_each_merged(std::vector<std::pair<Key, double>>& entries, F&& f) {
     const auto before = [](const auto& p, const auto& q) { return p.first < q.first; };
@@ -93,8 +93,8 @@ void for_each_merged(std::vector<std::pair<Key, double>>& entries, F&& f) {
     }
 }
 
-// Sparse rows end to end, as those of a feature map, A_i' e_r, for some of an example's slots r. No index twice in a row,
-// and no zeros.
+// Sparse rows in one array, for example the rows A_i' e_r of a feature map for some slots r of example i. A row has
+// each index at most once, and no zeros.
 struct PackedRows {
     std::vector<std::uint32_t> ends;
     std::vector<std::uint32_t> indices;
@@ -115,23 +115,23 @@ struct PackedRows {
     void finish_row() { ends.push_back(static_cast<std::uint32_t>(indices.size())); }
 };
 
-// Makes rows of entries that come in another order.
+// Collects entries in any order of rows and packs them into PackedRows.
 class RowCollector {
    public:
     explicit RowCollector(std::size_t num_rows) : sizes_(num_rows, 0) { entries_.reserve(kUsual * num_rows); }
 
-    // Entries of the same row and index come one after the other, and add up.
+    // Entries of the same row and index must be added in succession (other rows may come between); their values add up.
     void add(std::size_t row, Index index, double value) {
         entries_.push_back({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(index), value});
         ++sizes_[row];
     }
 
-    // Appends the rows, the entries of each in the order in which they came.
+    // Appends the rows; each row keeps its entries in the order in which they were added.
     void finish(PackedRows& out) {
         std::size_t sum = 0;
-        for (std::size_t& size : sizes_) sum += std::exchange(size, sum);  // now: where a row begins
+        for (std::size_t& size : sizes_) sum += std::exchange(size, sum);  // the size of each row becomes its beginning
         sorted_.resize(entries_.size());
-        for (const Entry& entry : entries_) sorted_[sizes_[entry.row]++] = entry;  // now: where it ends
+        for (const Entry& entry : entries_) sorted_[sizes_[entry.row]++] = entry;  // each beginning becomes an end
         std::size_t k = 0;
         for (const std::size_t end : sizes_) {
             while (k < end) {
@@ -150,7 +150,7 @@ class RowCollector {
         std::uint32_t index;
         double value;
     };
-    static constexpr std::size_t kUsual = 32;  // entries of a row
+    static constexpr std::size_t kUsual = 32;  // expected number of entries per row
     std::vector<std::size_t> sizes_;
     std::vector<Entry> entries_;
     std::vector<Entry> sorted_;
