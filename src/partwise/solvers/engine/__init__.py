@@ -1,1 +1,1 @@
-"""What every solver is made of: the interface, the loop, the registry, checkpoints, and the choice of a solver."""
+"""Parts that all solvers share: the interface, the loop, the registry, checkpoints, and the choice of a solver."""

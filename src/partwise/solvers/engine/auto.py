@@ -1,6 +1,6 @@
 """`solve`, and the choice of a solver where none is named.
 
-The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
+The rule of "auto", by loss and by estimates from some examples (`Look`); the first line that fits:
 
     l1 > 0, one part per labelling    cd-l1, if l2 = 0, the problem is tiny or weights are few (see `_few_weights`)
     l1 > 0                            eg-prox
@@ -24,10 +24,9 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     the last two, not in memory       block-dual with them, or lbfgs where there are no files for dual variables
 
 Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
-to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
-equal problems have equal weights. A structure written in Python is never tiny (`Look.work`), and what counts there is
-the number of oracle calls: `lbfgs` asks less often where weights are few, `eg-prox` elsewhere
-(`tests/solvers/test_registry.py` counts the calls of both).
+to about 1e-8) while its work is below `FREE`, some ten milliseconds: scikit-learn expects equal problems to have equal
+weights. A structure written in Python is never tiny (`Look.work`). What counts there is the number of oracle calls:
+`lbfgs` makes fewer where weights are few, `eg-prox` elsewhere (`tests/solvers/test_registry.py` counts both).
 
 Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
 units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-3),
@@ -55,23 +54,21 @@ from partwise.solvers.engine.registry import SOLVERS, check_fits, describe, get_
 TINY = 1e5
 #: Work that a run on a tiny problem may do to go beyond its tolerance, and the fixed cost of a pass.
 FREE, PASS = 1e7, 3e4
-#: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
+#: The relative gap that runs on tiny problems aim at; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
-#: Curvature from which scales of columns matter.
+#: Curvature from which differences of scale between columns matter.
 STEEP = 1e4
 #: Curvature above which L-BFGS is faster than methods that visit single examples.
 WEAK = 3e7
-#: Examples per weight from which a few Newton steps are faster than passes over single examples; the same where rows
-#: are at most so long (an exact block costs a microsecond beside its row).
-MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
-#: Weights up to which short rows count so.
-FEW = 2000
-#: Weights, and features of a slot in the mean, up to which single columns are ahead.
+#: Examples per weight from which a few Newton steps are faster than passes over single examples: in general, and for
+#: rows of at most `SHORT` features and at most `FEW` weights (an exact block costs a microsecond beside its row).
+MANY_EXAMPLES, MANY_SHORT, SHORT, FEW = 20, 0.5, 60, 2000
+#: Weights, and mean number of features per slot, up to which steps on single columns are faster.
 FEW_COLUMNS, FEW_FEATURES = 10_000, 4.5
-#: Numbers that dual variables may always have, and how many each gold part may have beyond that, all weights penalised
-#: or not.
+#: Dual variables that are always allowed, and further ones per gold part: with all weights penalised, and otherwise.
 DUAL_SIZE, DUAL_PER_PART, DUAL_PER_FREE_PART = 1 << 22, 500, 2000
-#: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
+#: Curvature above which excessive gap is faster than online EG on the hinge (1000 sentences: equal at 25, faster at
+#: 250).
 WEAK_HINGE = 100.0
 
 
@@ -101,7 +98,7 @@ def choose(problem: Problem) -> Choice:
 
 
 def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
-    """Return the choice where there is no l1 term; where nothing fits, what it returns does not fit either."""
+    """Return the choice without an l1 term; where no solver fits, the solver returned does not fit either."""
     loss = f"loss {problem.loss.name!r}"
     smooth, in_memory = problem.loss.smooth, Capability.IN_MEMORY in problem.capabilities()
     if not smooth and fits("bcfw"):
@@ -155,22 +152,22 @@ def _rule(problem: Problem, fits: Callable[[str], bool]) -> Choice:
 
 
 def _max_margin(problem: Problem) -> Solver[Any]:
-    """`bcfw` as it measures best.
+    """Return `bcfw` with the options that measured best.
 
-    CPU s to a gap of 1e-3 in the default form, with draws by gaps, and with those and `steps=5`, all at l2 = 2. Hinge:
-    CoNLL-2000 10.3, 8.2, 7.4; OCR letters 6.7, 8.2, 6.2; names of WNUT 17 3.3, 2.4, 2.4. Squared hinge: names 12, 3.4,
-    4.0; CoNLL-2000 8.1, 7.2. `keep=2`: 3 % less work on the hinge.
+    CPU s to a gap of 1e-3 with the default options, with draws by gaps, and with those and `steps=5`, all at l2 = 2.
+    Hinge: CoNLL-2000 10.3, 8.2, 7.4; OCR letters 6.7, 8.2, 6.2; names of WNUT 17 3.3, 2.4, 2.4. Squared hinge: names
+    12, 3.4, 4.0; CoNLL-2000 8.1, 7.2. `keep=2`: 3 % less work on the hinge.
     """
     hinge = {"steps": 5, "keep": 2} if Capability.IDENTITY_LINK in problem.capabilities() else {}
     return get_solver("bcfw", gap_sampling=True, **hinge)
 
 
 def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
-    """The solver, or where it lacks batches in memory and nothing else: the solver on one batch after the other."""
+    """Return the solver; if it lacks nothing but batches in memory: the solver on one batch after the other."""
     fits = Capability.BLOCK_FILES in problem.capabilities() and solver.missing(problem) == {Capability.IN_MEMORY}
     if not fits or solver.in_blocks() is None:
         return solver
-    # Imported here: it is a solver itself, and comes after this package.
+    # Imported here: `BlockDual` is a solver itself, and imports this package.
     from partwise.out_of_core.block_dual import BlockDual
 
     return BlockDual.around(solver)
@@ -189,7 +186,7 @@ def _sparse(problem: Problem, fits: Callable[[str], bool]) -> Choice:
 
 
 def _few_weights(look: Look) -> bool:
-    """Whether there are so many examples per weight that Newton steps are ahead of visits to single examples.
+    """Return whether there are so many examples per weight that Newton steps beat visits to single examples.
 
     To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples per weight, 14 features per row) 0.10 s, 0.48 s; w8a
     (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015; drawn 0/1 rows of 10 to 50 features, 0.1 per
@@ -202,7 +199,7 @@ def _few_weights(look: Look) -> bool:
 
 
 def _few_columns(look: Look) -> bool:
-    """Whether going from column to column is fastest.
+    """Return whether going from column to column is fastest.
 
     Contexts of CoNLL-2000 with the pairs of attribute and label that meet five times, CPU s to 1e-3 of cd, sdca and
     lbfgs (`python -m benchmarks maxent-auto`), l2 = 1: 1,700 weights 0.02, 0.07, 0.05; 6,500 weights 0.18, 0.29, 0.36;
@@ -213,10 +210,10 @@ def _few_columns(look: Look) -> bool:
 
 
 def too_many_slots(problem: Problem) -> bool:
-    """Whether dual variables, 16 bytes per slot, are out of proportion to the data.
+    """Return whether dual variables, 16 bytes per slot, would take too much memory for the size of the data.
 
     A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
-    in a file, would take 2 GB. Where weights have no penalty lbfgs is slow, and more is in proportion.
+    in a file, would take 2 GB. More is allowed where weights have no penalty, because lbfgs is slow there.
     """
     each = DUAL_PER_PART if problem.penalty.free is None else DUAL_PER_FREE_PART
     return problem.n_slots > max(DUAL_SIZE, each * float(problem.gold[2].sum()))
@@ -255,7 +252,7 @@ def solve(
     random_state : int, Generator, RandomState or None
         The same seed and n_jobs give the same bits. None: another seed each time.
     warm_start : Result, DualPoint or weights, optional
-        What to start from; a solver that cannot start from it says so.
+        The start of the run; a solver that cannot start from it says so.
     checkpoint : path or Checkpoint, optional
         Save the state there from time to time and at the end; if the file exists, continue from it.
     verbose : int

@@ -1,14 +1,15 @@
-"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch per step; `run` is the same for all.
+"""The interface of solvers: hyper-parameters in a frozen dataclass, a separate state, one epoch per step, a shared
+`run`.
 
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
 
-Stopping rules, checked after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
-gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, a callback says so. With tol = 0 the first two
-never hold. A certificate is always issued at the end.
+A run stops when, after a step, gap <= tol * |primal| (checked whenever a certificate is issued), rounding hides the
+rest of the gap, passes >= max_passes, seconds >= max_seconds, or a callback says so. With tol = 0 the first two never
+hold. A certificate is always issued at the end.
 
-Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
-progress, ROUNDING_FLOOR * |primal|.
+A run has converged if its gap, rounding included, is at most tol * |primal|; or at most ROUNDING_FLOOR * |primal| where
+double precision allows no further progress.
 """
 
 import logging
@@ -35,7 +36,7 @@ WarmStart = Result | DualPoint | Floats
 
 logger = logging.getLogger("partwise.solvers")
 
-#: Orders of convergence: how many passes an accuracy eps takes.
+#: Rates of convergence, by the number of passes to an accuracy eps.
 RATES = {
     "linear": "O(log 1/eps)",
     "accelerated": "O(1/sqrt(eps))",
@@ -56,15 +57,15 @@ class Certified(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback gets after each step; if it returns a true value, the run stops.
+    """What a callback gets after each step; if the callback returns a true value, the run stops.
 
-    certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
-    weights: a function that gives the weights as they are now.
-    tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what callbacks found out in this step, by name; filled in by the callbacks.
-    last_scores: (score, passes) of the last one of each name, before this step.
-    record: a function that issues a certificate of the state as it is now for the history, and gives it; the solver
-    does not learn of it.
+    certificate: the last one issued, None before the first. fresh: whether it was issued in this step.
+    weights: a function that returns the current weights.
+    tol, max_passes, max_seconds: the limits at which the run stops by itself.
+    scores: scores of this step by name, filled in by the callbacks.
+    last_scores: (score, passes) of the last score of each name, before this step.
+    record: a function that issues a certificate of the current state for the history, and returns it; the solver does
+    not see it.
     """
 
     solver: str
@@ -92,26 +93,26 @@ class Solver(ABC, Generic[S]):
     Subclasses are frozen dataclasses, whose fields are made by `option` (docs/how_to_add_a_solver.md).
     """
 
-    #: What it is called.
+    #: The name that `get_solver` takes.
     name: ClassVar[str]
-    #: What it needs of a problem; problems that lack something are refused.
+    #: The capabilities it needs; problems that lack one are refused.
     requires: ClassVar[frozenset[Capability]]
     #: One of RATES, for losses with a temperature above 0, and for those of temperature 0 (see `rate_for`).
     rate: ClassVar[str]
     rate_at_zero: ClassVar[str] = "sublinear"
-    #: What is proved of it, and where.
+    #: What is proved of its convergence, and where.
     proof: ClassVar[str] = "no proof known to us"
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
-    #: Passes after which a run ends if nothing else is said.
+    #: Passes after which a run ends unless the caller sets another limit.
     default_max_passes: ClassVar[int]
-    #: What its history has beside the columns of every history (`trace`).
+    #: Columns of its history in addition to those of every history (`trace`).
     traced: ClassVar[tuple[str, ...]] = ()
     #: Whether its certificates have a dual value. Where not, a run ends after its passes, with "no certificate".
     certified: ClassVar[bool] = True
     #: How many numbers per slot its state holds, for the estimate of memory.
     slot_vectors: ClassVar[int] = 0
-    #: Whether its state has nothing of single examples: a step may then visit other ones than the step before.
+    #: Whether its state holds nothing about single examples: a step may then visit other examples than the last step.
     incremental: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -119,83 +120,83 @@ class Solver(ABC, Generic[S]):
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
-        """The state before the first step."""
+        """Return the state before the first step."""
 
     @abstractmethod
     def step(self, problem: Problem, state: S) -> None:
-        """One epoch, in place."""
+        """Make one epoch, in place."""
 
     @abstractmethod
     def certificate(self, problem: Problem, state: S) -> Certified:
-        """The certificate of the state's weights, recomputed from its dual point; the state is left alone."""
+        """Return the certificate of the state's weights, recomputed from its dual point; do not change the state."""
 
     @abstractmethod
     def weights(self, problem: Problem, state: S) -> Floats:
-        """The weights that the state stands for."""
+        """Return the weights of the state."""
 
     def trace(self, problem: Problem, state: S) -> tuple[float, ...]:
-        """A number for each of its columns `traced` of the history; it may be infinite, but not NaN."""
+        """Return a number for each of the columns `traced`; it may be infinite, but not NaN."""
         return ()
 
     def check_due(self, state: S, tol: float) -> bool:
-        """Whether a certificate should be issued now. By default always (for solvers that get it for free)."""
+        """Return whether to issue a certificate now; by default always (for solvers whose certificates are free)."""
         return True
 
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
-        """What the state should keep of a certificate that was issued because it was due.
+        """Store in the state what it needs of a certificate that was due.
 
-        Others are not reported: a run that is interrupted and resumed knows what an unbroken one does.
+        Other certificates are not reported: a run that is resumed then knows what an uninterrupted run does.
         """
 
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
-        """The status to stop with, given a new certificate; None to go on. The state is left alone."""
+        """Return the status to stop with, given a new certificate; None to continue. Do not change the state."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
         ended = (tol > 0 and certificate.hidden(tol)) or self.is_stalled(state)
         return self.at_the_end(certificate) if ended else None
 
     def is_stalled(self, state: S) -> bool:
-        """Whether no step can improve anything in double precision, as far as the solver knows."""
+        """Return whether no step can improve anything in double precision, as far as the solver knows."""
         return False
 
     @final
     def at_the_end(self, certificate: Certificate) -> Status:
-        """The status of a run that can get no further in double precision."""
+        """Return the status of a run that double precision allows no further progress."""
         return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
 
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
-        """Called once before a result is made; raises DivergenceError if the state is not fit to be one."""
+        """Raise DivergenceError if the state must not become a result; called once, before the result is made."""
 
     def remark(self, problem: Problem, state: S) -> str:
-        """What the result's message should add, if anything."""
+        """Return what the result's message should add, or ""."""
         return ""
 
     def in_blocks(self) -> Any:
-        """How it works on parts of the examples in turn (`block_solver.InBlocks`); None: it cannot.
+        """Return how the solver works on parts of the examples in turn (`InBlocks`); None: it cannot.
 
-        Whoever can takes problems with a shift.
+        A solver that can must accept problems with a shift.
         """
         return None
 
     def place(self, problem: Problem, state: S, folder: str) -> None:
-        """Called before the first step with the folder of the checkpoint that the run has: new or from a file."""
+        """Note the folder of the run's checkpoint; called before the first step if the run has one."""
 
     def before_save(self, problem: Problem, state: S) -> None:
-        """Called before the state is written to a checkpoint: what it refers to must last as long as the file."""
+        """Make what the state refers to last as long as the checkpoint that it is about to be written to."""
 
     def after_save(self, problem: Problem, state: S) -> None:
-        """Called when it is written, in place of any earlier one."""
+        """Called after the checkpoint has replaced any earlier one."""
 
     @final
     @classmethod
     def rate_for(cls, loss: Loss) -> str:
-        """The rate for this loss, one of RATES: smooth losses have other ones than those of temperature 0."""
+        """Return the rate for this loss, one of RATES: smooth losses have other rates than losses of temperature 0."""
         return cls.rate if loss.smooth else cls.rate_at_zero
 
     @final
     @classmethod
     def rates(cls) -> dict[str, str]:
-        """The rates of the losses that the solver takes, by their temperature: "temperature > 0", "temperature 0"."""
+        """Return the rates of the losses that the solver takes, by "temperature > 0" and "temperature 0"."""
         all_rates = {Capability.SMOOTH: ("temperature > 0", cls.rate)}
         all_rates[Capability.TEMPERATURE_0] = ("temperature 0", cls.rate_at_zero)
         asked = [name for name in all_rates if name in cls.requires] or list(all_rates)
@@ -204,7 +205,7 @@ class Solver(ABC, Generic[S]):
     @final
     @classmethod
     def describe_rate(cls) -> str:
-        """The rates in words, and what is proved."""
+        """Return the rates in words, and what is proved."""
         found = cls.rates()
         same = len(set(found.values())) == 1
         words = next(iter(found.values())) if same else ", ".join(f"{rate} at {at}" for at, rate in found.items())
@@ -212,12 +213,12 @@ class Solver(ABC, Generic[S]):
 
     @final
     def missing(self, problem: Problem) -> frozenset[Capability]:
-        """Which of the capabilities it needs the problem lacks."""
+        """Return the capabilities that the solver needs and the problem lacks."""
         return self.requires - problem.capabilities()
 
     @final
     def options(self) -> dict[str, Any]:
-        """Hyper-parameters by name."""
+        """Return the hyper-parameters by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @final
@@ -237,8 +238,7 @@ class Solver(ABC, Generic[S]):
     ) -> Result:
         """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
 
-        `precise` = (relative gap, passes): while it has made no more passes than these, the run goes on beyond `tol`
-        to this gap.
+        `precise` = (relative gap, passes): up to this many passes, the run continues beyond `tol` to this gap.
         """
         from partwise.solvers.engine.loop import Limits, Run
 
@@ -251,7 +251,7 @@ class Solver(ABC, Generic[S]):
 class ScheduledSolver(Solver[S]):
     """A solver whose certificate costs about half a pass: it is issued when the gap may be near the tolerance.
 
-    When that is, is guessed from the solver's own measure of progress (`state.gain`).
+    The gap is guessed from the solver's own measure of progress (`state.gain`).
     """
 
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -264,10 +264,7 @@ class ScheduledSolver(Solver[S]):
     )
 
     def check_due(self, state: S, tol: float) -> bool:
-        """Return whether the gap may be within tol, or `seldom` passes or a twentieth of all were made without a look.
-
-        The gap is guessed to have shrunk as much as the solver's own measure of progress since the last certificate.
-        """
+        """Return whether the gap may be within tol, or `seldom` passes (or a twentieth of all) had no certificate."""
         since = state.epoch - state.checked_epoch
         if self.check_every is not None:
             return since >= self.check_every
@@ -275,19 +272,19 @@ class ScheduledSolver(Solver[S]):
         return since >= max(self.seldom, state.epoch // 20) or self.guess_gap(state) <= tol * abs(primal)
 
     def guess_gap(self, state: S) -> float:
-        """Return about how large the gap is."""
+        """Return about how large the gap is: it is assumed to shrink like the solver's own measure of progress."""
         return state.checked_gap * state.gain / state.checked_gain if state.checked_gain else state.gain
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a Generator, a RandomState (one number is drawn from it) or None."""
+    """Return a generator from a seed, a Generator, a RandomState (one number is drawn from it) or None."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(np.iinfo(np.int32).max)
     return np.random.default_rng(random_state)
 
 
 def start_weights(problem: Problem, warm_start: WarmStart | None) -> Floats:
-    """Weights to start from: zeros, or those of the warm start."""
+    """Return the weights to start from: zeros, or those of the warm start."""
     if warm_start is None:
         return np.zeros(problem.n_weights)
     if isinstance(warm_start, Result):
@@ -302,10 +299,7 @@ def start_weights(problem: Problem, warm_start: WarmStart | None) -> Floats:
 
 
 def start_point(problem: Problem, warm_start: WarmStart | None, kinds: tuple[str, ...]) -> DualPoint | None:
-    """Return a dual point of one of these kinds to start from, if the warm start has one.
-
-    It is checked (`point_conversions.check_point`): ForeignPoint if it is one of another problem.
-    """
+    """Return a dual point of one of these kinds to start from, if the warm start has one; check it (`check_point`)."""
     point = warm_start.dual_point if isinstance(warm_start, Result) else warm_start
     if not isinstance(point, DualPoint) or (point := point.with_blocks()).kind not in kinds:
         return None

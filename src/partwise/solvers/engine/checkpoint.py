@@ -1,13 +1,11 @@
 """Checkpoints: the state of a run in one file, replaced in one step.
 
-The container is that of model files (`model_files.container`): arrays, and in the metadata one JSON text with
-everything else. Nothing in a file is executed, and nothing is used before it was found to be what a run of this kind
-writes.
+The container is that of model files (`model_files.container`): arrays, and one JSON text with everything else. Nothing
+in a file is executed, and everything is checked before it is used.
 
-A checkpoint is refused for another problem than its own: it holds exact constants, and what every example makes of a
-probe. The probe is a vector of weights; example i gives its margin there, smax(theta_i + kappa c_i) - <theta_i, g_i>,
-at a temperature at which every labelling has a part in it. So features, gold labellings, costs, masks and their order
-are seen, at the price of one pass.
+A checkpoint of another problem is refused. It holds the problem's constants, and each example's margin at a fixed
+vector of weights, smax(theta_i + kappa c_i) - <theta_i, g_i>, at a temperature at which every labelling counts. A
+change of features, gold labellings, costs, masks or their order changes the margins, which take one pass.
 """
 
 import json
@@ -25,7 +23,7 @@ from partwise.problem import Capability, Problem
 from partwise.problem.result import HISTORY, Status
 
 Array = NDArray[Any]
-#: The same data gives margins that differ by no more than this, relative to their size, on any processor.
+#: On any processor, margins of the same data differ by at most this, relative to their size.
 ROUNDING = 1e-12
 
 KIND = container.Kind(
@@ -39,9 +37,9 @@ KIND = container.Kind(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run saves its state, and how often. A run that finds a file there continues from it.
+    """Where a run saves its state, and how often; a run that finds a file there continues from it.
 
-    It is saved after a step, `every_seconds` after the last time or (if given) `every_passes` after it.
+    The state is saved after a step, `every_seconds` after the last save or (if given) `every_passes` after it.
     """
 
     path: str | os.PathLike[str]
@@ -58,7 +56,7 @@ class Checkpoint:
             raise ValueError(f"every_passes must be above 0, got {self.every_passes}")
 
     def due(self, seconds: float, passes: float) -> bool:
-        """Whether to save after so many seconds and passes since the last time."""
+        """Return whether to save after so many seconds and passes since the last save."""
         return seconds >= self.every_seconds or (self.every_passes is not None and passes >= self.every_passes)
 
 
@@ -66,9 +64,8 @@ class Checkpoint:
 class Saved:
     """What a checkpoint holds.
 
-    solver, options: the solver's name and hyper-parameters. problem: its constants, and a few arrays that tell its data
-    from other data (`answers`). status: how the run ended, None before its end. state: numbers and arrays, as
-    `state.pack` made them.
+    problem, data: the problem's constants, and arrays that tell its data from other data (`answers`). status: how the
+    run ended, None before its end. arrays, scalars: the state, as `state.pack` gives it.
     """
 
     solver: str
@@ -83,7 +80,7 @@ class Saved:
 
 
 def write(path: str | os.PathLike[str], saved: Saved) -> None:
-    """Write, flush to the disk, then rename: a reader sees the old file or the new one, never half of one."""
+    """Write, flush to the disk, then rename: a reader sees the old file or the new one, never half of a file."""
     names = ("solver", "options", "problem", "seconds", "status", "history", "scalars")
     values = json.dumps({name: getattr(saved, name) for name in names})
     arrays = {f"data.{name}": array for name, array in saved.data.items()}
@@ -92,7 +89,7 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """What was written; CheckpointError if the file is not a whole and undamaged checkpoint."""
+    """Return what was written; raise CheckpointError unless the file is a whole and undamaged checkpoint."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise CheckpointError("is not a file", path)
     metadata, arrays = container.read(path, KIND)
@@ -116,7 +113,7 @@ def _constant(text: str) -> float:
 
 
 def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
-    """Return what a file holds; CheckpointError unless all but the state (see `state.unpack`) is valid."""
+    """Return what a file holds; raise CheckpointError unless all but the state (see `state.unpack`) is valid."""
     kinds = {"solver": str, "options": dict, "problem": dict, "history": dict, "scalars": dict}
     if not isinstance(values, dict) or set(values) != {*kinds, "seconds", "status"}:
         raise CheckpointError("lacks something that every checkpoint has")
@@ -145,7 +142,7 @@ def _is_history(history: dict[str, Any]) -> bool:
         return False
     if len({len(column) for column in columns}) != 1 or not all(_is_number(x) for column in columns for x in column):
         return False
-    passes = np.array([0.0, *history["passes"]])  # they never fall
+    passes = np.array([0.0, *history["passes"]])
     return bool(np.isfinite(passes).all() and np.all(np.diff(passes) >= 0) and np.isfinite(history["primal"]).all())
 
 
@@ -154,7 +151,7 @@ def _is_number(value: Any) -> bool:
 
 
 def constants(problem: Problem) -> dict[str, Any]:
-    """Sizes, loss and penalty."""
+    """Return the problem's sizes, loss and penalty."""
     loss, free = problem.loss, problem.penalty.free
     return {
         "n_examples": problem.n_examples,
@@ -171,7 +168,7 @@ def constants(problem: Problem) -> dict[str, Any]:
 
 
 def answers(problem: Problem) -> dict[str, Array]:
-    """Margins at the probe and weights of all examples."""
+    """Return the margins of the module's docstring, and the sample weights."""
     probe = np.cos(np.arange(problem.n_weights))
     temperature = 1.0 if Capability.EXPECTATION_ORACLE in problem.capabilities() else 0.0
     with np.errstate(all="ignore"):
@@ -180,7 +177,7 @@ def answers(problem: Problem) -> dict[str, Array]:
 
 
 def difference(saved: dict[str, Array], mine: dict[str, Array]) -> str:
-    """Where the data differs, "" if it does not."""
+    """Return where the data differs, "" if it does not."""
     if set(saved) != set(mine) or any(saved[k].shape != mine[k].shape or saved[k].dtype != mine[k].dtype for k in mine):
         return "the data differs in size"
     far = np.abs(saved["margins"] - mine["margins"]) > ROUNDING * (1.0 + np.abs(mine["margins"]))

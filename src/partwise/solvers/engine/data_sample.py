@@ -1,7 +1,8 @@
-"""A look at a few examples' features: what a pass costs, how strong the penalty is, whether columns differ in scale.
+"""Estimates from a few examples' features: what a pass costs, how strong the penalty is, whether columns differ in
+scale.
 
-Deterministic and cheap: evenly spaced examples, at most `SAMPLE` of them and about `ENTRIES` numbers in all, of at most
-`BATCHES` evenly spaced batches.
+The sample is deterministic and small: at most `SAMPLE` evenly spaced examples, with about `ENTRIES` numbers in all, of
+at most `BATCHES` evenly spaced batches.
 """
 
 from dataclasses import dataclass
@@ -12,15 +13,11 @@ from partwise.problem import BatchSums, Problem
 from partwise.support.arrays import Floats, Ints
 from partwise.support.lazy import cached_property
 
-#: Examples that are sampled, at most.
-SAMPLE = 200
-#: Entries of feature vectors that are read, about.
-ENTRIES = 50_000
-#: Batches that are sampled, at most: they may have to be opened.
-BATCHES = 4
+#: Limits of the sample: examples, entries of feature vectors (about), and batches, which may have to be opened.
+SAMPLE, ENTRIES, BATCHES = 200, 50_000, 4
 #: Ratio of mean squares from which columns count as being of different scales (a factor of 100 between values).
 DIFFERENT = 1e4
-#: What an entry of a clique costs in inference, in entries of feature vectors (an exponential, mostly).
+#: Cost of inference per entry of a clique, in entries of feature vectors (mostly that of an exponential).
 EXPONENTIAL = 10
 
 
@@ -32,7 +29,7 @@ class Look:
 
     @cached_property
     def curvature(self) -> float:
-        """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
+        """The mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
         problem, some = self.problem, self._spaced(SAMPLE)
         parts = np.array(problem.sums.of_examples(BatchSums.gold_sizes, some))
         bounds = problem.sums.psi2_bounds(some)
@@ -40,26 +37,26 @@ class Look:
 
     @cached_property
     def work(self) -> float:
-        """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units.
+        """About what a pass costs: entries of all examples' feature vectors, weights, and inference in the same units.
 
-        Infinite for structures written in Python: sizes say nothing of what their oracles cost, and a clock would make
-        the choice of a solver, and so the bits of a result, a matter of chance.
+        Infinite for structures written in Python: the cost of their oracles does not follow from sizes, and measured
+        times would make the choice of a solver, and so the bits of a result, a matter of chance.
         """
         each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
         return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights
 
     @cached_property
     def row_length(self) -> float:
-        """Mean number of features of a slot."""
+        """The mean number of features of a slot."""
         slots = sum(slots for slots, _ in self._example_sizes)
         return float(self._sizes.sum()) / max(slots, 1)
 
     @cached_property
     def scale_ratio(self) -> float:
-        """How many times the large values' scale is the small columns': 1 for 0/1 features.
+        """The scale of the large values over that of the small columns: 1 for 0/1 features.
 
-        A column's scale is the root mean square of its values other than 0; large is the mean of an example (the median
-        one), or the column that 90 % do not exceed; small the one that 10 % do not.
+        A column's scale is the root mean square of its nonzero values. Small is the column that 10 % do not exceed;
+        large is the column that 90 % do not exceed, or the median example's root mean square, whichever is larger.
         """
         indices, values = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         kept = values != 0
@@ -77,7 +74,7 @@ class Look:
 
     @property
     def different_scales(self) -> bool:
-        """Whether columns differ so much that steps of one length for all weights are hopeless."""
+        """Whether columns differ so much in scale that steps of one length for all weights are hopeless."""
         return self.scale_ratio**2 > DIFFERENT
 
     def _spaced(self, most: int) -> Ints:

@@ -28,16 +28,16 @@ from partwise.solvers.engine.state import State, pack, unpack
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_room, check_weights
 
-#: A run that ended so did not reach its tolerance.
+#: Statuses of runs that did not reach their tolerance.
 UNFINISHED = ("max_passes", "max_seconds", "stalled")
-#: Seconds that a step has in any case, so that the shortest limit does not prevent the first one on small data; and how
-#: many times longer than all before a step may take without being watched.
+#: Seconds that a step always has, so that a short limit does not prevent the first step on small data; and the factor
+#: on the longest step so far within which a step may run without a deadline.
 LEAST_STEP, SLOWER = 0.2, 4.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a relative gap of `tol`; or, up to some passes, at a smaller one (`precise`: gap, passes)."""
+    """When to stop: at a relative gap of `tol`, or up to some passes at a smaller one (`precise`: gap, passes)."""
 
     tol: float
     max_passes: float
@@ -45,7 +45,7 @@ class Limits:
     precise: tuple[float, float] | None = None
 
     def target(self, passes: float) -> float:
-        """The relative gap to stop at after this many passes."""
+        """Return the relative gap to stop at after this many passes."""
         gap, most = self.precise or (self.tol, 0.0)
         return min(self.tol, gap) if passes < most else self.tol
 
@@ -79,17 +79,17 @@ class Run:
         self.history: dict[str, list[float]] = {name: [] for name in (*HISTORY, *solver.traced)}
         self.started = time.perf_counter()
         self.saved, self.saved_passes = self.started, 0.0
-        self.longest_step = inf  # of those made; before the first one nothing is known
+        self.longest_step = inf  # before the first step nothing is known
         self.unsaved = False  # whether a checkpoint could not be written
         self.resumed = False
-        self.proven = False  # whether steps from the state that was read led to a certificate
+        self.proven = False  # whether steps from a resumed state led to a certificate
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
     def passes(self, state: State) -> float:
-        """Examples visited over examples there are (those of weight zero are never visited)."""
+        """Return the examples visited over the number of active examples."""
         return state.visits / len(self.problem.active)
 
     def _target(self, state: State) -> float:
@@ -101,7 +101,7 @@ class Run:
             if self.checkpoint is not None and os.path.exists(self.checkpoint.path):
                 state, ended = self._resume(self.checkpoint.path)
                 self.saved_passes = self.passes(state)
-                if ended:  # a finished run that is asked for again must not make one more step
+                if ended:  # a finished run that is resumed must not make one more step
                     latest = self._certify(state)
             else:
                 state, warm = self._begin(generator(random_state), warm_start)
@@ -112,7 +112,7 @@ class Run:
             return self._conclude(state, *self._loop(state, latest))
 
     def _begin(self, rng: np.random.Generator, warm_start: WarmStart | None) -> tuple[State, bool]:
-        """The state before the first step, and whether it is that of the warm start."""
+        """Return the state before the first step, and whether it is that of the warm start."""
         try:
             return self.solver.init_state(self.problem, rng, warm_start), warm_start is not None
         except ForeignPoint as error:
@@ -125,7 +125,7 @@ class Run:
             return self.solver.init_state(self.problem, rng, None), False
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
-        """Step until a rule holds. `latest` is of the state as it is now, None if there is none."""
+        """Step until a stopping rule holds. `latest`: the certificate of the current state, None if there is none."""
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
         status = solver.finished(problem, state, last, self._target(state)) if last else None
@@ -152,7 +152,7 @@ class Run:
             elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
                 status = status or "max_seconds"
             since = time.perf_counter() - self.saved, self.passes(state) - self.saved_passes
-            # The end is saved with its status, or resuming would go on.
+            # The end is saved later, with its status: otherwise a resumed run would make more steps.
             if status is None and self.checkpoint is not None and self.checkpoint.due(*since):
                 self._save(state)
         if latest is None:
@@ -162,10 +162,10 @@ class Run:
         return status, latest
 
     def _step(self, state: State) -> bool:
-        """One step; False if it was given up at `max_seconds`, in which case the state is as before it."""
+        """Make a step; return False if it was given up at `max_seconds`, which restores the state before it."""
         before = time.perf_counter()
         left = inf if self.limits.max_seconds is None else max(self.limits.max_seconds - self.seconds, LEAST_STEP)
-        # Only where the step may be late: what is copied for nothing takes time and memory.
+        # Only where the step may be late: a copy that is not needed takes time and memory.
         late = left < inf and self.longest_step * SLOWER >= left
         kept = state.copied() if late else None
         try:
@@ -178,7 +178,7 @@ class Run:
         return True
 
     def _certify(self, state: State, seconds: float | None = None) -> Certified:
-        """The state's certificate, which is added to the history; seconds: when it came to be (None: now)."""
+        """Return the state's certificate, and add it to the history, dated `seconds` (None: now)."""
         with self._blaming_the_file():
             certified = self.solver.certificate(self.problem, state)
             if not math.isfinite(certified.certificate.primal):
@@ -194,12 +194,12 @@ class Run:
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
         name, passes, c = self.solver.name, self.passes(state), latest.certificate
         if status in UNFINISHED and 0 < self.limits.tol >= c.relative_gap:
-            status = "converged"  # it aimed lower than the tolerance
+            status = "converged"  # `precise` aimed below the tolerance
         if status in UNFINISHED and not self.solver.certified:
             status = "no certificate"
         self.solver.check_end(self.problem, state, status)
         own = type(self.solver).__module__.startswith("partwise.")
-        if not own and (complaint := self._complaint(latest)):  # one pass, as nobody else checks such a solver
+        if not own and (complaint := self._complaint(latest)):  # a pass: nothing else checks a user's solver
             raise CertificateError(f"solver {name!r}: {complaint}")
         if self.checkpoint:
             self._save(state, status)
@@ -264,9 +264,11 @@ class Run:
         assert self.checkpoint is not None
         try:
             self.solver.before_save(self.problem, state)
-            self._write(state, status)
+            seconds, history, packed = self.seconds, self.history, pack(state)
+            saved = Saved(self.solver.name, self.solver.options(), *self._identity, seconds, status, history, *packed)
+            files.write(self.checkpoint.path, saved)
             self.solver.after_save(self.problem, state)
-        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
+        except OSError as error:  # such as a full disk: the run is worth more than its copy
             if not self.unsaved:
                 path, reason = os.fspath(self.checkpoint.path), (error.strerror or str(error)).lower()
                 text = f"{path}: the checkpoint cannot be written ({reason}); the run goes on"
@@ -274,25 +276,8 @@ class Run:
             self.unsaved = True
         self.saved, self.saved_passes = time.perf_counter(), self.passes(state)
 
-    def _write(self, state: State, status: Status | None) -> None:
-        assert self.checkpoint is not None
-        arrays, scalars = pack(state)
-        constants, data = self._identity
-        saved = Saved(
-            solver=self.solver.name,
-            options=self.solver.options(),
-            problem=constants,
-            data=data,
-            seconds=self.seconds,
-            status=status,
-            history=self.history,
-            arrays=arrays,
-            scalars=scalars,
-        )
-        files.write(self.checkpoint.path, saved)
-
     def _resume(self, path: str | os.PathLike[str]) -> tuple[State, bool]:
-        """The saved state, and whether its run had ended. CheckpointError if it is not one of this run."""
+        """Return the saved state, and whether its run had ended; raise CheckpointError if it is not of this run."""
         saved = files.read(path)
         mine = {"solver": self.solver.name, "options": self.solver.options()}
         for key, value in mine.items():
@@ -321,7 +306,7 @@ class Run:
             self.solver.place(self.problem, state, os.path.dirname(os.path.realpath(self.checkpoint.path)))
 
     def _restored(self, saved: Saved) -> State:
-        """The state, whose certificate must be what its own dual point and weights give."""
+        """Return the saved state; raise ValueError unless its certificate is what its dual point and weights give."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # the run warned about the data when it began
             fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
@@ -337,7 +322,7 @@ class Run:
         return state
 
     def _complaint(self, certified: Certified) -> str:
-        """What the problem's own values of weights and dual point do not confirm of a certificate; "" if they do."""
+        """Return which value of a certificate the problem does not confirm, or ""."""
         stated, weights, point = certified
         problem = self.problem
         own = Certificate.none(problem.value(weights)) if point is None else problem.certificate(weights, point)
@@ -349,7 +334,7 @@ class Run:
 
     @contextlib.contextmanager
     def _blaming_the_file(self) -> Iterator[None]:
-        """In a run that was resumed, CheckpointError for what no state of a run leads to."""
+        """In a resumed run, turn errors that the saved state may have caused into CheckpointError."""
         try:
             yield
         except (ValueError, CertificateError, DivergenceError) as error:
@@ -369,7 +354,7 @@ def _same(theirs: object, mine: object) -> bool:
 
 @contextlib.contextmanager
 def _shown(verbose: int) -> Iterator[None]:
-    """Make the logger's messages visible while a verbose run lasts, if the program has set up no logging itself."""
+    """Show the logger's messages during a verbose run, if the program has set up no logging itself."""
     if not verbose or logger.hasHandlers():
         yield
         return

@@ -1,4 +1,4 @@
-"""Hyper-parameters of solvers: each is declared with its default, one text for users, and the values it may have."""
+"""Hyper-parameters of solvers: each is declared with its default, its help text, and the values it may have."""
 
 from collections.abc import Callable
 from dataclasses import field, fields
@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Values(NamedTuple):
     """The values that an option may have; `text` completes the message "... must be".
 
-    words: strings that the option may be besides the numbers that `contains` accepts.
+    words: strings that are allowed besides the numbers that `contains` accepts.
     """
 
     text: str
@@ -22,33 +22,33 @@ class Values(NamedTuple):
 POSITIVE = Values("a number above 0", lambda x: isfinite(x) and x > 0)
 NOT_NEGATIVE = Values("a number >= 0", lambda x: isfinite(x) and x >= 0)
 FROM_ONE = Values(">= 1", lambda x: isfinite(x) and x >= 1)
-#: Shares that are neither nothing nor all, not nothing, or not all.
+#: Shares: neither 0 nor 1, not 0, or not 1.
 PROPER_SHARE = Values("above 0 and below 1", lambda x: 0 < x < 1)
 SOME = Values("above 0 and at most 1", lambda x: 0 < x <= 1)
 NOT_ALL = Values("at least 0 and below 1", lambda x: 0 <= x < 1)
 
 
 def at_least(least: int) -> Values:
-    """Numbers from this one on."""
+    """Return the values that are numbers of at least this size."""
     return Values(f"at least {least}", lambda x: x >= least)
 
 
 def one_of(literal: Any) -> Values:
-    """Nothing but the names of a Literal."""
+    """Return the values that are names of a Literal."""
     names = get_args(literal)
     return Values(f"one of {', '.join(names)}", lambda name: name in names)
 
 
 def option(default: T, help: str, values: Values | None = None) -> T:
-    """Declare a hyper-parameter with the one text that the docs and the command line show.
+    """Declare a hyper-parameter with the text that the docs and the command line show.
 
-    values: what the option may be (None: anything that its type allows). An option whose default is None may be None.
+    values: allowed values (None: any of its type). An option whose default is None may be None.
     """
     return field(default=default, metadata={"help": help, "values": values})
 
 
 def check_options(solver: Any) -> None:
-    """ValueError for the first option of a solver that is none of its `values`."""
+    """Raise ValueError for the first option of a solver whose value is not allowed."""
     for item in fields(solver):
         values, value = item.metadata.get("values"), getattr(solver, item.name)
         if values is None or (value is None and item.default is None):

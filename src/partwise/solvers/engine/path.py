@@ -2,13 +2,13 @@
 
 Problem. min P(w) of `problem` for l2 = l2_max, factor l2_max, factor^2 l2_max, ..., l2_min, each to a certified gap.
 
-Update. The dual point of a solution says nothing of l2: it is a dual point of the next problem too, with
-w = u / l2 the only thing that changes. Dual methods continue from it, primal ones from the weights. At temperature 0
-the scores of a Gibbs point are first multiplied by l2's own ratio.
+Update. The dual point of a solution does not depend on l2: it is a dual point of the next problem too, and only
+w = u / l2 changes. Dual methods continue from it, primal ones from the weights. At temperature 0 the scores of a Gibbs
+point are first multiplied by the ratio of the new l2 to the old one.
 
 With an l1 penalty the sequence is l1_max, factor l1_max, ..., l1_min at the problem's own l2, or with both strengths in
 one proportion. It begins where all weights are zero: w = 0 is a minimum if and only if |u_t| <= l1 for every weight, u
-of the plane at w = 0. Fewer weights are not zero where l1 is larger, so that the first problems are small.
+of the plane at w = 0. A larger l1 leaves fewer nonzero weights, so that the first problems are small.
 
 Stopping rule. gap <= tol |P| at each l2.
 
@@ -34,9 +34,9 @@ from partwise.support.arrays import Floats
 
 
 def penalties(l2_max: float, factor: float, l2_min: float, name: str = "l2") -> list[float]:
-    """l2_max, factor l2_max, ... as long as they are above l2_min, then l2_min.
+    """Return l2_max, factor l2_max, ... as long as they are above l2_min, then l2_min.
 
-    ValueError unless 0 < l2_min <= l2_max < inf and 0 < factor < 1; `name` is what messages call the strength.
+    ValueError unless 0 < l2_min <= l2_max < inf and 0 < factor < 1; `name`: the strength's name in messages.
     """
     if not 0 < factor < 1:
         raise ValueError(f"factor must be between 0 and 1, got {factor}")
@@ -45,26 +45,27 @@ def penalties(l2_max: float, factor: float, l2_min: float, name: str = "l2") -> 
     if not (math.isfinite(l2_min) and 0 < l2_min <= l2_max):
         raise ValueError(f"{name}_min must be a number > 0 and at most {name}_max = {l2_max:g}, got {l2_min}")
     falling = (l2_max * factor**k for k in count())
-    # A last step of nearly nothing (rounding) is not worth a point.
+    # A last step that only rounding makes is not worth a point.
     return [*takewhile(lambda l2: l2 > l2_min * (1.0 + 1e-9), falling), l2_min]
 
 
 def largest_l1(problem: Problem) -> float:
-    """The smallest l1 at which all weights are zero: max |u_t|, u of the plane at w = 0. For smooth losses.
+    """Return the smallest l1 at which all penalised weights are zero: max |u_t|, u of the plane at w = 0 (smooth
+    losses).
 
-    Weights that are not penalised are what is best for them alone.
+    Free weights are at the optimum for the others at zero.
     """
     return start_of_l1_path(problem)[0]
 
 
 def start_of_l1_path(problem: Problem) -> tuple[float, Floats]:
-    """`largest_l1` and the weights there: zeros, but for weights that are not penalised."""
+    """Return `largest_l1` and the weights there: zeros, except for free weights."""
     loss, weights = problem.loss, np.zeros(problem.n_weights)
     if not loss.smooth:
         raise ValueError(f"loss {loss.name!r} has a kink at zero: an l1 penalty is for losses with a temperature")
     _, u, _ = problem.plane(weights)
     if problem.penalty.free is not None:
-        # Under an l1 that no entry of u can reach the others stay zero.
+        # Under an l1 that no entry of u can reach, the others stay zero.
         most = 2.0 * problem.penalty.free.largest * float(problem.sample_weight.sum())
         alone = problem.with_penalty(ElasticNet(max(most, 1.0), problem.l2, problem.penalty.free))
         weights = solve(alone, "owlqn", tol=1e-14).weights
@@ -118,7 +119,7 @@ def regularization_path(
     l2_max : float
         The first, largest strength; not for paths over l1.
     factor : float
-        Each strength over the one before.
+        The ratio of each strength to the one before.
     tol : float
         Every point ends at gap <= tol * |primal|.
     l2_min : float, optional
@@ -135,20 +136,16 @@ def regularization_path(
     callback : callable, optional
         Called with the result of each point; returning a true value ends the path there.
     warm_start : Result, DualPoint or weights, optional
-        What the first point starts from.
+        The start of the first point.
     keep_duals : bool
-        Keep the dual point of every result and not just of the last: as large as the data, each.
+        Keep the dual point of every result, not only of the last; each is as large as the data.
 
     Returns
     -------
     list of Result
-        One per point, in the order they were solved; `Result.l2` and `Result.l1` tell them apart. There is a
-        ConvergenceWarning for each point whose tolerance was not reached; the path continues from there.
-
-    Raises
-    ------
-    ValueError
-        If the sequence is none, or the solver does not fit the problem or cannot start from its own results.
+        One per point, in the order they were solved. A ConvergenceWarning names each point whose tolerance was not
+        reached; the path continues from there. ValueError if the sequence is invalid, or the solver does not fit the
+        problem or cannot start from its own results.
     """
     if problem.l1:
         if l2_max is not None or l2_min is not None:
@@ -205,7 +202,7 @@ def solve_path(
 
 
 def next_start(problem: Problem, result: Result, l2: float) -> WarmStart:
-    """What the problem with this l2 starts from, after the result of another one."""
+    """Return what the problem with this l2 starts from, given the result under another l2."""
     if problem.loss.smooth or result.dual_point is None:
         return result
     point, ratio = result.dual_point.with_blocks(), l2 / result.l2

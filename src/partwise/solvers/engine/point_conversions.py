@@ -1,19 +1,19 @@
-"""Dual points in another form: what a solver starts from where another one ended.
+"""Conversions of dual points: from the form that one solver ended with to the form that another solver starts from.
 
     any kind -> expected counts     sums over an active set's labellings or a clique's entries
     any kind -> Gibbs scores        the distribution p_i ~ exp(<counts, v_i>) with the same expected counts mu_i
     any kind -> clique marginals    of a mixture of labellings the masses of those that use an entry
 
-At temperature 0 a dual point matters through its expected counts alone, so that the second form has the same dual value
-as the first; at a temperature above 0 it is at least that, as no distribution with these counts has more entropy.
+At temperature 0 the dual value depends on the expected counts alone, so that the second form has the same value as the
+first. Above it the second form's value is at least as large: no distribution with these counts has more entropy.
 
 Clique marginals become scores by conditionals (Bartlett et al. 2004, section 6): log p(variable | separator), summed
 over a labelling's cliques, is its log probability. Tied slots (a chain's transitions, one score for all positions)
-cannot hold a conditional per position, nor do expected counts tell them; there v_i is found by minimising
-log Z(v) - <mu_i, v> from the scores that node marginals give (`_core.match_counts`).
+cannot hold a conditional per position. There v_i is found by minimising log Z(v) - <mu_i, v> from the scores that node
+marginals give (`_core.match_counts`).
 
-Finite scores have no zeros: `FLOOR` of every distribution is the uniform one's. The counts are matched to `TOLERANCE`
-of their sum, by at most `MOST` inferences per example. These are not counted as passes by solvers that start so.
+Scores are finite, so no probability may be 0: a share `FLOOR` of the uniform distribution is mixed in. The counts are
+matched to `TOLERANCE` of their sum, by at most `MOST` inferences per example, which do not count as passes.
 """
 
 from math import isinf
@@ -43,7 +43,7 @@ class ForeignPoint(ValueError):
 
 
 class Converted(NamedTuple):
-    """Slot scores, the inferences that it took to find them, and of how many examples the counts are not matched."""
+    """Slot scores, the inferences that found them, and the number of examples whose counts are not matched."""
 
     scores: Floats
     inferences: int
@@ -51,7 +51,7 @@ class Converted(NamedTuple):
 
 
 def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None:
-    """ValueError if clique marginals of all examples would take more than that, before they do."""
+    """Raise ValueError if clique marginals of all examples would take more memory than the limit."""
     needed = 8 * int(problem.sums.clique_starts[-1]) / 2**20
     if needed > memory_mb:
         raise ValueError(
@@ -63,10 +63,10 @@ def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None
 def check_point(problem: Problem, point: DualPoint) -> None:
     """Check a dual point that was not made for this problem: a warm start, or one from a checkpoint.
 
-    Labellings must be labellings of the structure and keep its masks, clique marginals must be those of distributions,
-    and mixtures and expected counts must lie inside of the labellings' convex hull, as far as masks and maxima tell.
-    Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked. ForeignPoint
-    if an example's distribution is not over its labellings; ValueError if sizes, signs or masses are invalid.
+    Labellings must belong to the structure and keep its masks; clique marginals must be those of distributions;
+    mixtures and expected counts must lie in the labellings' convex hull, as far as masks and maxima tell. Slot scores
+    are always a distribution; planes cannot be checked. ForeignPoint if an example's distribution is not over its
+    labellings; ValueError if sizes, signs or masses are invalid.
     """
     if point.marginals is not None:
         check_marginals(problem, _marginals_of(problem, point.marginals))
@@ -89,7 +89,7 @@ def check_point(problem: Problem, point: DualPoint) -> None:
 
 
 def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
-    """One mixture of labellings per example with mass, from expected counts and masses."""
+    """Return one mixture of labellings per example with mass, from expected counts and masses."""
     n, offsets = problem.n_examples, problem.slot_offsets
     there = mass > 0
     used = np.flatnonzero(counts)
@@ -100,7 +100,7 @@ def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
 
 
 def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]:
-    """(s mu, s) of a point whose parts are known, slots and examples end to end; ValueError for other points."""
+    """Return (s mu, s) of a point whose parts are known, for all slots and examples; ValueError for other points."""
     n, ones = problem.n_examples, np.ones(problem.n_examples)
     if point.active is not None:
         return point.active.expected_counts(problem.slot_offsets)
@@ -123,9 +123,9 @@ def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]
 def gibbs_scores(
     problem: Problem, point: DualPoint, *, floor: float = FLOOR, tolerance: float = TOLERANCE, most: int = MOST
 ) -> Converted:
-    """Slot scores of the Gibbs distributions with the point's expected counts (see the module's docstring).
+    """Return slot scores of the Gibbs distributions with the point's expected counts (see the module's docstring).
 
-    ValueError if it is not a point of this problem with mass 1.
+    ValueError unless it is a point of this problem with mass 1.
     """
     if point.scores is not None or point.kind == "linear":
         return Converted(problem.sums.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
@@ -141,10 +141,10 @@ def gibbs_scores(
 
 
 def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
-    """Marginals of the structures' cliques, examples end to end; None: those of the gold labellings.
+    """Return the clique marginals of a dual point, examples end to end; None: those of the gold labellings.
 
-    Expected counts do not tell them where slots are tied: of those the Gibbs distributions' own are taken. The batches
-    must lie in memory. ValueError if it is not a point of this problem with mass 1.
+    Where slots are tied, expected counts do not determine them: those of the Gibbs distributions are taken. The batches
+    must lie in memory. ValueError unless it is a point of this problem with mass 1.
     """
     _check_cliques(problem)
     if point is None:
@@ -152,7 +152,7 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
         return _mixture(problem, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
     if point.marginals is not None:
         marginals = _marginals_of(problem, point.marginals)
-        if not isinf(check_marginals(problem, marginals)):  # else whether they agree is not known
+        if not isinf(check_marginals(problem, marginals)):  # inf: whether neighbouring cliques agree is not known
             return np.maximum(marginals, 0.0)
     elif point.active is not None and (point.active.counts == np.round(point.active.counts)).all():
         _check_masses(point.active.expected_counts(problem.slot_offsets)[1], 1e-6)
@@ -161,7 +161,7 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
 
 
 def check_marginals(problem: Problem, marginals: Floats) -> float:
-    """Return by how much clique marginals fail to be those of distributions at most; ForeignPoint if it is too much.
+    """Return by how much clique marginals fail to be those of distributions; raise ForeignPoint if by too much.
 
     It is inf if the structure cannot tell whether neighbouring cliques agree.
     """
@@ -172,13 +172,13 @@ def check_marginals(problem: Problem, marginals: Floats) -> float:
 
 
 def updates_of(problem: Problem, marginals: Floats) -> int:
-    """Return through how many updates marginals that fail so much were carried along (`Problem.certificate_of`)."""
+    """Return the number of updates whose rounding explains these marginals' errors (`Problem.certificate_of`)."""
     off = check_marginals(problem, marginals)
     return 0 if isinf(off) else int((off / EPSILON) ** 2)
 
 
 def _mixture(problem: Problem, active: ActiveSet) -> Floats:
-    """sum over labellings of their mass times the entries that they use."""
+    """Return the sum over labellings of their mass times the entries that they use."""
     marginals = np.zeros(int(problem.sums.clique_starts[-1]))
     for part in problem.sums.in_memory():
         structure = part.structure
@@ -186,7 +186,7 @@ def _mixture(problem: Problem, active: ActiveSet) -> Floats:
             example = part.examples.start + i
             for k in range(active.example_ptr[example], active.example_ptr[example + 1]):
                 used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
-                # by the core, which checks what a structure in Python says
+                # The core's own method checks the answers of a structure in Python.
                 entries = Structure.clique_entries(structure, i, active.slots[used], active.counts[used])
                 marginals[problem.sums.clique_starts[example] + entries] += active.coefficients[k]
     return marginals
@@ -217,11 +217,11 @@ def _check_probabilities(values: Floats) -> None:
 
 
 def extended(problem: Problem, point: DualPoint | None, n_known: int) -> DualPoint | None:
-    """A point of the problem, whose first `n_known` examples (-1: all) are those of `point`.
+    """Return a point of the problem whose first `n_known` examples (-1: all) are those of `point`.
 
-    The structures of these examples must be the same ones. The other examples start at, or for distributions that are
-    never quite certain near, the gold labelling: there A_i'(g_i - mu_i) = 0, and the weights of the point are those of
-    the known examples. None if there are others and the point's parts are not known.
+    The structures of these examples must be the same. The other examples start at the gold labelling, or near it for
+    distributions that are never quite certain: there A_i'(g_i - mu_i) = 0, and the weights are those of the known
+    examples. None if there are others and the point's parts are not known.
     """
     if point is None or n_known in (-1, problem.n_examples):
         return point
@@ -251,7 +251,7 @@ def _over(values: Floats, known: Floats) -> Floats:
 
 
 def _with_gold(problem: Problem, active: ActiveSet, n_known: int) -> ActiveSet:
-    """With the gold labelling of each new example, or with the squared link none, which is mass 0."""
+    """Add the gold labelling of each new example; with the squared link none, which is mass 0."""
     n_new = problem.n_examples - n_known
     if Capability.IDENTITY_LINK not in problem.capabilities():
         ends = np.concatenate([active.example_ptr, np.full(n_new, active.example_ptr[-1])])

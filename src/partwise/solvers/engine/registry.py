@@ -1,11 +1,12 @@
-"""Solvers by name, and which of them fit which problem: what solvers ask for beside what problems offer.
+"""Solvers by name, and which of them fit which problem: those whose `requires` the problem's capabilities include.
 
 The kinds of problems are listed in `KINDS`; a test compares the list with a small problem of each kind.
 """
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any, TypeVar
@@ -53,38 +54,29 @@ BUILT_IN = {
 }
 
 
-class SolverTable(MutableMapping[str, type[Solver[Any]]]):
-    """Solvers by name: those of this package, imported when they are first asked for, then registered ones."""
-
-    def __init__(self) -> None:
-        self._registered: dict[str, type[Solver[Any]]] = {}
+class SolverTable(UserDict[str, type[Solver[Any]]]):
+    """Solvers by name: those of this package, imported when they are first asked for, then registered ones (`data`)."""
 
     def __getitem__(self, name: str) -> type[Solver[Any]]:
-        if name in self._registered or name not in BUILT_IN:
-            return self._registered[name]
+        if name in self.data or name not in BUILT_IN:
+            return self.data[name]
         module, _, solver = BUILT_IN[name].rpartition(".")
         found: type[Solver[Any]] = getattr(import_module(f"partwise.{module}"), solver)
         return found
 
-    def __setitem__(self, name: str, solver: type[Solver[Any]]) -> None:
-        self._registered[name] = solver
-
-    def __delitem__(self, name: str) -> None:
-        del self._registered[name]
-
     def __contains__(self, name: object) -> bool:
-        return name in BUILT_IN or name in self._registered
+        return name in BUILT_IN or name in self.data
 
     def __iter__(self) -> Iterator[str]:
         yield from BUILT_IN
-        yield from sorted(self._registered.keys() - BUILT_IN.keys())
+        yield from sorted(self.data.keys() - BUILT_IN.keys())
 
     def __len__(self) -> int:
-        return len(BUILT_IN.keys() | self._registered.keys())
+        return len(BUILT_IN.keys() | self.data.keys())
 
 
 SOLVERS = SolverTable()
-#: What a loss of margins is, and slack rescaling is not.
+#: Capabilities that losses have, except with slack rescaling.
 OF_MARGINS = frozenset({Capability.SMOOTH, Capability.SMOOTH_TERM, Capability.TEMPERATURE_0}).union(
     {Capability.IDENTITY_LINK, Capability.SQUARED_LINK, Capability.EXAMPLE_BLOCKS}
 )
@@ -101,9 +93,9 @@ def register_solver(cls: S) -> S:
             name: ClassVar[str] = "descent"
             ...
 
-    "auto" does not choose it where another one fits. A class that is written again, as in a notebook's cell, replaces
-    the one before. ValueError if there is another solver of this name; TypeError if something that a solver has is
-    missing or not what it should be.
+    "auto" does not choose it where another solver fits. A class that is defined again, as in a notebook's cell,
+    replaces the earlier one. ValueError if there is another solver of this name; TypeError if an attribute is missing
+    or invalid.
     """
     check_solver(cls)
     if cls.name not in BUILT_IN:
@@ -150,7 +142,7 @@ def available_solvers() -> list[str]:
 
 
 def has_certificates(name: str) -> bool:
-    """Whether runs of the solver of this name end with a dual value; a name that is not known here has them."""
+    """Return whether runs of this solver end with a dual value; an unknown name is taken to have one."""
     return name not in SOLVERS or SOLVERS[name].certified
 
 
@@ -159,9 +151,9 @@ MOST = 1 << 40
 
 
 def get_solver(name: str, **options: Any) -> Solver[Any]:
-    """The solver of this name with these hyper-parameters.
+    """Return the solver of this name with these hyper-parameters.
 
-    ValueError if there is no such solver, or a number is larger than any that makes sense; TypeError if it has no such
+    ValueError if there is no such solver, or a whole number is above 2**40; TypeError if it has no such
     hyper-parameter.
     """
     if name not in SOLVERS:
@@ -177,20 +169,20 @@ def get_solver(name: str, **options: Any) -> Solver[Any]:
 
 
 def _check_sizes(name: str, options: Mapping[str, Any]) -> None:
-    """ValueError for whole numbers that the core, which counts in 64 bits, might not hold."""
+    """Raise ValueError for whole numbers that the core, which counts in 64 bits, might not hold."""
     for option, value in options.items():
         if isinstance(value, int) and abs(value) > MOST:
             raise ValueError(f"solver {name!r}: {option} must be between -2**40 and 2**40")
 
 
 def suitable_solvers(problem: Problem) -> list[str]:
-    """Names of the solvers whose needs the problem meets."""
+    """Return the names of the solvers whose needs the problem meets."""
     have = problem.capabilities()
     return [name for name, cls in SOLVERS.items() if cls.requires <= have]
 
 
 def check_fits(solver: Solver[Any], problem: Problem) -> None:
-    """ValueError if the problem lacks what the solver needs; the message says which solvers fit."""
+    """Raise ValueError if the problem lacks what the solver needs; the message says which solvers fit."""
     _check_sizes(solver.name, solver.options())
     if problem.shift is not None and solver.in_blocks() is None:
         raise ValueError(f"solver {solver.name!r} does not take problems with a shift")
@@ -208,14 +200,14 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
 
 
 def no_solver(problem: Problem) -> str:
-    """Why no solver fits."""
+    """Return why no solver fits."""
     have = problem.capabilities()
     lacks = "; ".join(f"{name} lacks {listed(cls.requires - have)}" for name, cls in SOLVERS.items())
     return f"no solver fits this problem yet ({lacks})"
 
 
 def describe(problem: Problem) -> str:
-    """A problem in a few words."""
+    """Return a problem in a few words."""
     l1 = f"l1 = {problem.l1:g}, " if problem.l1 else ""
     return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {problem.sums.facts.structure}"
 

@@ -1,4 +1,4 @@
-"""What a solver knows between two steps, in a form that can be written to a file and read back to the same bits."""
+"""The state of a solver between two steps, in a form that can be written to a file and read back to the same bits."""
 
 import math
 from copy import deepcopy
@@ -27,9 +27,9 @@ MOST = 2**53
 class State:
     """Counters that every solver has; a solver adds its arrays, numbers and generator as further fields.
 
-    epoch: steps made. visits: examples visited, every trial step counted. checked_*: what the last certificate said.
-    gain: the solver's own measure of the last step's progress. What can be made again from the rest, to the same bits,
-    is a field with init=False: it is not written to files.
+    epoch: steps made. visits: examples visited, every trial step counted. checked_*: values of the last certificate.
+    gain: the solver's own measure of the last step's progress. A field with init=False is not written to files: it can
+    be made again from the others, to the same bits.
     """
 
     #: Fields whose numbers are above 0.
@@ -46,7 +46,7 @@ class State:
     checked_gain: float = 0.0
 
     def copied(self) -> Self:
-        """The state as it is now, with arrays of its own."""
+        """Return a copy of the state, with arrays of its own."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name)) for field in _saved(self)})
 
     def complaint(self, fresh: Self) -> str:
@@ -55,7 +55,7 @@ class State:
 
 
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
-    """(arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state.
+    """Return (arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state.
 
     Working sets and bundles become arrays named "field.array".
     """
@@ -75,9 +75,9 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
-    """The inverse of `pack`; ValueError if types, shapes or ranges are not those of a state of this run.
+    """Return the inverse of `pack`; ValueError if types, shapes or ranges are not those of a state of this run.
 
-    fresh: a state of the same run before its first step, which says what a state looks like.
+    fresh: a state of the same run before its first step, as the pattern.
     """
     parts: dict[str, dict[str, Array]] = {}
     for key, array in arrays.items():
@@ -147,7 +147,7 @@ def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:
 
 
 def generator_of(value: Any) -> np.random.Generator:
-    """The generator that `pack` wrote; ValueError if it is none."""
+    """Return the generator that `pack` wrote; ValueError if the value is invalid."""
     try:
         own = value["generator"]
         bits = BIT_GENERATORS[own["bit_generator"]](0)
@@ -160,7 +160,7 @@ def generator_of(value: Any) -> np.random.Generator:
 
 
 def _plain(value: Any) -> Any:
-    """With lists for arrays, as JSON has it."""
+    """Return the value with lists in place of arrays, as JSON needs it."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
