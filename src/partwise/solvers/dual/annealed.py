@@ -6,11 +6,11 @@ is smooth in Gibbs distributions, and its maximum is within tau sum_i omega_i lo
 
 Update. First passes of `eg` at the temperature tau. D_tau and D differ by tau sum_i omega_i H(p_i), which at the
 maximum of D_tau is an upper bound of P - D. So the temperature, which starts at `temperature` in units of the cost, is
-multiplied by `factor` after each pass in which D_tau rose by less than `settled` times that (or after `PATIENCE`
-passes). Below `last_temperature` each example's distribution becomes a working set: its `labellings` most probable
+multiplied by `factor` after each pass in which D_tau rose by less than `settled` times that bound (or after `PATIENCE`
+passes). Below `last_temperature` each example's distribution becomes a working set of its `labellings` most probable
 labellings, with probabilities that sum to 1 (where the structure has no k_best: the expected counts as one mixture).
-From there on a step is one of `bcfw` with its default options. A warm start in slot scores starts at `temperature`; one
-in expected counts or active sets starts with working sets.
+From there on a step is one of `bcfw` with its default options. A warm start in expected counts or active sets begins
+with working sets, one in slot scores at `temperature`.
 
 Stopping rule. gap = P(w) - D <= tol |P| at temperature 0 in both parts, without the point's entropy. The gap is
 computed every fifth pass in the first part, then as in `bcfw`.
@@ -43,10 +43,10 @@ PATIENCE = 10
 
 @dataclass(kw_only=True)
 class AnnealedState(BCFWState):
-    """What `bcfw` has, and Gibbs blocks: scores, marginals (all slots), entropies, step_sizes (n,).
+    """The state of `bcfw`, and Gibbs blocks: scores, marginals (all slots), entropies, step_sizes (n,).
 
-    temperature: of the Gibbs blocks; 0 once there are working sets in their place (which stay at the start until then,
-    as the Gibbs blocks do afterwards). held: passes made at this temperature. dual: D at this temperature.
+    temperature: of the Gibbs blocks; 0 once working sets have replaced them. held: passes made at this temperature.
+    dual: D at this temperature.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
@@ -158,12 +158,12 @@ class Annealed(OnlineSolver[AnnealedState]):
 
     @staticmethod
     def _smoothing(problem: Problem, state: AnnealedState) -> float:
-        """tau sum_i omega_i H(p_i)."""
+        """Return tau sum_i omega_i H(p_i)."""
         return state.temperature * float(problem.sample_weight @ state.entropies)
 
     @staticmethod
     def _begin_finish(problem: Problem, state: AnnealedState) -> None:
-        """Set weights and average from the working sets, and forget gains: those to come are not comparable."""
+        """Set weights and average from the working sets, and forget gains: later ones are not comparable."""
         assert state.sets is not None
         u, b = problem.dual_terms(state.sets.point())
         state.weights[:] = problem.weights_of_plane(u)
@@ -181,7 +181,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         return self.finish.weights(problem, state) if state.temperature == 0 else state.weights.copy()
 
     def check_due(self, state: AnnealedState, tol: float) -> bool:
-        if state.temperature > 0 and self.check_every is None:  # a gain at one temperature says nothing of the gap at 0
+        if state.temperature > 0 and self.check_every is None:  # a gain at this temperature does not bound the gap at 0
             return state.epoch - state.checked_epoch >= 5
         return super().check_due(state, tol)
 

@@ -1,9 +1,8 @@
 """What solvers on distributions share: options, dual points to start from, steps of exponentiated gradient.
 
-Steps that theory or a search allows never let the dual fall but by rounding, which the certificate accounts for; a step
-size given by the user may. Such a run raises DivergenceError when the dual has stayed below its best value for
-`PATIENCE` epochs, and when it is below its best at the end: weights of a run that diverged are never returned. A dual
-that is no longer finite raises in any case.
+The dual never falls (except by rounding) with steps that theory or a search allows, but may with a step size given by
+the user. Such a run raises DivergenceError when the dual has stayed below its best value for `PATIENCE` epochs, or is
+below it at the end: weights of a diverged run are never returned. A dual that is not finite raises in any case.
 """
 
 from dataclasses import dataclass
@@ -23,19 +22,19 @@ from partwise.support.arrays import Floats, Ints
 
 Start = Literal["gold", "uniform"]
 
-#: Passes between two recomputations of what a solver updates step by step (weights, dual), as sums drift.
+#: Passes between two recomputations of sums that steps update (weights, dual), as their rounding errors grow.
 REFRESH = 20
-#: Calibration of the first step: share of the data that is used, fewest examples, and share of them that must improve.
+#: Calibration of the first step: share of the data that is used, fewest examples, and share that must improve.
 SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95
 #: Epochs without a new best dual value before a run counts as diverging.
 PATIENCE = 5
-#: A fall of the dual, over 1 + |dual|, that is more than rounding.
+#: A fall of the dual beyond this, relative to 1 + |dual|, is more than rounding.
 FALL = 1e-6
 
 
 @dataclass(kw_only=True)
 class WatchedState(State):
-    """dual: D as the solver tracks it. best_dual, best_epoch: the highest one since the objective last changed."""
+    """dual: D as the solver tracks it. best_dual, best_epoch: the highest value since the objective last changed."""
 
     dual: float
     best_dual: float
@@ -43,7 +42,7 @@ class WatchedState(State):
 
 
 def watch(state: WatchedState, solver: str, step_size: str | float) -> None:
-    """After each epoch: note the best dual value, DivergenceError if it is out of reach."""
+    """Note the best dual value after an epoch; raise DivergenceError if the dual has fallen below it for good."""
     given = not isinstance(step_size, str)
     if not isfinite(state.dual):
         reason = f" with step_size={step_size}" if given else ": values or weights are too large"
@@ -55,7 +54,7 @@ def watch(state: WatchedState, solver: str, step_size: str | float) -> None:
 
 
 def check_end(state: WatchedState, status: Status, solver: str, step_size: str | float) -> None:
-    """At the end of a run: DivergenceError if it ends below its best without having converged."""
+    """Raise DivergenceError if a run that has not converged ends below its best dual value."""
     if status != "converged":
         _check_fall(state, solver, step_size, f"at the end ({status})")
 
@@ -91,7 +90,7 @@ def growth_option(help: str) -> float:
 
 
 def round_size_option() -> int:
-    """Declare the option of how long threads work without exchanging their changes."""
+    """Declare the option of how long threads work before they exchange their changes."""
     help = "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
     return option(0, help, at_least(0))
 
@@ -110,7 +109,7 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
     """Return slot scores to start from: cost_scale * c, or those of the warm start."""
     if warm_start is None:
         return problem.sums.near_gold_scores(-cost_scale)
-    # At temperature 0 weights do not tell the distributions; above it they tell more than expected counts do.
+    # At temperature 0 weights do not determine the distributions; above it they tell more than expected counts do.
     kinds: tuple[str, ...] = ("gibbs", "linear", "cliques")
     if problem.loss.smooth:
         point = start_point(problem, warm_start, kinds)
@@ -133,7 +132,7 @@ def start_cliques(problem: Problem, warm_start: WarmStart | None, solver: str) -
 
 
 def max_step(problem: Problem) -> float:
-    """Return the longest step: 1 / tau, which forgets the old scores; at temperature 0 what keeps scores finite."""
+    """Return the longest step: 1 / tau, which forgets the old scores; at temperature 0 one that keeps scores finite."""
     tau = problem.loss.temperature
     return 1.0 / tau if tau > 0 else 1e3
 
@@ -141,7 +140,7 @@ def max_step(problem: Problem) -> float:
 def psi2_bounds(problem: Problem) -> Floats:
     """Return an upper bound of max_y |A_i'(g_i - counts(y))|^2 for each example (0 where its weight is 0).
 
-    DivergenceError if safe steps, which are made of the bounds, are beyond double precision.
+    DivergenceError if safe steps, which are computed from the bounds, are beyond double precision.
     """
     bounds = np.zeros(problem.n_examples)
     bounds[problem.active] = problem.sums.psi2_bounds(problem.active)
@@ -186,14 +185,13 @@ def calibrate(
     """Find the first step of adaptive online EG on a tenth of the data (Collins et al. 2008, section 7).
 
     The paper takes a step with which the dual rises monotonically for at least 95 % of the examples in a tenth of the
-    data, and leaves open how the step is found. Here the tenth, drawn at random, is a problem of its own. A pass of EG
-    over it with one step for all examples counts those whose first trial did not let the dual fall. The step starts at
-    1 (at most 1 / tau, at least `least`, which every example is known to accept) and is halved until these are 95 %.
-    Larger steps are not tried: far from the optimum nearly all examples accept them, which harms the others. The dual
-    point to start from is left alone. Return the step, and the examples visited to find it.
+    data, and leaves open how it is found. Here a pass of EG over a random tenth, with one step for all examples, counts
+    those whose first trial did not let the dual fall. The step starts at 1 (at most 1 / tau, at least `least`, which
+    every example accepts) and is halved until these are 95 %. Larger steps are not tried: far from the optimum nearly
+    all examples accept them, which harms the others. Return the step, and the examples visited to find it.
     """
     sample = draw_sample(problem, rng)
-    # u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i
+    # u = sum over the sample of omega_i A_i'(g_i - mu_i): the other examples have mu_i = g_i
     counts, offsets = np.zeros_like(marginals), problem.slot_offsets
     indptr, slots, gold = problem.gold
     np.add.at(counts, np.repeat(offsets[:-1], np.diff(indptr)) + slots, gold)

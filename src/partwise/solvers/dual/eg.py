@@ -28,9 +28,9 @@ and order "random"; of the default options it is known that the dual never falls
 
 Departures. Sample weights; temperatures other than 0 and 1; order "permuted"; start near the gold labelling, s_i =
 -sharpness * c_i (at small l2 the uniform distribution gives enormous first weights, from which no run recovers); w is
-recomputed from the dual every `REFRESH` passes. With n_jobs > 1 and examples enough, threads visit a few examples each
-at the weights of the round's beginning plus their own changes, and exchange changes at its end. A round that lowers the
-dual is undone but for the first thread's part. The papers' bounds are not proved of this, and a pass raises the dual
+recomputed from the dual every `REFRESH` passes. With n_jobs > 1 and enough examples, each thread visits a few examples
+at the weights of the round's beginning plus its own changes, and exchanges changes at its end. A round that lowers the
+dual is undone except for the first thread's part. The papers' bounds do not cover this, and a pass raises the dual
 less. The same seed and number of threads give the same bits.
 """
 
@@ -54,11 +54,10 @@ ANNEALED = 1e-3
 
 @dataclass(kw_only=True)
 class EGState(OnlineState, base.WatchedState):
-    """Arrays of all runs, one run after the other.
+    """Arrays of all runs, one run after the other: of length runs times d, all slots, or n.
 
-    weights: (runs * d,), w(alpha) at the l2 of the moment. plane: the same of u with l1, else empty. scores, marginals:
-    (runs * all slots,). entropies, step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual:
-    the best of them. excess: how far l2 is above its target, over the target.
+    weights: w(alpha) at the current l2. plane: u with l1, else empty. duals: D of each run as tracked at the current
+    l2; dual: the best of them. excess: how far l2 is above its target, over the target.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
@@ -171,7 +170,7 @@ class EG(BlockSolver[EGState]):
         return DualPoint.of_counts(best.marginals, None, best.entropies)
 
     def in_blocks(self) -> InBlocks | None:
-        # Other steps are for one l2, and annealing and repeated runs for all examples at once.
+        # Other step sizes are for one l2; annealing and repeated runs are for all examples at once.
         usual = self.step_size == "adaptive" and self.initial_step != "calibrate"
         return super().in_blocks() if usual and self.anneal == 1 and self.runs == 1 else None
 

@@ -5,12 +5,12 @@ gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 
     s_i <- (1 - eta tau) s_i + eta (A_i w + kappa c_i) for all i,    w = u / l2,   u = sum_i omega_i A_i'(g_i - mu_i)
 
-`eg-primal`. The slot scores are s_i = A_i z + k c_i for one vector z and one number k if they are so at the start, for
-the update is linear in them and has the same coefficients for every example:
+`eg-primal`. If the first slot scores are s_i = A_i z + k c_i for one vector z and one number k, all later ones are,
+because the update is linear in them and has the same coefficients for every example:
 
     z <- (1 - eta tau) z + eta w,    k <- (1 - eta tau) k + eta kappa,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
 
-where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. At the start z = 0 and k = 0
+where mu_i is computed from A_i z + k c_i at example i's turn, and not kept. At the start z = 0 and k = 0
 (uniform distributions) or k = -`sharpness` (near the gold labelling). The result's dual point is the pair (z, k).
 
 Step sizes, with |psi_i|^2 an upper bound of max_y |A_i'(g_i - counts(y))|^2:
@@ -32,9 +32,9 @@ inside the loop over examples must add to z^(t+1), or all examples but the last 
 tau = 0, eta C^2 z there is z here (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k.
 
 Departures. Sample weights and temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL,
-by Pinsker's inequality on omega_i p_i / sum omega); start near the gold labelling; the search, as most problems allow
-far longer steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a single step, so
-that the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy.
+by Pinsker's inequality on omega_i p_i / sum omega); start near the gold labelling; the search, because most problems
+allow far longer steps than the theorem's. Its test is what the proofs of Corollary 1 and Lemma 5 need of a single step:
+the dual never falls and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy.
 """
 
 from abc import abstractmethod
@@ -66,7 +66,7 @@ NOISE = 1e-14
 class BatchState(base.WatchedState):
     """u: (d,), with b the dual terms of the state's point; log_partition: its sum_i omega_i log Z_i.
 
-    step_size: of the next step. safe_step: up to here no step can be too large.
+    step_size: of the next step. safe_step: a step that is never too long.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_size", "safe_step"})
@@ -90,7 +90,7 @@ S = TypeVar("S", bound=BatchState)
 
 
 class Moved(NamedTuple):
-    """Where a step leads: the solver's own fields of the state there, and the point's dual terms.
+    """The state after a step: the solver's own fields, and the point's dual terms.
 
     reference: sum_i omega_i (H(p_i) + <mu_i, scores before>); log_partition before - reference is the step's KL.
     """
@@ -119,7 +119,7 @@ class BatchEG(ScheduledSolver[S]):
 
     @abstractmethod
     def move(self, problem: Problem, state: S, step: float) -> Moved:
-        """Return the point after a step of this size; the state stays as it is if the step may yet be refused."""
+        """Return the point after a step of this size; leave the state alone if the step may still be refused."""
 
     @abstractmethod
     def point(self, state: S) -> DualPoint: ...
@@ -143,7 +143,7 @@ class BatchEG(ScheduledSolver[S]):
         base.watch(state, self.name, self.step_size)
 
     def _acceptable(self, problem: Problem, state: S, moved: Moved) -> bool:
-        """Apply the search's test; a step that is known to be safe, or too long by rounding alone, passes."""
+        """Apply the search's test; a step that is known to be safe, or fails by rounding alone, passes."""
         if state.step_size <= state.safe_step:
             return True
         divergence = state.log_partition - moved.reference + NOISE * (1.0 + abs(state.log_partition))
@@ -151,7 +151,7 @@ class BatchEG(ScheduledSolver[S]):
         return (1.0 / state.step_size - problem.loss.temperature) * divergence >= curvature
 
     def certificate(self, problem: Problem, state: S) -> Certified:
-        # u and b were summed anew from the point in the last step: nothing in them drifts.
+        # The last step summed u and b anew from the point: they have no accumulated errors.
         return Certified(*problem.certify_plane(state.u, state.b), self.point(state))
 
     def weights(self, problem: Problem, state: S) -> Floats:
@@ -161,7 +161,7 @@ class BatchEG(ScheduledSolver[S]):
         base.check_end(state, status, self.name, self.step_size)
 
     def first_fields(self, problem: Problem, first: Moved) -> dict[str, Any]:
-        """Return the fields of a state at its first point, which has cost a pass like any other."""
+        """Return the fields of a state at its first point, which costs a pass."""
         dual, (step, safe) = problem.dual_of_plane(first.u, first.b), self.step_sizes(problem)
         point = {**first.own, "u": first.u, "b": first.b, "log_partition": first.log_partition}
         steps = {"step_size": step, "safe_step": safe, "visits": len(problem.active)}
@@ -187,7 +187,7 @@ class EGBatch(BatchEG[EGBatchState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = base.start_scores(problem, warm_start, base.start_cost_scale(self.start, self.sharpness), self.name)
-        weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
+        weights = np.zeros(problem.n_weights)  # a step of size 0 does not use them
         first = Moved({"scores": scores}, *problem.sums.eg_batch_step(weights, 0.0, scores, scores))
         return EGBatchState(**self.first_fields(problem, first))
 

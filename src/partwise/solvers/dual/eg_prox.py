@@ -4,9 +4,9 @@ Update. With a centre z and rho > 0 (`proximity`), the problem with rho/2 |w - z
 
     D_z = b - |soft(u + rho z, l1)|^2 / (2 (l2 + rho)) + rho/2 |z|^2,    w = soft(u + rho z, l1) / (l2 + rho)
 
-which is that of an elastic net with l2 + rho in place of l2 but for the constant shift rho z of u: a pass of `eg` with
-adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, z <- w; the next pass begins at the
-same distributions. At a fixed point rho does not matter, while it makes eg's steps long.
+which, except for the constant shift rho z of u, is that of an elastic net with l2 + rho in place of l2: a pass of `eg`
+with adaptive steps raises it. After a pass that gained at most `settled` rho |w - z|^2, z <- w; the next pass begins at
+the same distributions. A fixed point does not depend on rho, but rho makes eg's steps long.
 
 `proximity` "auto" is `PULL` sqrt(l2 c / tau), c the mean over examples of omega_i |psi_i|^2 / parts_i (`Look.curvature`
 at l2 = 1); with l1 at least a hundredth of c. The larger l2 + rho is beside c / tau, the nearer a pass of eg comes to
@@ -43,8 +43,8 @@ from partwise.support.arrays import Floats
 PULL = 0.3
 #: With l1, the least proximity over that curvature.
 SHARE = 0.01
-#: First value of `settled` and the epochs in which it halves; where rho is more than FAR times l2, the second pair. A
-#: `settled` that does not fall makes some small problems go in circles.
+#: First value of `settled` and the epochs in which it halves; the second pair is for rho above FAR times l2. A constant
+#: `settled` makes some small problems go in circles.
 SETTLED, FAR, FAR_SETTLED = (2.0, 20), 100.0, (4.0, 50)
 
 
@@ -56,9 +56,9 @@ def settled(epoch: int, ratio: float) -> float:
 
 @dataclass(kw_only=True)
 class EGProxState(OnlineState):
-    """weights, last: (d,), those of the pass to come, at its centre, and those that the last pass ended with.
+    """weights: (d,), at the centre of the next pass. last: (d,), at the end of the last pass. center: (d,), z.
 
-    center: (d,), z. plane: (d,), u + rho z with l1, else empty. proximity: rho. The others as in `EGState`.
+    plane: (d,), u + rho z with l1, else empty. proximity: rho. The others as in `EGState`.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes", "proximity"})

@@ -33,9 +33,9 @@ and is done once. Weights are only mixed (section 4.3), so kernels need nothing 
 `methods.ExcessiveGapMethod`.
 
 Departures. Sample weights (the prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i
-serves for (sum omega) max Psi); adaptive smoothing, as the theorem's constant, the worst case over all labellings,
-costs hundreds of steps before anything happens; warm starts, at the least smoothing for which equation 11 is true of
-them; mu stops falling where it is lost in rounding.
+serves for (sum omega) max Psi); adaptive smoothing, because the theorem's constant, a worst case over all labellings,
+costs hundreds of steps without progress; warm starts, at the least smoothing for which equation 11 holds at them; mu
+stops falling where it is lost in rounding.
 """
 
 import sys
@@ -69,7 +69,8 @@ class ExcessiveGapState(State):
     """weights: w, (d,). u, b: of alpha; q_u: u of q_mu(w), (d,). marginals: alpha's expected counts, (all slots,).
 
     smoothed_losses: sum omega (smax_mu(theta + kappa c) - <theta, g>) at w. mu: the smoothing; curvature: the estimate
-    of L, at most `bound`; spread: sum omega log |Y|.
+    of L, at most `bound`; spread: sum omega log |Y|. k: the paper's, for the theorem's tau. cold: whether a warm start
+    was given and could not be used.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"mu", "k"})
@@ -84,8 +85,8 @@ class ExcessiveGapState(State):
     curvature: float
     bound: float
     spread: float
-    k: int = 1  # the paper's k, for the theorem's tau
-    cold: bool = False  # a warm start was given and could not be used
+    k: int = 1
+    cold: bool = False
 
 
 class _Point(NamedTuple):
@@ -188,12 +189,12 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:
         """Return how far rounding may move the two sides of a step's test apart.
 
-        Near the optimum of separable data both are differences of much larger scores.
+        Near the optimum of separable data both sides are differences of much larger scores.
         """
         rounding = problem.sums.rounding
         size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
         losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))
-        # Entropies may all be 0, and are differences of logarithms that are rounded as those of sums near 1.
+        # Even if all entropies are 0, they are differences of logarithms that are rounded like those of sums near 1.
         entropies = EPSILON * state.mu * (rounding.examples * state.spread + rounding.counts)
         of_u = 2.0 * rounding.of_plane(0.0, 1.0, 0)[1] + EPSILON * rounding.weights * change
         return losses + entropies + tau * tau * of_u * (change + 0.5 * of_u) / problem.l2
@@ -206,7 +207,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         return _Point(value, u, b, entropy, marginals)
 
     def _start_cold(self, problem: Problem, state: ExcessiveGapState) -> None:
-        """Start at w(alpha_0) and q_mu of it, at the theorem's mu or the least of a few with a sure excessive gap."""
+        """Start at w(alpha_0) and its q_mu, at the theorem's mu or the smallest of some that keep an excessive gap."""
         mu, found = state.bound, self._respond(problem, state, state.weights, state.bound)
         while self.smoothing == "adaptive" and mu > RATIO * _negligible(state):
             q = self._respond(problem, state, state.weights, mu / RATIO)
@@ -218,7 +219,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         _settle(state, found, found.u, found.b, found.marginals)
 
     def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
-        """Start at the given pair and the least mu (of powers of RATIO) with an excessive gap; False if none has."""
+        """Start at the given pair and the smallest mu (of powers of RATIO) with an excessive gap; False if none has."""
         counts = _start_counts(problem, warm_start)
         if counts is None or isinstance(warm_start, Result):
             weights = start_weights(problem, warm_start)
@@ -232,7 +233,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             primal = problem.value(weights)
             gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
             mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough
-        mu = max(mu, sys.float_info.min)  # what is 0 stays 0 however often it is multiplied
+        mu = max(mu, sys.float_info.min)  # 0 times RATIO would stay 0
         while mu <= state.bound:
             q = self._respond(problem, state, weights, mu)
             if counts is None:
@@ -247,7 +248,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
 
 def _settle(state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
-    """Make (u, b, counts) alpha, and q q_mu(w)."""
+    """Set alpha to the point with these (u, b, counts), and q_mu(w) to q."""
     state.smoothed_losses, state.q_u = q.value, q.u
     state.u, state.b, state.marginals = u, b, counts
 

@@ -14,18 +14,18 @@ so that all distributions are two vectors and a number, as in `eg-primal`; two i
     adaptive   from there, times 1.2 after each step that has eta <F(v), v - new> <= distance of the new point from the
                old one, all that the proof takes L for; halved and tried again until that holds. 1 / L always passes
 
-The answer are averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
+The answer consists of averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
 (a/2 |w(mean alpha) - first w|^2 + sum_i omega_i log |Y_i|) / sum of eta.
 
 Stopping rule. gap = P - D <= tol |P|; D of the averaged plane or the newest, P at the averaged weights or those of the
 averaged plane, whichever is better.
 
 Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section 5 (Zhang et al.
-2011, Table 1, "Extragradient"). As both projections are onto whole spaces of mirror images, steps from the newest point
+2011, Table 1, "Extragradient"). Both projections are onto whole spaces of mirror images. So steps from the newest point
 (the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
 
 Departures. A penalty instead of a ball of weights; sample weights; the search for eta; the choice
-a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which makes the two distances alike.
+a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which gives both distances the same scale.
 """
 
 from dataclasses import dataclass
@@ -190,7 +190,7 @@ def _holds(problem: Problem, state: ExtragradientState, slope: Floats, ahead: _P
     expected = problem.dot(state.gold - new.u, state.y)
     divergence = state.log_partition - new.reference - expected
     distance = 0.5 * state.prox * problem.norm2(new.weights - state.weights) + divergence
-    # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
+    # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, even if the results are small.
     size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
     size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
     rounding = problem.sums.rounding

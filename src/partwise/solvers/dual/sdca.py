@@ -1,7 +1,7 @@
 """Problem. max D(alpha) for smooth losses with the identity link (temperature tau > 0, mass 1), l2 > 0, where the
-structure has a clique view (a single label is one clique). The dual never falls, and no step size is to be chosen.
+structure has a clique view (a single label is one clique). The dual never falls, and there is no step size to choose.
 
-Update. Two forms, by what the problem allows.
+Update. Two forms, depending on the problem.
 
 Exact blocks, where every labelling is one slot and A_i A_i' is diagonal ("diagonal blocks": rows of features with a
 weight for every label, or features of one label each). A visit maximises D over example i's distribution. With
@@ -21,18 +21,18 @@ d = q - m to the maximum of D on that line: with the mixture's entropy,
     f(g) = tau H(m + g d) + g <theta + kappa c, slots(d)> - g^2 omega_i / (2 l2) |A_i' slots(d)|^2,    0 <= g <= 1,
     m <- m + g d,    w <- w - g omega_i / l2 A_i' slots(d).
 
-Newton's method starts at the example's last g and ends with a step of at most `line_tol` of g, taken without another
-sweep over the cliques. After the first pass a share `gap_share` of the visits is drawn in proportion to the gaps
-omega_i tau KL(m | q) as last seen. Memory: every example's clique marginals.
+Newton's method starts at the example's last g and ends with a step of at most `line_tol` of g, without another sweep
+over the cliques. After the first pass a share `gap_share` of the visits is drawn in proportion to the gaps
+omega_i tau KL(m | q) at the examples' last visits. Memory: every example's clique marginals.
 
-With an l1 term w = soft(u, l1) / l2 is kept beside u on the rows that a visit touches, and both forms maximise the
+With an l1 term w = soft(u, l1) / l2 is kept beside u on the rows that a visit touches. Both forms then maximise the
 bound of D in which R*(u) bends as it does without l1: a shorter step, never one that lowers the dual.
 
-Weights without a penalty (intercepts b; exact blocks only). What is raised is the dual of P(w) + pull / 2 |b - z|^2, in
-which b = z + u_b / pull, and after every pass z <- b (a proximal point). At the end u_b is 0, and `pull` does not
-matter. It is `LIGHT` l2 / |x|^2, |x| the median norm of a row, so that intercepts bend an example's dual less than its
-features do, and a `WEAKER`th of that after each pass that gained less than `SLOW` pull |b - z|^2: there z is what moves
-slowly. For the certificate a little probability is moved so that u_b is 0 (`balanced`).
+Weights without a penalty (intercepts b; exact blocks only). The dual of P(w) + pull / 2 |b - z|^2 is raised, in which
+b = z + u_b / pull, and after every pass z <- b (a proximal point). At the end u_b is 0, and `pull` does not matter.
+`pull` starts at `LIGHT` l2 / |x|^2, |x| the median norm of a row, so that intercepts bend an example's dual less than
+its features do. It is divided by `WEAKER` after each pass that gained less than `SLOW` pull |b - z|^2, where z is too
+slow. For the certificate a little probability is moved so that u_b is 0 (`balanced`).
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples.
 
@@ -40,9 +40,9 @@ Source. Blocks: the dual of Huang et al. 2010's primal, which is that of Collins
 of their Figure 2 and the step replaced by the block's maximum. Lines: Le Priol et al. 2018, Algorithms 1 and 2, section
 4.3 (gap sampling).
 
-Departures. Start near the gold labelling, log p_a = -sharpness * c_a but for a constant; sample weights, other
-temperatures and costs; draws of one pass are made at its beginning, at even distances; what drifts is recomputed every
-`REFRESH` passes.
+Departures. Start near the gold labelling, log p_a = -sharpness * c_a up to a constant; sample weights, other
+temperatures and costs; the visits of a pass are drawn at its beginning, at even distances; sums that visits update are
+recomputed every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
@@ -61,11 +61,11 @@ from partwise.solvers.engine.point_conversions import check_clique_memory, cliqu
 from partwise.solvers.online.base import BlockSolver, OnlineState, drawn_by_gap, views
 from partwise.support.arrays import Floats, Ints
 
-#: Scores of a start are cut off this far from the gold label's: every label keeps a positive probability.
+#: First scores are at most this far below the gold label's: every label keeps a positive probability.
 REACH = 300.0
-#: The pull to the last intercepts, over l2 / (the median of |x|^2), and what makes it weaker on the way.
+#: The first pull over l2 / (the median of |x|^2), the divisor of a weaker pull, and the gain at which it gets weaker.
 LIGHT, WEAKER, SLOW = 30.0, 4.0, 1.0
-#: Examples whose |x|^2 the median is taken of, at most.
+#: Most examples for the median of |x|^2.
 SAMPLE = 1000
 #: The first step that is tried on a line.
 FIRST_STEP = 0.5
@@ -75,7 +75,7 @@ FIRST_STEP = 0.5
 class BlockState(OnlineState):
     """plane: u with l1, else empty. scores (log p), curvatures: (all slots,). entropies, gains: (n,).
 
-    rest, pause: passes that an example still rests, and how long its last rest was, (n,). dual: D as tracked.
+    rest, pause: passes for which an example still rests, and the length of its last rest, (n,). dual: D as tracked.
     """
 
     plane: Floats
@@ -90,7 +90,7 @@ class BlockState(OnlineState):
 
 @dataclass(kw_only=True)
 class PulledState(BlockState):
-    """With weights that are not penalised. center: where they are pulled to, the best known of them. pull: how much.
+    """With free weights: center, the point that they are pulled to, and the strength of the pull.
 
     curvatures: with l2 / pull in place of 1 for each of these weights.
     """
@@ -162,7 +162,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
     ) -> BlockState | LineState:
         curvatures = None
         if self.exact_blocks and Capability.DIAGONAL_BLOCKS in problem.capabilities():
-            curvatures = problem.sums.slot_curvatures()  # None: the examples that the capability was read from misled
+            curvatures = problem.sums.slot_curvatures()  # None: not diagonal, unlike the examples that were sampled
         if curvatures is not None:
             return self._start_blocks(problem, rng, warm_start, curvatures)
         if problem.penalty.free is not None:
@@ -203,7 +203,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
         return weights
 
     def check_due(self, state: BlockState | LineState, tol: float) -> bool:
-        # Early once: easy problems are done after a few passes, and guesses are better after a first certificate.
+        # Once early: easy problems are done after a few passes, and a first certificate improves guesses of the gap.
         first = self.check_every is None and state.checked_epoch == 0 and state.epoch == 2
         return first or super().check_due(state, tol)
 
@@ -328,15 +328,15 @@ def settle(problem: Problem, state: BlockState) -> None:
 
 
 def weaken(problem: Problem, state: PulledState, pull: float) -> None:
-    """Change the pull to this, and curvatures with it: a slot with a free weight has at least its curvature."""
+    """Change the pull, and the curvatures with it: a slot with a free weight has at least that weight's curvature."""
     before = problem.l2 / state.pull
-    # Sums of these changes are rounded: a slot with a free weight alone may have a little less than it.
+    # Sums of these changes are rounded: a slot with only a free weight may have a little less than its curvature.
     state.curvatures[state.curvatures >= (1.0 - 1e-9) * before] += problem.l2 / pull - before
     state.pull = pull
 
 
 def _move_center(problem: Problem, state: PulledState) -> None:
-    """Pull to where the last pass went, less than before if the pull is what makes progress slow."""
+    """Pull to the intercepts of the last pass, and weaken the pull if it makes progress slow."""
     found = free_part(problem.penalty, state.weights)
     moved = found - state.center
     loose = state.pull * moved

@@ -54,16 +54,16 @@ Form = Literal["auto", "cliques", "labellings"]
 
 #: Passes for which a labelling without mass is kept.
 KEEP = 3
-#: How far the expected counts of the scores may be from those of the marginals, over their sum. Smaller values cost
-#: more inferences per example and lose less of the dual (docs/solvers.md).
+#: How far the expected counts of the converted scores may be from those of the marginals, relative to the latter's sum.
+#: Smaller values cost more inferences per example and lower the dual less (docs/solvers.md).
 TOLERANCE = 1e-3
 
 
 @dataclass(kw_only=True)
 class SMOState(OnlineState):
-    """gaps: of each example when last seen, (n,). cliques: marginals of all examples, one after the other.
+    """gaps: of each example at its last visit, (n,). cliques: marginals of all examples, one after the other.
 
-    sets: the labellings and their masses where these are kept; cliques is empty then. dual: D as tracked.
+    sets: the labellings and their masses in the other form, where cliques is empty. dual: D as tracked.
     """
 
     gaps: Floats
@@ -218,12 +218,12 @@ class SMOEG(OnlineSolver[SMOEGState]):
         return "slot scores have taken over" if state.switched else "still on clique marginals"
 
     def _switch(self, problem: Problem, state: SMOEGState) -> None:
-        """Turn marginals into scores, and make the state one of eg at its start."""
+        """Turn the marginals into scores, and the state into a first state of eg."""
         found = gibbs_scores(problem, DualPoint.of_cliques(state.cliques), tolerance=TOLERANCE)
         begun = self.second.init_state(problem, state.rng, DualPoint.of_scores(found.scores))
         for name in ("weights", "scores", "marginals", "entropies", "step_sizes", "duals"):
             getattr(state, name)[:] = getattr(begun, name)
         state.dual, state.best_dual, state.best_epoch = begun.dual, begun.best_dual, state.epoch
         state.visits += found.inferences
-        state.checked_gain = 0.0  # eg's measure of progress is another one
+        state.checked_gain = 0.0  # eg measures progress differently
         state.switched = True
