@@ -1,7 +1,5 @@
 """Losses between 0 and 1 of labelled examples, and the bound that follows from examples that training has not seen."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, NamedTuple, get_args
 

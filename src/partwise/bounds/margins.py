@@ -28,8 +28,6 @@ The older set (Bartlett et al. 2004, after equation 8) is
 where B = max over y of E(y, gold) / cost(y), by example: the smallest factor with which C is part of C'.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -153,8 +151,6 @@ class Margins:
         self.listed.put(found, values >= -_TIES * (1.0 + np.abs(level[self.listed.example])))
         return found
 
-    # listed labellings
-
     def _list(self, most: int) -> Listed:
         """List the labellings of examples that have at most so many."""
         gold = self.gold.spread(self.offsets)
@@ -185,8 +181,6 @@ class Margins:
         lengths = [len(each[0]) for each in parts]
         columns = [np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in range(4)]
         return Listed(np.repeat(np.array(examples, dtype=np.int64), lengths), *columns)
-
-    # the relaxation
 
     def _relaxed(self, direction: Floats, level: Floats, inside: Labellings) -> Floats:
         """Return an upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""

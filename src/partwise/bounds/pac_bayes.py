@@ -19,8 +19,6 @@ observed pairs alone) are then features of weight zero, whose norms are not coun
 features of the larger set, also for those of new examples that the vocabulary does not have.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Callbacks with a beginning and an end, and several of them as one."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -57,7 +55,7 @@ class Callbacks:
         self.all = check_callbacks(given)
         self.session = session
 
-    def __enter__(self) -> Callbacks:
+    def __enter__(self) -> "Callbacks":
         self.begun: list[TrainingCallback] = []
         for each in self.all:
             if isinstance(each, TrainingCallback):

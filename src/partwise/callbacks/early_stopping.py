@@ -1,7 +1,5 @@
 """Stopping when the score on held-out data no longer rises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

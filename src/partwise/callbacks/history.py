@@ -1,7 +1,5 @@
 """The history of a run: with a point for every pass, and as a file."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -1,7 +1,5 @@
 """A line on the terminal that follows a run."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import TYPE_CHECKING, Self
@@ -30,7 +28,7 @@ class ProgressLine(TrainingCallback):
     console: where to write. every_seconds: how often at most (default: 0.1 on a terminal, else 10).
     """
 
-    def __init__(self, console: Console | None = None, every_seconds: float | None = None) -> None:
+    def __init__(self, console: "Console | None" = None, every_seconds: float | None = None) -> None:
         self.console = console
         self.every_seconds = every_seconds
         self._live: Live | None = None
@@ -118,7 +116,7 @@ class ProgressLine(TrainingCallback):
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "console": None, "_live": None, "_console": None}
 
-    def __sklearn_clone__(self) -> ProgressLine:
+    def __sklearn_clone__(self) -> "ProgressLine":
         return ProgressLine(self.console, self.every_seconds)
 
 

@@ -13,8 +13,6 @@ Every template makes two features of an arc: by itself, and with the arc's direc
 all its heads.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -146,7 +144,7 @@ class ArcTemplate:
     between: str | None = None
 
     @classmethod
-    def from_line(cls, line: str) -> ArcTemplate:
+    def from_line(cls, line: str) -> "ArcTemplate":
         """Read ``head | modifier`` or ``head | modifier | between``."""
         parts = [part.split() for part in line.split("|")]
         if len(parts) not in (2, 3) or not any(parts[:2]):
@@ -156,7 +154,7 @@ class ArcTemplate:
             raise ValueError(f"template {line.strip()!r}: needs both words and one column in between")
         return cls(_side(head, line), _side(modifier, line), rest[0][0] if rest else None)
 
-    def without(self, constant: frozenset[str]) -> ArcTemplate | None:
+    def without(self, constant: frozenset[str]) -> "ArcTemplate | None":
         """Return the template without constant columns; None if a side loses all of its columns."""
         head = tuple(atom for atom in self.head if atom[0] not in constant)
         modifier = tuple(atom for atom in self.modifier if atom[0] not in constant)
@@ -231,7 +229,7 @@ class ArcTable:
         self.compiled = [template.compiled(self.keys) for template in self.templates]
 
     @classmethod
-    def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> ArcTable:
+    def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> "ArcTable":
         """Return the templates without columns that have one value everywhere (a treebank without lemmas).
 
         inputs: the columns that may be looked at.
@@ -246,7 +244,7 @@ class ArcTable:
         return cls([template for template in reduced if template is not None])
 
     @classmethod
-    def from_text(cls, table: str) -> ArcTable:
+    def from_text(cls, table: str) -> "ArcTable":
         """Return all templates of a table."""
         return cls(parse_templates(table))
 

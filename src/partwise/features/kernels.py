@@ -18,8 +18,6 @@ constant added to the kernel: what an attribute that every row has would add. We
     begin, end         one weight per label each, where the chain has ends
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from math import isfinite
 from typing import Any, ClassVar, Self
@@ -43,9 +41,6 @@ MEMORY_LIMIT = 2e9
 #: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel. So few that LAPACK stays
 #: on one thread: it takes a millisecond, not the wait for busy processors.
 SAMPLE = 150
-
-
-# kernel functions of two rows of input
 
 
 class _Function:
@@ -193,9 +188,6 @@ def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> Non
         ) from None
 
 
-# feature maps
-
-
 @dataclass(frozen=True)
 class Part:
     """A kernel and the rows that have coefficients, the support.
@@ -232,7 +224,7 @@ class Part:
         function = self.kernel.core()
         return _core.SparseKernel(function, *sparse) if sparse else _core.DenseKernel(function, *dense)
 
-    def keep(self, some: Booleans) -> Part:
+    def keep(self, some: Booleans) -> "Part":
         """Return the part with these support rows only."""
         places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
@@ -271,7 +263,7 @@ class KernelFeatures:
         memory_limit: float = MEMORY_LIMIT,
         recompute: bool = False,
         lengths: Ints | None = None,
-    ) -> KernelFeatures:
+    ) -> "KernelFeatures":
         """Return kernels on training rows.
 
         rows are an array, a SciPy sparse matrix or `Attributes`, or for a precomputed kernel the square matrix of its
@@ -343,7 +335,7 @@ class KernelFeatures:
 
     def compress(
         self, structure: Multiclass | Chain, weights: Floats, tolerance: float = 0.0
-    ) -> tuple[KernelFeatures, Floats]:
+    ) -> "tuple[KernelFeatures, Floats]":
         """Return the features and weights without the rows whose coefficients are all zero (|.| <= tolerance)."""
         parts, kept, rest = [], [], weights
         for part, width in ((self.nodes, structure.width), (self.edges, structure.n_labels * structure.width)):

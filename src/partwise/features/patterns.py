@@ -12,8 +12,6 @@ and _x+1, ..., _x+#. Wapiti works on bytes, and so do these: a character that is
 are written as characters of a private area (U+F780 to U+F7FF).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -142,7 +140,7 @@ def _found(expression: str, cell: str, test: bool) -> bytes:
 
 
 @lru_cache(256)
-def _expression(text: str) -> Expression:
+def _expression(text: str) -> "Expression":
     return Expression(text.encode())
 
 

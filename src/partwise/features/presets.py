@@ -13,8 +13,6 @@ morph
     together with endings, and columns of features such as Case=Nom|Number=Sing, one by one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath

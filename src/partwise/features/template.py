@@ -32,8 +32,6 @@ A function of a cell takes a string to another or to None, where there is nothin
 distinct string of a column, in Python, so that letters and digits are what Unicode says they are.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -189,12 +187,12 @@ class Template:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_text(cls, text: str, **resources: Any) -> Template:
+    def from_text(cls, text: str, **resources: Any) -> "Template":
         """Return a template from its lines."""
         return cls(text, **resources)
 
     @classmethod
-    def from_file(cls, path: Path, **resources: Any) -> Template:
+    def from_file(cls, path: Path, **resources: Any) -> "Template":
         """Return a template from a file, such as one made for CRF++. FormatError if it is none."""
         found = cls(read_text(path), path=str(path), **resources)
         if not (found._lines or found.transitions):
@@ -204,7 +202,7 @@ class Template:
         return found
 
     @staticmethod
-    def preset(name: str, **options: Any) -> Template:
+    def preset(name: str, **options: Any) -> "Template":
         """Return the templates "chunk", "pos" and "ner"; see `partwise.features.presets`."""
         from partwise.features.presets import preset
 

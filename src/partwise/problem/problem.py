@@ -150,8 +150,6 @@ class Problem:
         self.n_examples, self.n_weights, self.n_batches = sums.n_examples, sums.n_weights, sums.n_batches
         self.shift: Floats | None = None
 
-    # the data
-
     @property
     def n_jobs(self) -> int:
         """Threads that sums over examples may use."""
@@ -188,8 +186,6 @@ class Problem:
         The task is called as ``task(batch, n_jobs, *shared)`` wherever the batch is: in this process or in another one.
         """
         return list(self.sums.each(named_task(task) if isinstance(task, str) else task, *shared))
-
-    # the penalty
 
     @property
     def l2(self) -> float:
@@ -237,8 +233,6 @@ class Problem:
     def norm2(self, weights: Floats) -> float:
         """|w|^2 in weight space."""
         return self.dot(weights, weights)
-
-    # primal
 
     def value(self, weights: Floats) -> float:
         """P(w)."""
@@ -339,8 +333,6 @@ class Problem:
         partial = self.sums.hessian_partial(marginals, weights, every)
         return SecondDerivatives(self.sums, self.penalty, weights, every, marginals, partial)
 
-    # dual
-
     def dual_terms(self, point: DualPoint) -> tuple[Floats, float]:
         """(u, b) of a dual point, recomputed from its parts."""
         if self.loss.rescaling == "slack" and point.kind != "aggregate":
@@ -393,8 +385,6 @@ class Problem:
             raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle gives no Gibbs distribution")
         tau = self.loss.temperature
         return DualPoint.of_scores(self.sums.linear_scores(weights / tau, self.loss.cost_scale / tau))
-
-    # certificates
 
     def certificate(self, weights: Floats, point: DualPoint) -> Certificate:
         """P(w), D(alpha) and their difference, all recomputed from w and from the dual point's parts.

@@ -39,9 +39,6 @@ Reduction = Callable[[Iterator[T]], T]
 ROUNDS = 16
 
 
-# reductions: one answer of what the batches give
-
-
 def added(parts: Iterator[T]) -> T:
     """Return the sum, in order; of tuples, place by place. The first part is written to: nothing else refers to it."""
     total = next(parts)
@@ -99,9 +96,6 @@ def by_place(*reductions: Callable[..., object]) -> Callable[..., Any]:
     return lambda parts: tuple(
         reduce(iter(column)) for reduce, column in zip(reductions, zip(*parts, strict=True), strict=True)
     )
-
-
-# blocks: each batch's part of an array of all slots, examples or clique marginals
 
 
 def _blocks(array: Given, ranges: Sequence[slice], what: str) -> Sequence[Given]:
@@ -192,8 +186,6 @@ class Sums:
             )
         self.n_weights = sizes[0]
 
-    # what the batches are
-
     @cached_property
     def facts(self) -> Facts:
         """What all batches are; its complaint is of the first example whose gold labelling is refused."""
@@ -274,8 +266,6 @@ class Sums:
     lacks = Sum(BatchSums.lacks, first_text)
     describe_weight = Sum(BatchSums.describe_weight, first_text)
 
-    # what some examples are
-
     def psi2_bounds(self, examples: Ints) -> Floats:
         """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
         return np.array(self.of_examples(BatchSums.psi2_bounds, examples), dtype=np.float64)
@@ -286,8 +276,6 @@ class Sums:
         for places, found in self._run_on(examples, task):
             answers.update(zip(places.tolist(), found, strict=True))
         return [answers[place] for place in range(len(examples))]
-
-    # primal
 
     value = Sum(BatchSums.value, added)
     margins = Sum(BatchSums.margins, joined)
@@ -308,8 +296,6 @@ class Sums:
         blocks = by_slot(self, marginals)
         results = self.each(BatchSums.plane_at, weights, temperature, blocks=[(block,) for block in blocks])
         return added(_written(results, blocks))
-
-    # dual
 
     dual_terms_gibbs = Sum(BatchSums.dual_terms_gibbs, added, by_slot)
     dual_terms_linear = Sum(BatchSums.dual_terms_linear, added)
@@ -361,8 +347,6 @@ class Sums:
         blocks = list(zip(by_slot(self, scores), map(OutputArray, outputs), strict=True))
         return added(_written(self.each(BatchSums.eg_batch_step, weights, step, blocks=blocks), outputs))
 
-    # single columns (capability "column access")
-
     @cached_property
     def scaling_constants(self) -> ColumnConstants:
         return self.run(Sum(BatchSums.scaling_constants, joined_columns))
@@ -372,12 +356,8 @@ class Sums:
     scaling_expectations = Sum(BatchSums.scaling_expectations, added)
     scaling_separates = Sum(BatchSums.scaling_separates, all)
 
-    # rounding
-
     rounding_sums = Sum(BatchSums.rounding_sums, by_place(added, added, max))
     largest_cost = Sum(BatchSums.largest_cost, max)
-
-    # single examples
 
     def in_memory(self) -> tuple[Part, ...]:
         """Return the batches as solvers that visit single examples need them (capability "batches in memory")."""
@@ -419,8 +399,6 @@ class Sums:
             for part, own in self.visits(some):
                 if len(own) or k == n_rounds - 1:
                     yield part, own
-
-    # the work itself
 
     def run(self, chosen: Sum[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the answer of all batches; what a method that is a `Sum` calls."""

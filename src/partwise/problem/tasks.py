@@ -128,8 +128,6 @@ class BatchSums:
             self._hessian_at = weights, every, marginals is not None
         return self._hessian
 
-    # what a batch is
-
     def facts(self, n_jobs: int, sound: bool) -> Facts:
         complaint = "" if sound else _complaint(self.objective.check_gold)
         structure = structure_capabilities(self.structure)
@@ -158,8 +156,6 @@ class BatchSums:
     def clique_starts(self, n_jobs: int) -> Ints:
         return _core.clique_starts(self.structure)
 
-    # what some examples are
-
     def psi2_bounds(self, n_jobs: int, examples: Ints) -> list[float]:
         return [self.features.psi2_bound(i) for i in examples.tolist()]
 
@@ -182,8 +178,6 @@ class BatchSums:
         if Capability.CLIQUES not in structure.capabilities():
             return [(each, each) for each in slots]
         return [(each, int(structure.clique_offsets(i)[-1])) for each, i in zip(slots, examples.tolist(), strict=True)]
-
-    # primal
 
     def value(self, n_jobs: int, weights: Floats) -> float:
         """Return the losses, sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
@@ -230,8 +224,6 @@ class BatchSums:
     def hessian_partial(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> bool:
         """Return whether the Hessian is an estimate from a part of the examples (where there are enough of them)."""
         return self._second_derivatives(n_jobs, marginals, weights, every).partial
-
-    # dual
 
     def dual_terms_gibbs(self, n_jobs: int, scores: Floats, moved: Moved | None = None) -> Plane:
         """Return (u, b) of the Gibbs distributions with these slot scores, after probability was moved."""
@@ -328,8 +320,6 @@ class BatchSums:
         """Return sum_i omega_i A_i'g_i."""
         return _core.gold_features(self.objective, n_jobs)
 
-    # batch steps
-
     def eg_batch_step(
         self, n_jobs: int, scores: Floats, moved: OutputArray, weights: Floats, step: float
     ) -> tuple[tuple[Floats, float, float, float], Floats]:
@@ -341,8 +331,6 @@ class BatchSums:
     ) -> tuple[Floats, float, float, float]:
         """Return the sums of `eg_batch_step` for slot scores A z + cost_scale c, with old_cost_scale c for `scores`."""
         return _core.eg_primal_point(self.objective, z, cost_scale, old_cost_scale, n_jobs)
-
-    # single columns (capability "column access")
 
     def scaling_constants(self, n_jobs: int) -> ColumnConstants:
         indptr, slots, _ = self.gold
@@ -366,8 +354,6 @@ class BatchSums:
         """Return whether every gold labelling is likelier than all others."""
         return _core.scaling_separates(self.objective, weights, n_jobs)
 
-    # rounding
-
     def largest_cost(self, n_jobs: int) -> float:
         """Return the largest cost of any labelling, what multiplies margins in slack rescaling."""
         return self.objective.largest_cost(n_jobs)
@@ -379,9 +365,6 @@ class BatchSums:
         found = _core.rounding_sums(self.objective, fixed, examples, n_jobs)
         sums = found.scores, found.level, found.transposed
         return sums, (found.scores2, found.level2, found.transposed2), found.largest_reach
-
-
-# tasks of users
 
 
 def register_task(function: Registered) -> Registered:

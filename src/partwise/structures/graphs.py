@@ -1,7 +1,5 @@
 """Graphs from lists of vertices and cliques."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

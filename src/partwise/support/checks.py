@@ -1,7 +1,5 @@
 """Checks of parameters, and of weights of examples."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from typing import Any

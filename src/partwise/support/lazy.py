@@ -1,7 +1,5 @@
 """Work that is done when it is first needed: properties computed once per object, names imported on first use."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """How much memory there is, and refusing what would take more before any of it is taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
