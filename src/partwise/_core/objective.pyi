@@ -22,7 +22,7 @@ class Link:
     def conjugate(self, s: float) -> float: ...
 
 class Objective:
-    """The sums over examples in the objective of problem.py, without the penalty; problem/tasks.py describes them.
+    """The sums over examples in the objective, without the penalty; problem/tasks.py describes them.
 
     cost: one value per slot of all examples, at least 0 and 0 on gold slots (None: the structure's own).
     """

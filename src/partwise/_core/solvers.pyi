@@ -23,7 +23,7 @@ class EgReport(_Ascent):
     taken_back: int
 
 class EgState:
-    """Arrays that EG updates: scores, marginals per slot; entropies, step_sizes per example; u where l1 > 0."""
+    """State of EG: scores, marginals per slot; entropies, step_sizes per example; plane: u where l1 > 0."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class EgOptions:
 
 @overload
 def eg_epoch(states: list[EgState], order: Ints, options: EgOptions) -> EgReport:
-    """Visit the examples of `order`, numbered through all batches: a state each, with the same weights and plane."""
+    """Visit the examples of `order`, numbered through all batches; the batches' states share weights and plane."""
 
 @overload
 def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport: ...
@@ -91,8 +91,6 @@ class SmoReport(_Ascent):
     steps: int
 
 class SmoState:
-    """Arrays that SMO updates: clique marginals of all examples, and each block's gap at its last visit."""
-
     def __init__(self, objective: Objective, *, weights: Floats, cliques: Floats, gaps: Floats) -> None: ...
 
 class SmoOptions:
@@ -107,10 +105,9 @@ class BcfwReport:
     steps: int
 
 class BcfwState:
-    """Arrays that BCFW updates: counts s * mu per slot, mass s, linear = kappa <s mu, c> per example.
+    """State of BCFW: counts s * mu per slot; mass s and linear = kappa <s mu, c> per example; lag: weights - average.
 
-    lag: weights minus their average; average: steps so far, scale of lag, b of the weighted average; gaps: each block's
-    gap at its last visit.
+    average: steps so far, scale of lag, b of the weighted average; gaps: each block's gap at its last visit.
     """
 
     def __init__(
@@ -139,8 +136,6 @@ class BcfwSetReport(_Ascent):
     bound: float
 
 class BcfwSetState:
-    """Arrays that BCFW over working sets updates; gaps: each block's gap at its last search."""
-
     def __init__(self, objective: Objective, *, weights: Floats, sets: WorkingSets, gaps: Floats) -> None: ...
 
 class BcfwSetOptions:
@@ -197,7 +192,7 @@ def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int =
     """
 
 class SdcaState:
-    """Arrays that SDCA updates: logarithms of probabilities (scores), entropies, last gains of examples."""
+    """State of SDCA: scores are logarithms of probabilities; entropies and last gains of the examples."""
 
     def __init__(
         self,
@@ -230,8 +225,6 @@ def entropy_along(
     """Return the entropy at cliques + step * direction, and its first two derivatives by the step."""
 
 class SdcaLineState:
-    """Arrays that line searches update: clique marginals, counts per slot, the others per example."""
-
     def __init__(
         self,
         objective: Objective,
@@ -262,7 +255,7 @@ class CdL1Report:
     violation: float
 
 class CdL1State:
-    """Arrays that sweeps update; unscaled: exp of scores but for a factor per example; sums: those of `unscaled`."""
+    """State of sweeps; unscaled: exp of scores up to a factor per example; sums: those of `unscaled`."""
 
     def __init__(self, columns: WorkingColumns, *, weights: Floats, unscaled: Floats, sums: Floats) -> None: ...
 
@@ -299,7 +292,7 @@ def scaling_separates(objective: Objective, weights: Floats, n_jobs: int = 1) ->
 def scaling_expectations(objective: Objective, weights: Floats, n_jobs: int = 1) -> Floats: ...
 
 class ScalingState:
-    """Arrays of iterative scaling, from `scaling_refresh` and `scaling_constants`; largest_sum: for "gis"."""
+    """State of iterative scaling, as `scaling_refresh` and `scaling_constants` give it; largest_sum: for "gis"."""
 
     def __init__(
         self,
@@ -417,7 +410,7 @@ class MiraReport:
     mass: float
 
 class OnlineState:
-    """Arrays that an online method updates; sum: the weighted sum of the iterates; plane: u."""
+    """State of an online method; sum: the weighted sum of the iterates; plane: u."""
 
     def __init__(
         self, objective: Objective, *, weights: Floats, sum: Floats | None = None, plane: Floats | None = None
