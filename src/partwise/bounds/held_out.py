@@ -24,9 +24,9 @@ def kl(q: float, p: float) -> float:
 
 
 def kl_inverse(q: float, epsilon: float) -> float:
-    """Return the largest p with KL(q || p) <= epsilon: how large a mean may be of which q was observed.
+    """Return the largest p with KL(q || p) <= epsilon: a bound of the mean that belongs to an observed mean q.
 
-    The answer is rounded up by at most 1e-12. It is at most q + sqrt(2 q epsilon) + 2 epsilon (Bartlett et al. 2004,
+    The answer is rounded up by at most 1e-12, and at most q + sqrt(2 q epsilon) + 2 epsilon (Bartlett et al. 2004,
     equation 6).
     """
     _check_probability("q", q)
@@ -44,7 +44,7 @@ def kl_inverse(q: float, epsilon: float) -> float:
 def _term(a: float, b: float) -> float:
     if a == 0.0:
         return 0.0
-    return a * math.log1p((a - b) / b) if b > 0.0 else math.inf  # where a is near b, a logarithm of a / b loses digits
+    return a * math.log1p((a - b) / b) if b > 0.0 else math.inf  # log(a / b) would lose digits where a is near b
 
 
 def _check_probability(name: str, value: float) -> None:
@@ -53,13 +53,13 @@ def _check_probability(name: str, value: float) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """ValueError unless it is the probability that a bound fails."""
+    """Raise ValueError unless delta can be the probability that a bound fails."""
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be above 0 and below 1, got {delta}")
 
 
 def held_out_bound(losses: ArrayLike, delta: float = 0.05) -> float:
-    """Return what the expected loss is at most, with probability at least 1 - delta, given losses of held-out examples.
+    """Return a bound of the expected loss, with probability at least 1 - delta, from losses of held-out examples.
 
     Losses that are all 0 or 1: the exact binomial (Clopper-Pearson) bound. Others in [0, 1]: Chernoff's,
     KL(mean || p) <= ln(1 / delta) / n.
@@ -84,12 +84,12 @@ class Labellings(NamedTuple):
     counts: Floats
 
     def sums(self, offsets: Ints, vector: Floats) -> Floats:
-        """<vector, counts> of each example."""
+        """Return <vector, counts> of each example."""
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
         return sums_by(owner, vector[offsets[owner] + self.slots] * self.counts, len(offsets) - 1)
 
     def spread(self, offsets: Ints) -> Floats:
-        """Counts of all slots; the examples' blocks are concatenated."""
+        """Return the counts of all slots; the examples' blocks are concatenated."""
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
         dense = np.zeros(int(offsets[-1]))
         np.add.at(dense, offsets[owner] + self.slots, self.counts)
@@ -99,8 +99,7 @@ class Labellings(NamedTuple):
 class Losses:
     """L of labellings: the cost over the largest cost of the example, or 1 for every labelling but the gold one.
 
-    costs: of all slots; the examples' blocks are concatenated. largest: the largest cost of each example; 1 where no
-    labelling costs anything.
+    costs: of all slots, concatenated. largest: the largest cost of each example, or 1 if no labelling has a cost.
     """
 
     def __init__(self, examples: LabelledBatch, loss: Loss, n_jobs: int = 1) -> None:
@@ -118,13 +117,13 @@ class Losses:
         self.largest = np.where(largest > 0, largest, 1.0)
 
     def of(self, labellings: Labellings) -> Floats:
-        """L of these labellings."""
+        """Return L of these labellings."""
         if self.loss == "zero-one":
             return np.where(self.are_gold(labellings), 0.0, 1.0)
         return labellings.sums(self.offsets, self.costs) / self.largest
 
     def are_gold(self, labellings: Labellings) -> Booleans:
-        """Which of these labellings are the gold ones."""
+        """Return which of these labellings are the gold ones."""
         wrong = np.abs(labellings.spread(self.offsets) - self.gold.spread(self.offsets))
         owner = np.repeat(np.arange(len(self.largest)), np.diff(self.offsets))
         gold: Booleans = sums_by(owner, wrong, len(self.largest)) == 0
@@ -139,10 +138,8 @@ def sums_by(owner: Ints, values: Floats, n_examples: int) -> Floats:
 def held_out_losses(examples: LabelledBatch, weights: Floats, *, loss: Loss = "cost", n_jobs: int = 1) -> Floats:
     """Return the loss of a model's own answer to each example, between 0 and 1, for `held_out_bound`.
 
-    Every model has them: nothing is assumed of how answers follow from weights.
-
-    examples: some that training has not seen, from `estimator.labelled(X, y)`. weights: `estimator.weights_`. loss: the
-    "cost" over the largest cost of the example (for rows of labels the share of wrong ones), or "zero-one", 1 for every
-    labelling but the gold one.
+    It works for every model. examples: some that training has not seen, from `estimator.labelled(X, y)`. weights:
+    `estimator.weights_`. loss: the "cost" over the largest cost of the example (for rows of labels the share of wrong
+    ones), or "zero-one", 1 for every labelling but the gold one.
     """
     return Losses(examples, loss, n_jobs).of(Labellings(*best_labellings(examples.batch, weights, n_jobs)))

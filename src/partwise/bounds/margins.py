@@ -11,10 +11,10 @@ apart (Bartlett et al. 2004, section 5, where every count is 0 or 1). The labell
 
 and `largest_losses` is max over C of L(y) = cost(y) / (the largest cost of the example), in [0, 1].
 
-Where an example has few labellings, they are listed: this is exact. Elsewhere it is an upper bound. One z is kept, the
-best labelling y*, which makes the set larger, and E(y, y*) is replaced by a linear function that is no smaller: slot r
-is used at most m_r times, and on 0, ..., m_r the convex |c - c*| lies below the chord through its ends (for m_r = 1
-they are equal). What is left, max L(y) subject to one linear inequality g(y) >= 0, is at most
+If an example has few labellings, they are listed: this is exact. For other examples an upper bound is found. One z is
+kept, the best labelling y*, which makes the set larger, and E(y, y*) is replaced by a larger linear function: slot r is
+used at most m_r times, and on 0, ..., m_r the convex |c - c*| lies below the chord through its ends (for m_r = 1 they
+are equal). What is left, max L(y) subject to one linear inequality g(y) >= 0, is at most
 
     min over lambda >= 0 of max_y L(y) + lambda g(y),
 
@@ -39,14 +39,14 @@ from partwise.problem.capabilities import Capability, structure_capabilities
 from partwise.problem.inference import SlotScores, slot_norms, slot_scores
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
 
-#: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
+#: Most calls of the oracle for one minimum over lambda; about five are enough.
 _CALLS = 20
 #: Differences of scores up to this, relative to the largest score, are ties: they count as within the margin.
 _TIES = 1e-9
 
 
 class NotCovered(ValueError):
-    """The error that the margin bound is not about this model."""
+    """The error that the margin bound does not cover this model."""
 
     def __str__(self) -> str:
         return (
@@ -72,7 +72,7 @@ class Listed(NamedTuple):
         return len(np.unique(self.example))
 
     def put(self, losses: Floats, inside: Booleans) -> None:
-        """Set each listed example's largest loss among the labellings inside, of which there is one at least."""
+        """Set each listed example's loss to the largest among its labellings inside, of which there is at least one."""
         losses[self.example] = 0.0
         np.maximum.at(losses, self.example[inside], self.loss[inside])
 
@@ -80,9 +80,9 @@ class Listed(NamedTuple):
 class Margins:
     """Labelled examples at unit weights.
 
-    examples: without sample weights, as a bound is about examples that were drawn alike. weights: of any length but
-    zero; they are brought to length 1. loss: L(y), as in `held_out_losses`. max_listed: examples with at most so many
-    labellings have them listed, where the structure has k best labellings.
+    examples: without sample weights, because a bound is about examples that were drawn alike. weights: any nonzero
+    ones; they are scaled to length 1. loss: L(y), as in `held_out_losses`. max_listed: the labellings of examples with
+    at most so many are listed, if the structure has k best labellings.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class Margins:
         self._answers = SlotScores(batch.structure, n_jobs)
         self.loss, self.gold = loss, self._losses.gold
         self.costs, self._largest = self._losses.costs, self._losses.largest
-        #: The number of slots with features, of the example that has most. The theorem holds with any larger number,
-        #: and its logarithms ask for one at least.
+        #: The largest number of slots with features of an example, at least 1 because of logarithms (the theorem holds
+        #: with any larger number).
         self.most_slots = max(int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max()), 1)
         self._whole = sums_by(self.owner, self.costs % 1.0, batch.n_examples) == 0
         self.best = self._maximize(self.scores)
@@ -132,7 +132,7 @@ class Margins:
         return self._losses.of(self.best)
 
     def largest_losses(self, gamma: float) -> Floats:
-        """Return an upper bound of max over C(gamma) of L for each example, exact for those that are `listed`."""
+        """Return an upper bound of max over C(gamma) of L for each example, exact for those in `listed`."""
         slope, constant = self._apart(self.best)
         direction = self.scores + gamma * slope
         level = gamma * constant - self.best.sums(self.offsets, self.scores)
@@ -174,7 +174,7 @@ class Margins:
                 losses = (counts != gold[rows]).any(axis=1).astype(np.float64)
             scaled = counts * self.norms[rows]
             behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
-            with np.errstate(divide="ignore"):  # ties count as within the margin
+            with np.errstate(divide="ignore"):
                 thresholds = np.where(behind > 0, behind / cdist(scaled, scaled, "cityblock"), 0.0).max(axis=1)
             examples.append(i)
             parts.append((scores, costs, losses, thresholds))
@@ -209,7 +209,7 @@ class Margins:
             falls, rises = open_ & (slope < 0), open_ & (slope >= 0)
             left_loss, left_slope = np.where(falls, loss, left_loss), np.where(falls, slope, left_slope)
             right_loss, right_slope = np.where(rises, loss, right_loss), np.where(rises, slope, right_slope)
-        # costs that are whole numbers sum to whole numbers
+        # Whole costs sum to whole numbers: round the bound down to one.
         steps = np.floor(bound * self._largest + 1e-6) / self._largest
         return np.clip(np.where(self._whole, steps, bound), 0.0, 1.0)
 
@@ -262,7 +262,7 @@ class Margins:
         return factor * (1.0 + 1e-9)
 
     def _used(self) -> Booleans:
-        """Return which slots some labelling uses (all, where that is not known)."""
+        """Return which slots some labelling uses; all slots if that is not known."""
         if Capability.EXPECTATION_ORACLE not in structure_capabilities(self.structure):
             return np.ones(len(self.owner), dtype=bool)
         return self._answers.expectations(np.zeros(len(self.owner))) > 0

@@ -12,11 +12,11 @@ largest loss among labellings within the margin (`Margins`). KL^-1 of an upper b
 
 As the bound holds for all gamma at once, the best one on a grid may be chosen afterwards.
 
-What it assumes. Predictions are argmax over y of <w, Phi(x, y)>. Examples are drawn independently, and feature vectors
-do not depend on the sample. A vocabulary learnt from the sample satisfies this (its weights are those of a larger set
-of features of which all others are zero), but features that occur in the sample and were left out (a minimum count,
-observed pairs alone) are then features of weight zero, whose norms are not counted. Q(w, gamma) draws weights for all
-features of the larger set, also for those of new examples that the vocabulary does not have.
+Assumptions. Predictions are argmax over y of <w, Phi(x, y)>. Examples are drawn independently, and feature vectors do
+not depend on the sample. A vocabulary learnt from the sample satisfies this (its weights are those of a larger set of
+features, all others zero), but features of the sample that were left out (a minimum count, observed pairs alone) are
+then features of weight zero, whose norms are not counted. Q(w, gamma) draws weights for all features of the larger set,
+also for those of new examples that the vocabulary does not have.
 """
 
 import math
@@ -37,10 +37,10 @@ from partwise.support.arrays import Floats
 class MarginBound:
     """The bound at its best margin.
 
-    value: what the risk of the Gibbs classifier is at most. empirical: Lmax (an upper bound of it unless `exact` is 1).
-    slack: 1 / (n gamma^2). epsilon: the second argument of KL^-1. exact: the share of examples whose labellings were
-    listed. older_empirical: the same term for the older set. training_loss: the mean loss of the best labellings.
-    grid: (gamma, bound) of all margins that were tried.
+    value: the bound of the Gibbs classifier's risk. empirical: Lmax (an upper bound of it unless `exact` is 1). slack:
+    1 / (n gamma^2). epsilon: the second argument of KL^-1. exact: the share of examples whose labellings were listed.
+    older_empirical: `empirical` for the older set. training_loss: the mean loss of the best labellings. grid: (gamma,
+    bound) of all margins that were tried.
     """
 
     value: float
@@ -59,7 +59,7 @@ class MarginBound:
 
     @property
     def informative(self) -> bool:
-        """Whether it says more than that a loss is at most 1."""
+        """Whether the bound is below 1, which every loss is at most."""
         return self.value < 1.0
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ def margin_bound(
     max_listed: int = 100,
     n_jobs: int = 1,
 ) -> MarginBound:
-    """The PAC-Bayesian margin bound of weights for the sample that they were trained on.
+    """Return the PAC-Bayesian margin bound of weights for the sample that they were trained on.
 
     examples: the sample, from `estimator.labelled(X, y)`. weights: any that are not zero; the bound is about their
     direction. delta: probability that the bound fails. gammas: margins to try, in (0, 1]; by default 25 of them, evenly
@@ -104,7 +104,7 @@ def margin_bound(
     bounds: dict[float, float] = {}
     best: tuple[float, float, float] | None = None  # (bound, gamma, Lmax)
     for gamma in tried:
-        bounds[gamma] = _value(0.0, gamma, n, slots, delta)  # without any loss it could not be lower
+        bounds[gamma] = _value(0.0, gamma, n, slots, delta)  # the bound for zero loss, the lowest possible
         if best is None or bounds[gamma] < min(best[0], 1.0):
             empirical = float(margins.largest_losses(gamma).mean())
             bounds[gamma] = _value(empirical, gamma, n, slots, delta)
@@ -151,15 +151,14 @@ class Fitted(Protocol):
 class GibbsClassifier:
     """The classifier that the margin bound is about: Q(w, gamma) of Bartlett et al. 2004, section 5.
 
-    Its weights w' are drawn around those of a fitted estimator: w' ~ N(mu, I), mu = sqrt(2 ln(2 l n gamma^2)) / gamma
-    * w / |w|. Its expected loss on a new example is what `margin_bound` bounds; the estimator's own predictions are not
-    covered.
+    Its weights are drawn around those of a fitted estimator: w' ~ N(mu, I), mu = sqrt(2 ln(2 l n gamma^2)) / gamma * w
+    / |w|. `margin_bound` bounds its expected loss on a new example; the estimator's own predictions are not covered.
 
     The theorem's classifier draws a weight for every feature of an example, with mean 0 for those that the estimator's
-    vocabulary does not have. Here such features have no weight: for examples that have some, this is another
-    classifier than the theorem's, and `predict` warns.
+    vocabulary lacks. Here such features have no weight: on examples with some, this is another classifier than the
+    theorem's, and `predict` warns.
 
-    estimator: a fitted one. bound: that of its weights, which says gamma, n and l.
+    estimator: a fitted one. bound: that of its weights, with gamma, n and l.
     """
 
     def __init__(

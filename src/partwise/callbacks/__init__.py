@@ -1,11 +1,11 @@
-"""What can be done while a model trains: show progress, stop early, write the history, have more points in it.
+"""Callbacks of training runs: show progress, stop early, write the history, add points to it.
 
     SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
 
 A callback is any callable that takes a `partwise.solvers.Progress`; returning a true value stops the run.
-`TrainingCallback` adds what happens before and after. Callbacks are called in the order given. They see the scores of
-earlier callbacks in `Progress.scores`, and those of earlier steps in `Progress.last_scores`. The time that they take is
-not counted as the solver's.
+`TrainingCallback` adds methods for the beginning and the end. Callbacks are called in the order given. They see the
+scores of earlier callbacks in `Progress.scores`, and those of earlier steps in `Progress.last_scores`. Their time does
+not count as the solver's.
 """
 
 from typing import TYPE_CHECKING

@@ -15,10 +15,9 @@ from partwise.support.arrays import Floats, Ints
 class Session:
     """One training run of an estimator.
 
-    problem: what is solved. preview: gives an estimator that predicts with the weights it is given, while the run
-    continues. answers: gives the answers of a model with these weights for some of the training examples, by their
-    numbers, without reading them again; None where the model has no way to do that. last_scores: (score, passes) of the
-    last score of each name.
+    preview: returns an estimator that predicts with the given weights, while the run continues. answers: returns the
+    answers of a model with these weights for the training examples of these numbers, without reading them again; None
+    if the model cannot. last_scores: (score, passes) of the last score of each name.
     """
 
     problem: Problem
@@ -30,7 +29,7 @@ class Session:
 class TrainingCallback:
     """Base of callbacks that must know when a run begins and ends.
 
-    `clone` of scikit-learn makes a new one with the same parameters: a callback's state belongs to one run.
+    A callback's state belongs to one run: `clone` of scikit-learn makes a new callback with the same parameters.
     """
 
     def begin(self, session: Session) -> None:
@@ -41,7 +40,7 @@ class TrainingCallback:
         return None
 
     def end(self, session: Session, result: Result | None) -> Result | None:
-        """Called at the end with the result, or with None after an error. What is returned becomes the result."""
+        """Called at the end with the result, or with None after an error. A returned result replaces it."""
         return result
 
     def __sklearn_clone__(self) -> Self:
@@ -74,7 +73,7 @@ class Callbacks:
         return any(answers)
 
     def end(self, result: Result) -> Result:
-        """The result after all callbacks were called."""
+        """Return the result after all callbacks were called."""
         begun, self.begun = self.begun, []
         for each in begun:
             result = each.end(self.session, result) or result

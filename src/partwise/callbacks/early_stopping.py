@@ -20,17 +20,17 @@ Metric = str | Callable[[object, object], float]
 class EarlyStopping(TrainingCallback):
     """Stop when the score on held-out data has not risen for a while, and give back the best weights.
 
-    The certificate of the result is for the weights given back: their objective, with the last dual value, which is
-    a lower bound of the optimum whatever the weights are. So are its status ("stopped", unless that gap is below the
-    tolerance) and its message; `passes`, `seconds` and `history` are those of the whole run.
+    The result's certificate, status and message are for the returned weights: their objective with the last dual value,
+    which is a lower bound of the optimum whatever the weights are; "stopped", unless that gap is below the tolerance.
+    `passes`, `seconds` and `history` are those of the whole run.
 
-    Every step is scored (with `every`: fewer), whatever it takes: which weights are the best must not depend on how
-    fast the machine is.
+    Every step is scored (with `every`: fewer), however long it takes: the best weights must not depend on the machine's
+    speed.
 
     X_dev, y_dev: data that are not trained on, in the form that `fit` takes. patience: how many scores in a row may
     fail to rise. metric: None and "accuracy" for the estimator's own `score`; "f1" and "chunk_f1" for F1 of chunks,
     another name of `partwise.metrics.get_measure`, or a function of (y_dev, predicted labels). Larger is better.
-    min_delta: what counts as rising, more than this above the best. every: score at most once in this many passes.
+    min_delta: a score rises if it is more than this above the best. every: score at most once in this many passes.
 
     A run leaves `scores_`, a list of (passes, score), `best_score_` and `best_passes_`.
     """

@@ -23,10 +23,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class EachPass(TrainingCallback):
     """Issue a certificate after every pass, so that `Result.history` has points enough for a plot.
 
-    Most solvers certify themselves every five passes and where the gap may be near the tolerance, as a certificate
-    costs about half a pass. The certificates that this callback asks for are for the history alone: weights, stopping
-    and `seconds` are the same without it, and the run takes that much longer. every: passes between two points, at
-    least.
+    Most solvers issue a certificate every five passes and when the gap may be near the tolerance, because it costs
+    about half a pass. The certificates for this callback are for the history alone: they change neither weights nor
+    stopping nor `seconds`, but the run takes longer. every: the least number of passes between two points.
     """
 
     def __init__(self, every: float = 1.0) -> None:
@@ -52,8 +51,7 @@ class HistoryWriter(TrainingCallback):
 
     There is a row for every certificate and for every score. The file is replaced as a whole, at most once in
     `every_seconds` and at the end: a reader never sees half of it. An unknown or infinite number is empty in CSV and
-    null in JSON. Where the file cannot be written (a full disk), a warning says so and the run continues; a path that
-    is wrong from the beginning is an error.
+    null in JSON. If the disk is full, a warning says so and the run continues; an invalid path is an error.
 
     path: ends in .csv or .json. JSON: {"solver", "status", "message", "history": [{column: number}, ...]}; status is
     "running" until the end, "failed" after an error.
@@ -86,7 +84,7 @@ class HistoryWriter(TrainingCallback):
         if result is None:
             self._write("failed", "")
             return None
-        # The run's own history has the certificates before the first and after the last step too.
+        # The run's own history also has the certificates before the first and after the last step.
         rows = {row["passes"]: row for row in self._rows if row["dev"] is not None}
         for values in zip(*(result.history[name].tolist() for name in HISTORY), strict=True):
             rows[values[0]] = _row(*values, rows[values[0]]["dev"] if values[0] in rows else None)

@@ -12,18 +12,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-#: Number of the last certificates that the estimate of the time left is made from.
+#: The number of certificates that the time left is estimated from.
 _RECENT = 8
 
 
 class ProgressLine(TrainingCallback):
     """One line on standard error: passes, primal, dual, gap, dev score (if another callback has one), time left.
 
-    A score that was found some passes ago is shown with its pass.
-
-    The line is drawn over itself on a terminal; elsewhere (a notebook, a pipe, a file) new lines are written: for the
-    first step, at most every ten seconds, and for the last step. For `solve` use it as a context:
-    ``with ProgressLine() as line: solve(problem, callback=line)``.
+    An older score is shown with its pass. On a terminal the line is drawn over itself; elsewhere (a notebook, a pipe, a
+    file) new lines are written: for the first step, at most every ten seconds, and for the last step. For `solve` use
+    it as a context: ``with ProgressLine() as line: solve(problem, callback=line)``.
 
     console: where to write. every_seconds: how often at most (default: 0.1 on a terminal, else 10).
     """
@@ -65,7 +63,7 @@ class ProgressLine(TrainingCallback):
         return result
 
     def line(self, progress: Progress) -> str:
-        """What is shown; what matters least comes last, where a narrow terminal cuts it off."""
+        """Return the text of the line; the least important parts come last, where a narrow terminal cuts them off."""
         parts = [progress.solver, f"pass {progress.passes:.4g}"]
         c = progress.certificate
         certified = c is not None and math.isfinite(c.gap)
@@ -121,10 +119,10 @@ class ProgressLine(TrainingCallback):
 
 
 def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | None:
-    """Seconds until the first of the run's limits, or None while nothing can be said.
+    """Return the seconds until the first of the run's limits, or None if they cannot be estimated.
 
-    `seen` are the last certificates as (seconds, relative gap). The gap is assumed to keep falling by the same
-    factor per second as it did over them.
+    seen: the last certificates as (seconds, relative gap). The gap is assumed to keep falling by the same factor per
+    second.
     """
     guesses = []
     if progress.max_seconds is not None:
@@ -135,7 +133,7 @@ def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | No
         if low < high and last > first:
             rate = (high - low) / (last - first)
             guesses.append((low - math.log(progress.tol)) / rate - (progress.seconds - last))
-    # The limit on passes is far off: before the gap's way is known it would be given as the time left.
+    # The limit on passes is far off: it must not be shown as the time left before the gap's rate of fall is known.
     if math.isfinite(progress.max_passes) and progress.passes > 0 and (guesses or progress.tol == 0):
         guesses.append((progress.max_passes / progress.passes - 1.0) * progress.seconds)
     return max(min(guesses), 0.0) if guesses else None

@@ -1,10 +1,9 @@
 """General methods: the algorithms of the papers for functions of your own, each ending with a certificate.
 
 `eg` minimises any convex function over a product of simplices (`SimplexFunction`, or a `quadratic`), `eg_qp` quadratic
-programs with the theorem about them, `ExcessiveGapMethod` any f(w) + g*(Aw). `explicit_dual` writes a problem's
-dual as such a program where its labellings can be listed. `eg_passes`, `excessive_gap_steps` and `dcd_additions` tell
-what theorems promise of the solvers on a `Problem`. All are written to be read and to check the solvers against; no
-program of the library calls them.
+programs with the theorem about them, `ExcessiveGapMethod` any f(w) + g*(Aw). `explicit_dual` writes a problem's dual as
+such a program if its labellings can be listed. `eg_passes`, `excessive_gap_steps` and `dcd_additions` give the bounds
+that theorems prove for the solvers. All are for reading, and for checking the solvers: the library does not call them.
 """
 
 from partwise.methods.eg import EGResult, QPResult, eg, eg_qp

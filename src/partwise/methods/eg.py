@@ -14,8 +14,8 @@ Step sizes:
                within one block can differ by
     adaptive   halved until Q does not rise, multiplied by 1.05 after each step; one per block where they move alone
     search     batch only: halved until B_Q[p || q] <= D[p || q] / eta for the step from q to p; doubled after each step
-               until that fails for the first time, then multiplied by 1.05
-    a number   that one; a run that lets Q rise for good raises DivergenceError (`eg_qp`: never below 0.567 / (B +
+               until a step is halved, then multiplied by 1.05
+    a number   this step; a run that lets Q rise for good raises DivergenceError (`eg_qp`: never below 0.567 / (B +
                lambda))
 
 Stopping rule. gap <= tol (1 + |Q|), where gap is the certificate of `SimplexFunction.gap`: with mu = 0 the Frank-Wolfe
@@ -26,9 +26,9 @@ Source. Collins et al. 2008, Figures 1 and 2, Theorems 1 and 2 with Definitions 
 (`QPResult.theorem_1`; also behind `bound` and `iterations_for` where a step is too long for Collins et al.'s theorems)
 and the steps of its section 3.2.
 
-Departures. Constants may differ between blocks, and components are kept above e^-700. The search is our own: what the
-proof of Lemma 2 needs is checked instead of assumed (see `solvers.dual.eg_batch`). Bartlett et al. take B over all
-components, but their proof uses differences within a block alone; their bound of B is replaced by a sharper one.
+Departures. Constants may differ between blocks, and components are kept above e^-700. The search is our own: it checks
+what the proof of Lemma 2 needs (see `solvers.dual.eg_batch`). Bartlett et al. take B over all components, but their
+proof uses differences within a block alone; their bound of B is replaced by a sharper one.
 """
 
 import warnings
@@ -48,11 +48,11 @@ from partwise.support.checks import check_choice, check_positive
 Order = Literal["batch", "random", "cyclic"]
 #: A divergence below this is rounding.
 NOISE = 1e-14
-#: Where Q is linear no step is too large; this one keeps logs finite.
+#: The longest step, which keeps logarithms finite where Q is linear and allows any step.
 LARGEST_STEP = 1e12
 #: Factor on a step that was not too long (Collins et al. 2008, section 7).
 GROWTH = 1.05
-#: The first step where no constant tells one (Collins et al. 2008, section 7.1).
+#: The first step if the function has no constant for one (Collins et al. 2008, section 7.1).
 FIRST_STEP = 0.5
 
 
@@ -62,9 +62,9 @@ class EGResult:
 
     alpha: the last of the iterates alpha^1 (`start`), ..., alpha^(T + 1), where T = `iterations` counts steps, of all
     blocks at once or of single ones. value, gap: Q(alpha), and lower_bound = value - gap <= min Q <= value. trials:
-    steps tried. rule: `step_size` as it was asked for. step_sizes: the constant steps, one per block, None where steps
-    were looked for. step_sum: the sum of the steps made (order "batch"). values: Q at the start and each time a gap was
-    found: after every step of all blocks, or after every n single ones.
+    steps tried. rule: the argument `step_size`. step_sizes: constant steps, one per block; None if they were searched
+    for. step_sum: the sum of the steps made (order "batch"). values: Q at the start and with each gap: after every step
+    of all blocks, or after every n single steps.
     """
 
     alpha: Floats
@@ -92,7 +92,7 @@ class EGResult:
 
     @property
     def step_size(self) -> float | None:
-        """The constant step of all blocks, None if there is no such thing."""
+        """The constant step of all blocks, None if they have no common one."""
         steps = self.step_sizes
         return float(steps[0]) if steps is not None and (steps == steps[0]).all() else None
 
@@ -104,10 +104,9 @@ class EGResult:
     def bound(self, other: ArrayLike) -> float:
         """Return what the theorems promise of Q(alpha^(T + 1)) - Q(other) after T iterations, for any point `other`.
 
-        Theorem 1 of Collins et al. 2008 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were
-        searched for, and Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
-        ValueError if no theorem is about this run: the order "cyclic", adaptive steps, steps above those of the
-        theorem, or no iteration.
+        Theorem 1 of Collins et al. 2008 (Lemmas 5 and 6) for the order "batch", with the sum of the steps if they were
+        searched for, and Theorem 2 (Lemmas 8 and 9), which bounds the mean over all draws, for the order "random".
+        ValueError if no theorem covers this run: order "cyclic", adaptive or too long steps, or no iteration.
         """
         simplices = self.function.simplices
         point = simplices.check_point(other)
@@ -120,7 +119,7 @@ class EGResult:
 
         D[alpha* || alpha^1] is replaced by the largest it can be, sum_i max_j log(1 / alpha^1_ij), and
         Q(alpha^1) - Q(alpha*) by Q(alpha^1) - lower_bound. ValueError as for `bound`, for a search, whose next steps
-        have no length that is known before, and for epsilon <= 0.
+        are not known, and for epsilon <= 0.
         """
         check_positive("epsilon", epsilon)
         if self.rule == "search":
@@ -132,7 +131,7 @@ class EGResult:
         return self._guarantee(farthest, self.first_value - self.lower_bound).needed(epsilon)
 
     def _guarantee(self, divergences: Floats, excess: float) -> "Guarantee":
-        """Return what is proved of this run's steps, for a minimiser with these divergences from the start."""
+        """Return what is proved for this run's steps and a minimiser with these divergences from the start."""
         function, steps = self.function, self.step_sizes
         if self.iterations == 0:
             raise ValueError("no theorem is about a run without iterations")
@@ -185,27 +184,13 @@ def eg(
 ) -> EGResult:
     """Minimise a convex function over a product of simplices (see the module's docstring).
 
-    Parameters
-    ----------
-    function : SimplexFunction
-        Q by its value and gradient, or a `quadratic`.
-    order : "batch", "random" or "cyclic"
-    step_size : "theorem", "adaptive", "search" or a number > 0
-    start : array, optional
-        A point in the interior (default: uniform distributions).
-    tol : float
-        Stop at gap <= tol * (1 + |Q|).
-    max_iterations : int
-        Steps, of all blocks at once or of single ones.
-    random_state : int or NumPy generator
-        For the order "random".
+    function: Q by its value and gradient, or a `quadratic`. step_size: "theorem", "adaptive", "search" or a number > 0.
+    start: a point in the interior (default: uniform distributions). Stop at gap <= tol * (1 + |Q|). max_iterations:
+    steps, of all blocks at once or of single ones. random_state: an int or NumPy generator, for the order "random".
 
-    Raises
-    ------
-    ValueError, DivergenceError
-        If the gradient has another shape than alpha, is not finite, or is not that of the values; if Q turns out not
-        to be convex; if a step is not positive, or needs a constant that the function does not have. DivergenceError
-        if a given step lets Q rise for good; a ConvergenceWarning says that the tolerance was not reached.
+    ValueError if the gradient has another shape than alpha, is not finite, or does not belong to the values; if Q turns
+    out not to be convex; if a step is not positive, or needs a constant that the function does not have.
+    DivergenceError if a given step lets Q rise for good. ConvergenceWarning if the tolerance was not reached.
     """
     check_choice("order", order, ("batch", "random", "cyclic"))
     return Run("eg", function, order, step_size, random_state).go(start, tol, max_iterations)
@@ -213,7 +198,7 @@ def eg(
 
 @dataclass(frozen=True)
 class Point:
-    """A point and what is known of it. logs, alpha, gradient: (m,)."""
+    """A point, Q and its gradient there, and the gap. logs, alpha, gradient: (m,)."""
 
     logs: Floats
     alpha: Floats
@@ -229,7 +214,7 @@ class Point:
 
 @dataclass(eq=False)
 class Run:
-    """One run of `eg`, or of a method that differs from it in its constant step (`step`)."""
+    """A run of `eg`, or of a method with another constant step (`step`)."""
 
     name: str
     function: SimplexFunction
@@ -344,7 +329,7 @@ class Run:
         return after
 
     def corner(self, now: Point) -> Floats:
-        """Return where a step beyond double precision leads: the corner with the least gradient in each block."""
+        """Return the limit of ever longer steps: the corner with the least gradient in each block."""
         least = self.simplices.per_component(self.simplices.least(now.gradient))
         return self.simplices.normalised(np.where(now.gradient > least, -np.finfo(float).max / 4, 0.0))
 
@@ -387,7 +372,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class QPResult(EGResult):
-    """The outcome of `eg_qp`, and Theorem 1 of Bartlett et al. 2004."""
+    """The outcome of `eg_qp`, with Theorem 1 of Bartlett et al. 2004."""
 
     function: Quadratic = field(repr=False)
 
@@ -407,7 +392,7 @@ class QPResult(EGResult):
         return self.function.largest_eigenvalue
 
     def _guarantee(self, divergences: Floats, excess: float) -> Guarantee:
-        """Return what Collins et al. prove where it is about this step, which is the lower bound; else Theorem 1."""
+        """Return what Collins et al. prove if it covers this step, which is the lower bound; else Theorem 1."""
         try:
             return super()._guarantee(divergences, excess)
         except ValueError:
@@ -419,8 +404,8 @@ class QPResult(EGResult):
     def theorem_1(self, other: ArrayLike) -> float:
         """Return the right-hand side of Theorem 1 with this feasible point for u: a bound of `mean_value`.
 
-        With a minimiser for u it bounds how far the mean, and for steps below 0.567 / (B + lambda) the last value as
-        well, can be above the minimum after T iterations.
+        With a minimiser for u it bounds the distance of the mean from the minimum after T iterations, and for steps
+        below 0.567 / (B + lambda) that of the last value too.
         """
         u = self.function.simplices.check_point(other)
         factors = self._theorem_1_factors()
@@ -431,7 +416,7 @@ class QPResult(EGResult):
         return self.function.value(u) + (factors[0] * divergence + factors[1] * fall) / self.iterations
 
     def _theorem_1_factors(self) -> tuple[float, float] | None:
-        """Return the factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T, if the theorem has any."""
+        """Return the factors of D(u, alpha^1) / T and (Q(alpha^1) - Q(alpha^(T + 1))) / T; None: it does not apply."""
         if self.function.entropic or self.iterations == 0 or self.step_size is None:
             return None
         x = self.step_size * self.gradient_range
@@ -456,13 +441,8 @@ def eg_qp(
 ) -> QPResult:
     """Minimise b'alpha + 1/2 alpha'A alpha over a product of simplices (see the module's docstring).
 
-    Parameters
-    ----------
-    A, b, blocks, temperature
-        As for `quadratic`.
-    step_size : "theorem", "adaptive", "search" or a number > 0
-    start, tol, max_iterations
-        As for `eg`, which has the same errors and warnings.
+    A, b, blocks, temperature: as for `quadratic`. step_size: "theorem", "adaptive", "search" or a number > 0. start,
+    tol, max_iterations: as for `eg`, which has the same errors and warnings.
     """
     function = quadratic(A, b, blocks, temperature)
     step = None

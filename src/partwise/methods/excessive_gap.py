@@ -13,8 +13,8 @@ Update. Zhang et al. 2011, Algorithm 1, line by line in `ExcessiveGapMethod.iter
 J_mu(w) <= D(alpha) (equation 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)),
 L = |A|^2 / rho + L_g (equation 17).
 
-Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|, with (11) and
-(17) checked at every step: functions, constants or operators that do not belong together are found out.
+Stopping rule. `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|, and checks (11) and (17) at
+every step, which reveals functions, constants or operators that do not belong together.
 
 Source. Zhang et al. 2011, section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx` are the functions of
 its section 3; other functions are other objects with the methods of the protocols below. Structured problems are solved
@@ -34,7 +34,7 @@ from partwise.problem import ConvergenceWarning
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_positive
 
-#: Values may be off by this, over their size.
+#: Rounding of values, relative to their size.
 ROUNDING = 1e-9
 
 
@@ -178,7 +178,7 @@ class ExcessiveGapMethod:
         """Algorithm 1 to J(w) - D(alpha) <= tol |J(w)|, or for max_steps steps, with a ConvergenceWarning.
 
         ValueError if a step breaks the excessive gap condition (11), the bound (17) or weak duality by more than
-        rounding: a modulus, `norm` or the diameter is wrong, or a response is not the maximiser it should be.
+        rounding: a modulus, `norm` or the diameter is wrong, or a response is not the maximiser.
         """
         check_positive("tol", tol, zero=True)
         if max_steps < 1:
@@ -207,7 +207,7 @@ class ExcessiveGapMethod:
         )
 
     def _checked(self, iterate: Iterate) -> tuple[float, float, float]:
-        """Return J(w), D(alpha) and D(alpha) - J_mu(w); ValueError if they contradict what is proved."""
+        """Return J(w), D(alpha) and D(alpha) - J_mu(w); raise ValueError if they contradict the theorems."""
         primal, dual = self.primal(iterate.w), self.dual(iterate.alpha)
         smoothed = self.smoothed(iterate.w, iterate.mu)
         if not all(map(isfinite, (primal, dual, smoothed))):
@@ -232,8 +232,8 @@ class ExcessiveGapResult:
     """The outcome of `ExcessiveGapMethod.minimize`.
 
     w, alpha, mu, steps: the last iterate, and the paper's k. primal, dual: J(w) and D(alpha), between which min J lies.
-    margin: D(alpha) - J_mu(w), the excessive gap, >= 0 but for rounding (eq. 11). bound: what eq. 17 promises of the
-    gap after so many steps. gaps: J(w_k) - D(alpha_k) for k = 1, ..., steps.
+    margin: D(alpha) - J_mu(w), the excessive gap, >= 0 up to rounding (eq. 11). bound: the bound of eq. 17 on the gap
+    after so many steps. gaps: J(w_k) - D(alpha_k) for k = 1, ..., steps.
     """
 
     w: Floats
@@ -320,7 +320,7 @@ class EntropyProx:
         return float(self.masses @ self.simplices.largest(v))
 
     def project(self, alpha: Floats, direction: Floats) -> Floats:
-        with np.errstate(divide="ignore"):  # what has no mass gets none
+        with np.errstate(divide="ignore"):  # log 0: components without mass get none
             return self._gibbs(np.log(alpha) - direction)
 
     def _gibbs(self, logs: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The dual with every labelling listed: for label sets so small that distributions over them can be written down.
+"""The dual with every labelling listed, for label sets so small that distributions over them can be written down.
 
 With alpha_{i,y} = p_i(y) for each labelling y of each example, -D of `problem` (identity link) is
 
@@ -51,12 +51,10 @@ class ExplicitDual:
 
 
 def explicit_dual(problem: Problem, *, limit: int = 4000) -> ExplicitDual:
-    """The dual of a problem with at most `limit` labellings in all.
+    """Return the dual of a problem with at most `limit` labellings in all.
 
-    Raises
-    ------
-    ValueError
-        If there are more, if the structure cannot list them (capability "k_best"), or if the problem has no such dual.
+    ValueError if there are more, if the structure cannot list them (capability "k_best"), or if the problem has no such
+    dual.
     """
     missing = NEEDS - problem.capabilities()
     if missing:

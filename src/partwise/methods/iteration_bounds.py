@@ -1,10 +1,9 @@
-"""How many iterations the papers' theorems promise for a problem.
+"""The numbers of iterations that the papers' theorems promise for a problem.
 
-They are upper bounds, made of a few constants that any `Problem` tells through its oracles (`Constants`); accuracies
-are in units of P, whose losses are summed. Conversions (docs/math.md): in Collins et al. 2008 C is l2 and |A| is
-max |psi|^2 / l2; in Zhang et al. 2011 lambda is l2 / n and J is P / n, so that epsilon there is ours over n; in Chang
-and Yih 2013 C is 1 / l2. With sample weights omega the inequalities are those of docs/math.md, and with weights 1 the
-papers'.
+They are upper bounds, computed from a few constants of a `Problem` (`Constants`); accuracies are in units of P, whose
+losses are summed. Conversions (docs/math.md): in Collins et al. 2008 C is l2 and |A| is max |psi|^2 / l2; in Zhang et
+al. 2011 lambda is l2 / n and J is P / n, so that epsilon there is ours over n; in Chang and Yih 2013 C is 1 / l2. With
+sample weights omega the inequalities are those of docs/math.md, and with weights 1 the papers'.
 """
 
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ Accuracy = Literal["dual", "primal", "gap"]
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """What the bounds are made of; arrays have an entry for each example of positive weight.
+    """The constants of the bounds; arrays have an entry for each example of positive weight.
 
     weights: omega. psi2: upper bounds of the largest |psi|^2, psi = A_i'(g_i - count(y)) over labellings y (R^2 of
     Chang and Yih 2013, |A|^2 of Zhang et al. 2011). log_labellings: log |Y_i|. costs: the largest cost of a labelling,
@@ -56,9 +55,9 @@ class Constants:
         return float(self.weights @ self.log_labellings)
 
     def dual_accuracy(self, epsilon: float, accuracy: Accuracy) -> float:
-        """How near to the best dual value a point must be for P at its weights to be within epsilon of its best value.
+        """Return the distance from the best dual value at which P at a point's weights is within epsilon of the best P.
 
-        Of "gap": for P - D of the point and its weights w to be at most epsilon; of "dual": epsilon itself.
+        With "gap": for P - D of the point and its weights w to be at most epsilon; with "dual": epsilon itself.
 
         Where the dual value is d below the best, |w - w*|^2 <= 2 d / l2. The sum of losses has slopes of at most
         G = sum_i omega_i |psi_i|, and above temperature 0 a curvature of at most sum_i omega_i |psi_i|^2 / tau. So
@@ -67,7 +66,7 @@ class Constants:
             P(w) - P* <= (1 + sum_i omega_i |psi_i|^2 / (tau l2)) d
 
         (O(1/eps^2) and O(log 1/eps) iterations: Collins et al. 2008, section 9 and footnote 12). P - D is d more. Both
-        sides are concave in d, so that the bound holds in the mean over draws, too.
+        sides are concave in d, so that the bound holds for means over draws too.
         """
         check_positive("epsilon", epsilon)
         check_choice("accuracy", accuracy, get_args(Accuracy))
@@ -89,7 +88,7 @@ class Constants:
 
 
 def constants(problem: Problem) -> Constants:
-    """The constants of a problem with the L2 penalty, from its oracles.
+    """Return the constants of a problem with the L2 penalty, from its oracles.
 
     ValueError if the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
     """
@@ -119,27 +118,19 @@ def eg_passes(
     accuracy: Accuracy = "dual",
     delta: float = 1.0,
 ) -> float:
-    """Passes of EG with the theorem's steps to an accuracy of epsilon: Collins et al. 2008, Table 1, over n.
+    """Return the passes of EG with the theorem's steps to an accuracy of epsilon: Collins et al. 2008, Table 1, over n.
 
     The table counts visits of examples: n^2 / eps |A| D and n (1 + n |A|) log(c_1 / eps) for batches, n / eps (|A| D +
-    Q(u^1) - Q*) and n (1 + |A|) log(c_2 / eps) for the order "random", of max-margin and log-linear duals; the smaller
-    one is given where both hold. What it says of the order "random" is about the mean over all draws.
+    Q(u^1) - Q*) and n (1 + |A|) log(c_2 / eps) for the order "random", of max-margin and log-linear duals. If both
+    hold, the smaller one is returned. For the order "random" the bound is for the mean over all draws.
 
-    Parameters
-    ----------
-    problem : Problem
-        Any loss with the identity link; tau is its temperature.
-    epsilon : float
-    order : "batch" (solver `eg-batch`) or "random" (`eg`, order "random")
-    divergence : float, optional
-        sum_i omega_i D[u*_i || u^1_i] of a best dual point from the start; by default the largest it can be from
-        uniform distributions, sum_i omega_i log |Y_i|.
-    accuracy : "dual", "primal" or "gap"
-        What is to be at most epsilon: D* - D, P(w) - P* or P(w) - D (`Constants.dual_accuracy`).
-    delta : float
-        Below 1, with the order "random": passes of all log2(1 / delta) runs of `eg` with this option `delta`, after
-        which the best of them is within epsilon with probability 1 - delta (the paper after Theorem 2: each run is
-        within epsilon / 2 in the mean, and by Markov's inequality beyond epsilon with probability 1/2 at most).
+    problem: any loss with the identity link; tau is its temperature. order: "batch" (solver `eg-batch`) or "random"
+    (`eg`, order "random"). divergence: sum_i omega_i D[u*_i || u^1_i] of a best dual point from the start; by default
+    the largest it can be from uniform distributions, sum_i omega_i log |Y_i|. accuracy: which quantity is to be at most
+    epsilon, D* - D ("dual"), P(w) - P* ("primal") or P(w) - D ("gap"); see `Constants.dual_accuracy`. delta: below 1,
+    with the order "random": passes of all log2(1 / delta) runs of `eg` with this option, after which the best run is
+    within epsilon with probability 1 - delta (the paper after Theorem 2: each run is within epsilon / 2 in the mean,
+    and by Markov's inequality beyond epsilon with probability 1/2 at most).
     """
     check_choice("order", order, ("batch", "random"))
     _check_identity(problem)
@@ -155,7 +146,7 @@ def eg_passes(
     rate = max(tau + heaviest * found.curvature, 1.0 / max_step(problem))  # 1 / step: the solvers' steps are finite
     if order == "batch":
         return float(Guarantee(distance * rate, distance * rate, tau / rate).needed(epsilon))
-    # Q(u^1) - Q* at most: what a certificate says of the uniform distributions, with their weights or with none
+    # Q(u^1) - Q* at most: by a certificate of the uniform distributions, with their weights or with zero weights
     uniform, none = DualPoint.of_scores(np.zeros(problem.n_slots)), np.zeros(problem.n_weights)
     best = min(problem.value(none), problem.value(problem.weights_from_dual(uniform)))
     reach = distance * rate + max(best - problem.dual_value(uniform), 0.0)
@@ -163,19 +154,14 @@ def eg_passes(
 
 
 def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float | None = None) -> int:
-    """Steps of `excessive-gap` with smoothing="theorem" to a duality gap of epsilon: Zhang et al. 2011, Theorem 4.
+    """Return the steps of `excessive-gap`, smoothing="theorem", to a gap of epsilon: Zhang et al. 2011, Theorem 4.
 
     It is the first k with 6 mu_1 D / ((k + 1) (k + 2)) <= epsilon, D = sum_i omega_i log |Y_i|; equation 28 rounds the
     same number up to 2 + max |psi| sqrt(6 log |Y| / (lambda eps)).
 
-    Parameters
-    ----------
-    problem : Problem
-        The hinge, or another loss of temperature 0 with the identity link.
-    epsilon : float
-    divergence : float, optional
-        sum_i omega_i D[alpha*_i || uniform] of a best dual point: then the bound is of the distance of the dual value
-        from the best one, Corollary 7 and the second half of equation 28.
+    problem: the hinge, or another loss of temperature 0 with the identity link. divergence: sum_i omega_i
+    D[alpha*_i || uniform] of a best dual point; with it the bound is for the distance of the dual value from the best
+    one, Corollary 7 and the second half of equation 28.
     """
     check_positive("epsilon", epsilon)
     _check_identity(problem)
@@ -189,18 +175,12 @@ def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float |
 
 
 def dcd_additions(problem: Problem, delta: float) -> float:
-    """How often `dcd`, `dcd-light` and `cpd` can add a labelling to a working set (Chang and Yih 2013, Theorem 1).
+    """Return how often `dcd`, `dcd-light` and `cpd` can add a labelling (Chang and Yih 2013, Theorem 1).
 
-    A labelling whose violation is at least delta raises D by omega_i delta^2 / (1 + 2 omega_i |psi|^2 / l2) or more
-    when it is updated first, D is 0 at the start and never above P(0) <= sum_i omega_i Delta_i^2. With weights 1 that
-    is 2 (R^2 + 1/(2C)) l C Delta^2 / delta^2, the paper's, without its O().
-
-    Parameters
-    ----------
-    problem : Problem
-        The squared hinge.
-    delta : float
-        The solvers' option of this name.
+    A labelling whose violation is at least delta (the solvers' option) raises D by omega_i delta^2 / (1 + 2 omega_i
+    |psi|^2 / l2) or more when it is updated first, D is 0 at the start and never above P(0) <= sum_i omega_i Delta_i^2.
+    With weights 1 that is 2 (R^2 + 1/(2C)) l C Delta^2 / delta^2, the paper's, without its O(). problem: the squared
+    hinge.
     """
     check_positive("delta", delta)
     if Capability.SQUARED_LINK not in problem.capabilities():

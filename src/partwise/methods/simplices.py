@@ -7,7 +7,7 @@ of the blocks' KL divergences, Collins et al. 2008 call Q
     tau-online-upper-bounded  the same where p and q differ in one block alone           `block_upper`  Definition 5.2
     (mu, tau)-bounded         and B_Q[p || q] >= mu D[p || q]                            `lower`        both
 
-The last two may be numbers of the blocks here: B_Q[p || q] <= tau_i D[p_i || q_i] where block i differs, and
+The last two may be one number per block here: B_Q[p || q] <= tau_i D[p_i || q_i] where block i differs, and
 B_Q[p || q] >= sum_i mu_i D[p_i || q_i].
 """
 
@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.lazy import cached_property
 
-#: Logarithms are kept above this: exp of it is still a positive number, and a component can come back from there.
+#: Logarithms are kept above this: exp of it is still positive, so that a component can grow again.
 LEAST_LOG = -700.0
-#: An eigenvalue of A below minus this, over the largest, is negative and not rounding.
+#: An eigenvalue of A below minus this, relative to the largest, is negative and not rounding.
 NEGATIVE = 1e-9
-#: Values of Q are off by this, over their size.
+#: Rounding of values of Q, relative to their size.
 ROUNDING = 8 * np.finfo(np.float64).eps
 
 
@@ -75,7 +75,7 @@ class Simplices:
         return least
 
     def normalised(self, logs: Floats) -> Floats:
-        """Logarithms of the distributions proportional to exp(logs), LEAST_LOG and up."""
+        """Return the logarithms, at least LEAST_LOG, of the distributions proportional to exp(logs)."""
         logs = logs - self.per_component(self.largest(logs))
         logs -= self.per_component(np.log(self.sums(np.exp(logs))))
         return np.maximum(logs, LEAST_LOG)
@@ -109,7 +109,7 @@ class Simplices:
 
 
 def log_of(alpha: Floats) -> Floats:
-    """Return logarithms, 0 where alpha is 0: so that 0 log 0 = 0."""
+    """Return logarithms, 0 where alpha is 0, so that 0 log 0 = 0."""
     logs: Floats = np.log(np.where(alpha > 0, alpha, 1.0))
     return logs
 
@@ -118,24 +118,13 @@ def log_of(alpha: Floats) -> Floats:
 class SimplexFunction:
     """A convex Q over a product of simplices, by its value and gradient.
 
-    Parameters
-    ----------
-    blocks : array of n integers
-        Sizes of the simplices, which follow one another in alpha.
-    value : function of alpha
-        Q(alpha). alpha has positive components, n blocks end to end.
-    gradient : function of alpha
-        All components of the gradient, an array of alpha's shape.
-    block_gradient : function of alpha and i, optional
-        Components of block i alone, for methods that visit one block at a time; by default cut out of `gradient`.
-    upper : float, optional
-        tau of Definition 5.1, which makes the step 1 / tau of batch methods safe.
-    block_upper : float or array (n,), optional
-        tau of Definition 5.2, for methods that visit one block at a time.
-    lower : float or array (n,)
-        mu of both; above 0 the rate is linear, and the gap sharper.
-    bregman : function of two points, optional
-        B_Q[p || q]; by default made of values and gradients, which cancel where p is near q.
+    blocks: n sizes of simplices, which follow one another in alpha. value: the function alpha -> Q(alpha), for alpha
+    with positive components. gradient: the function that returns all components of the gradient, in alpha's shape.
+    block_gradient: a function of alpha and i that returns the components of block i, for methods that visit one block
+    at a time; by default they are cut out of `gradient`. upper: tau of Definition 5.1, which makes the step 1 / tau of
+    batch methods safe. block_upper: tau of Definition 5.2, for methods that visit one block at a time, a number or one
+    per block. lower: mu of both, a number or one per block; above 0 the rate is linear, and the gap sharper. bregman: a
+    function that returns B_Q[p || q]; by default values and gradients are used, which cancel where p is near q.
     """
 
     blocks: ArrayLike
@@ -176,11 +165,8 @@ class SimplexFunction:
         if i is None or self.block_gradient is None:
             found, size, name = self.gradient(alpha), len(alpha), "gradient"
         else:
-            found, size, name = (
-                self.block_gradient(alpha, i),
-                int(self.simplices.sizes[i]),
-                f"block_gradient of block {i}",
-            )
+            size, name = int(self.simplices.sizes[i]), f"block_gradient of block {i}"
+            found = self.block_gradient(alpha, i)
         out = np.asarray(found, dtype=np.float64)
         if out.shape != (size,):
             raise ValueError(f"{name} must have shape ({size},), got {out.shape}")
@@ -249,21 +235,14 @@ class Quadratic(SimplexFunction):
 
 
 def quadratic(A: ArrayLike, b: ArrayLike, blocks: ArrayLike, temperature: ArrayLike = 0.0) -> Quadratic:
-    """A quadratic program over a product of simplices, with entropies: duals (4) and (5) of Collins et al. 2008.
+    """Return a quadratic program over a product of simplices, with entropies: duals (4) and (5) of Collins et al. 2008.
 
     The programs of Bartlett et al. 2004, section 3, are of this form, too. Its constants are those of Collins et al.
     2008: upper = max tau + n |A| (Lemmas 3 and 4, |A| the largest entry), block_upper_i = tau_i + |A_ii| (Lemma 7, the
     largest entry of block i by block i), lower_i = tau_i.
 
-    Parameters
-    ----------
-    A : array (m, m)
-        Symmetric, positive semi-definite.
-    b : array (m,)
-    blocks : array of n integers
-        Sizes of the simplices, which follow one another in alpha; they sum to m.
-    temperature : float or array (n,)
-        tau_i, the weight of block i's negative entropy.
+    A: (m, m), symmetric and positive semi-definite. b: (m,). blocks: n sizes of simplices, which follow one another in
+    alpha and sum to m. temperature: tau_i, the weight of block i's negative entropy, one number or one per block.
     """
     A, b = np.array(A, dtype=np.float64), np.array(b, dtype=np.float64)
     m = len(b) if b.ndim == 1 else 0

@@ -15,14 +15,13 @@ MEMORY_LIMIT = float(1 << 30)
 def graph(
     examples: Sequence[Any], memory_limit: float = MEMORY_LIMIT, *, common: Sequence[Sequence[int]] = ()
 ) -> Graph:
-    """A `Graph` of examples ``(n_labels, cliques)`` or ``(n_labels, cliques, tables)``.
+    """Return a `Graph` of examples ``(n_labels, cliques)`` or ``(n_labels, cliques, tables)``.
 
     n_labels: the number of labels of each vertex. cliques: tuples of numbers of vertices, of any length. tables: the
     number of each clique's table, from 0; cliques with the same one share its slots (default: each has its own).
-
     memory_limit: bytes that sums over the labellings of one example may take; an example beyond it is refused when it
-    is used. common: numbers of labels of the vertices that the tables 0, 1, ... are for, which every example then has,
-    whether its cliques name them or not: as weights that all examples share need it.
+    is used. common: numbers of labels of the vertices that the tables 0, 1, ... are for. Every example then has these
+    tables, whether its cliques name them or not, as weights that all examples share need it.
     """
     labels: list[Sequence[int]] = []
     cliques: list[Sequence[int]] = []

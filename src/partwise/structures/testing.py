@@ -1,8 +1,8 @@
 """Checks for those who extend partwise.
 
-A certificate is as good as the structure's oracles: a maximum that is too small, or expected counts of another
-distribution, are certified like any other. `check_structure` compares the answers of a structure with each other, with
-finite differences and with an enumeration of small examples.
+Wrong oracles make wrong certificates: a maximum that is too small, or expected counts of another distribution, are
+certified like any other. `check_structure` compares the answers of a structure with each other, with finite differences
+and with an enumeration of small examples.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,10 +27,9 @@ ROUNDING = 1e-12
 #: Sizes of random scores; 0 makes ties.
 SCALES = (0.0, 1.0, 30.0, 1000.0)
 TEMPERATURES = (1e-4, 0.1, 1.0, 10.0)
-#: Labellings that `k_best` is asked for, draws that `sample` is asked for, and how many standard deviations their mean
-#: may be off.
+#: Labellings asked of `k_best`, draws asked of `sample`, and how many standard deviations their mean may be off.
 BEST, DRAWS, DEVIATIONS = 5, 1000, 6.0
-#: Labellings of an example that serve as gold labellings, at most.
+#: Most labellings of an example that serve as gold labellings.
 GOLD = 20
 
 
@@ -78,7 +77,7 @@ def check_structure(
 
 
 def _check_all(examples: "list[_Example]", rng: np.random.Generator) -> None:
-    """Check examples one by one, and then what is asked of all of them at once."""
+    """Check examples one by one, and then the methods that take several examples."""
     for example in examples:
         example.check(rng)
     structure, numbers = examples[0].structure, [example.i for example in examples]
@@ -103,7 +102,7 @@ def _check_all(examples: "list[_Example]", rng: np.random.Generator) -> None:
 def _one_each(
     method: str, examples: "list[_Example]", scores: list[Floats], answers: Sequence[T]
 ) -> "Iterator[tuple[_Example, Floats, T]]":
-    """Examples with their scores and answers."""
+    """Return the examples with their scores and answers."""
     if len(answers) != len(examples):
         raise AssertionError(f"{method}: {len(answers)} answers for {len(examples)} examples")
     return zip(examples, scores, answers, strict=True)
@@ -127,7 +126,7 @@ class _Example:
             self.fail("num_slots", "two calls gave two answers")
 
     def check(self, rng: np.random.Generator) -> None:
-        """Check all that the structure can do."""
+        """Check everything that the structure can do."""
         mask = self.structure.mask(self.i)
         self.forbidden = np.zeros(self.n_slots, dtype=bool) if mask is None else mask == 0
         self.under = "" if mask is None else " under a mask"
@@ -158,7 +157,7 @@ class _Example:
         raise AssertionError(f"{method}: example {self.i}{getattr(self, 'under', '')}: {what}")
 
     def near(self, method: str, what: str, found: float, expected: float, size: float = 0.0) -> None:
-        """Fail unless two numbers agree; size: that of the terms of which they are sums."""
+        """Fail unless two numbers agree; size: that of the terms that they are sums of."""
         if not abs(found - expected) <= EXACT * (1.0 + abs(expected)) + ROUNDING * size:
             self.fail(method, f"{what} is {found:.10g}, expected {expected:.10g}")
 
@@ -176,7 +175,7 @@ class _Example:
             self.fail(method, f"{what} of slot {slot} is {found[slot]:.10g}, expected {expected[slot]:.10g}")
 
     def labelling(self, method: str, slots: Ints, counts: Floats) -> Floats:
-        """How often a labelling uses each slot; fail unless it is one of the allowed ones."""
+        """Return how often a labelling uses each slot; fail unless the labelling is allowed."""
         slots, counts = np.asarray(slots), np.asarray(counts, dtype=np.float64)
         if slots.shape != counts.shape or slots.ndim != 1:
             self.fail(method, f"slots of shape {slots.shape} with counts of shape {counts.shape}")
@@ -205,12 +204,12 @@ class _Example:
         return used
 
     def any_labelling(self, rng: np.random.Generator) -> Floats:
-        """The counts of some labelling that is allowed now."""
+        """Return the counts of some labelling that the current mask allows."""
         scores = rng.normal(size=self.n_slots)
         return self.maximize(scores) if Capability.MAX_ORACLE in self.has else self.sums(scores, 0.0)[1]
 
     def sums(self, scores: Floats, temperature: float) -> tuple[float, Floats, float]:
-        """What log_partition gives, if it is finite."""
+        """Return the answer of log_partition; fail unless it is finite."""
         given = scores.copy()
         value, expected, entropy = self.structure.log_partition(self.i, given, temperature)
         method = f"log_partition at temperature {temperature:g}"
@@ -264,7 +263,7 @@ class _Example:
             self.near_all("covariance_product", "the product", found, wanted, DIFFERENCE)
 
     def k_best(self, scores: Floats) -> None:
-        """Check that the best labellings are different ones, in order, and that no other is better."""
+        """Check that the best labellings differ, are in order, and that no other is better."""
         found = self.structure.k_best(self.i, scores, BEST)
         used = [self.labelling("k_best", slots, counts) for _, slots, counts in found]
         values = [float(own @ scores) for own in used]
@@ -315,7 +314,7 @@ class _Example:
 
 
 def _table(structure: Structure, i: int, labellings: Iterable[Sequence[int]]) -> Floats:
-    """How often each labelling uses each slot, one row per labelling."""
+    """Return how often each labelling uses each slot, one row per labelling."""
     found = [np.bincount(list(slots), minlength=structure.num_slots(i)) for slots in labellings]
     if not found:
         raise ValueError(f"labellings gave none for example {i}")

@@ -15,7 +15,7 @@ Booleans = NDArray[np.bool_]
 
 
 def pointers(lengths: ArrayLike) -> Ints:
-    """CSR-style offsets: 0 and the running sums of `lengths`."""
+    """Return CSR-style offsets: 0 and the running sums of `lengths`."""
     sizes = np.asarray(lengths)
     out = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=out[1:])
@@ -23,5 +23,5 @@ def pointers(lengths: ArrayLike) -> Ints:
 
 
 def runs(starts: Ints, lengths: Ints) -> Ints:
-    """Return the numbers of runs, concatenated: of each run its start and the numbers that follow, `length` in all."""
+    """Return runs of consecutive numbers, concatenated: each run has its start and its length."""
     return np.arange(int(lengths.sum())) + np.repeat(starts - pointers(lengths)[:-1], lengths)

@@ -1,4 +1,4 @@
-"""Checks of parameters, and of weights of examples."""
+"""Checks of parameters and of weights of examples."""
 
 import math
 import numbers
@@ -11,40 +11,40 @@ from partwise.support.threads import count_threads
 
 
 def check_positive(name: str, value: Any, zero: bool = False) -> None:
-    """A finite number > 0 (or >= 0)."""
+    """Raise ValueError unless the value is a finite number > 0 (with zero: >= 0)."""
     real = not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value)
     if not real or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be a finite number {'>= 0' if zero else '> 0'}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """One of a few values."""
+    """Raise ValueError unless the value is one of these choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
 def check_count(name: str, value: Any) -> int:
-    """A number of things, at least one."""
+    """Return an integer that is at least 1; raise ValueError for other values."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
     return int(value)
 
 
 def check_range(name: str, value: Any, low: int, high: int) -> None:
-    """A whole number from `low` to `high`."""
+    """Raise ValueError unless the value is an integer from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
 
 
 def count_jobs(n_jobs: Any) -> int:
-    """Threads meant by scikit-learn's `n_jobs` (`threads.count_threads`)."""
+    """Return the number of threads for scikit-learn's `n_jobs` (`threads.count_threads`)."""
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
     return count_threads(None if n_jobs is None else int(n_jobs))
 
 
 def seed_of(random_state: Any) -> int | None:
-    """scikit-learn's random_state as a seed: None (another one each time), an int, or a draw from a generator."""
+    """Return scikit-learn's random_state as a seed: None (another one each time), an int, or a generator's draw."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return random_state if random_state is None else int(random_state)
     if isinstance(random_state, np.random.RandomState):
@@ -55,14 +55,14 @@ def seed_of(random_state: Any) -> int | None:
 
 
 def check_strength(name: str, value: Any) -> None:
-    """A number > 0 whose inverse and squares of what it weighs are numbers, too."""
+    """Raise ValueError unless the value is a strength from 1 / MOST_WEIGHT to MOST_WEIGHT, whose squares are finite."""
     check_positive(name, value)
     if not 1.0 / MOST_WEIGHT <= value <= MOST_WEIGHT:
         raise ValueError(f"{name} must lie between {1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, got {value!r}")
 
 
 def check_finite_weights(name: str, values: Any) -> Any:
-    """The values themselves; ValueError that names the first one that is NaN or infinite."""
+    """Return the values; raise a ValueError that names the first one that is NaN or infinite."""
     array = np.asarray(values, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
@@ -77,7 +77,7 @@ MOST_WEIGHT = 1e100
 
 
 def check_sums(values: Floats, examples: Ints | None = None) -> None:
-    """ValueError unless sums over the answers of each example are finite: huge weights or features leave them none."""
+    """Raise ValueError unless sums over each example's answers are finite, which huge weights or features prevent."""
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
         number = int(wrong[0]) if examples is None else int(examples[wrong[0]])
@@ -85,7 +85,7 @@ def check_sums(values: Floats, examples: Ints | None = None) -> None:
 
 
 def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:
-    """One weight from 0 to MOST_WEIGHT per example, not all zero; None stays None."""
+    """Return one weight from 0 to MOST_WEIGHT per example, not all zero; None stays None."""
     if sample_weight is None:
         return None
     try:

@@ -1,21 +1,21 @@
-"""How much memory there is, and refusing what would take more before any of it is taken."""
+"""The memory that is free, and checks that refuse work that would take more before any of it is taken."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Vectors of weights that training holds at the least: weights, a gradient, and two more of the solver.
+#: Vectors of weights that training holds at least: weights, a gradient, and two more of the solver.
 VECTORS = 4
-#: Less than this is not worth a look at how much there is.
+#: Fewer bytes than this are allowed without a check.
 LITTLE = 100_000_000
 
 
 class TooLarge(MemoryError):
-    """What was asked for would take more memory than there is."""
+    """The error that work would take more memory than is free."""
 
 
 def size_text(n: float) -> str:
-    """Bytes for people."""
+    """Return a number of bytes as text, in MB or GB."""
     return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.0f} MB"
 
 
@@ -26,12 +26,12 @@ def check_room(n_bytes: float, what: str) -> None:
 
 
 def check_weights(n_weights: int, what: str) -> None:
-    """The same for training so many weights."""
+    """Raise TooLarge if training so many weights takes more memory than is free."""
     check_room(8.0 * VECTORS * n_weights, f"training {n_weights:,} weights ({what})")
 
 
 def available() -> float:
-    """Bytes that this process can still have, by the machine, its control group and its own limits; inf if unknown."""
+    """Return the bytes that the machine, its control group and the process's limits still allow; inf if unknown."""
     return min(_limits(), default=float("inf"))
 
 

@@ -1,15 +1,15 @@
-"""How many threads: the one place where `n_jobs` becomes a number. The core gets the number that is found here."""
+"""Numbers of threads: the only place that turns `n_jobs` into the number that the core gets."""
 
 import os
 
 
 def available_processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Threads meant by `n_jobs`: None is 1, -1 all processors, -2 all but one; never more than there are processors."""
+    """Return the threads for `n_jobs`: None is 1, -1 all processors, -2 all but one; at most one per processor."""
     if n_jobs is None:
         return 1
     if n_jobs == 0:
