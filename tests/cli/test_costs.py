@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise.cli.tasks import TASKS, get_task
+from partwise.cli.tasks import TASKS
 from partwise.cli.train import command
 from partwise.io import FormatError, read_costs
 from partwise.problem.losses import LOSSES, get_loss
@@ -12,7 +12,7 @@ from partwise.problem.losses import LOSSES, get_loss
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_task_has_the_flags(name):
-    flags = {option.name for option in command.command_of(get_task(name)).params}
+    flags = {option.name for option in command.get_command(None, name).params}
     assert {"temperature", "cost_scale"} <= flags
     assert ("cost" in flags) == (name != "dep")
 

@@ -33,7 +33,7 @@ def test_defaults_given_as_flags_are_the_defaults(name):
     from partwise.cli.flags import estimator_settings
 
     task = get_task(name)
-    context = command.command_of(task).make_context("train", ["data"], resilient_parsing=False)
+    context = command.get_command(None, name).make_context("train", ["data"], resilient_parsing=False)
     with context:
         settings = estimator_settings(task, context.params)
     signature = inspect.signature(task.estimator).parameters

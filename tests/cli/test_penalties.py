@@ -5,13 +5,13 @@ import pytest
 
 import partwise
 from partwise.cli.flags import penalty_settings
-from partwise.cli.tasks import TASKS, get_task
+from partwise.cli.tasks import TASKS
 from partwise.cli.train import command
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_task_has_the_flags(name):
-    flags = {option.name for option in command.command_of(get_task(name)).params}
+    flags = {option.name for option in command.get_command(None, name).params}
     assert {"C", "l1", "l2", "penalty", "l1_ratio"} <= flags
 
 

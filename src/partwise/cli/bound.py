@@ -58,8 +58,8 @@ def bound(flags: Flags) -> None:
         )
     if flags["as_json"]:
         print_json(fields)
-        return
-    click.echo("\n".join(lines))
+    else:
+        click.echo("\n".join(lines))
 
 
 command = make_command(

@@ -73,8 +73,7 @@ def fetch_set(name: str, data: str | None, sentences: int, seed: int, as_json: b
     if as_json:
         print_json({"name": name, "files": [str(path) for path in paths]})
     else:
-        for path in paths:
-            click.echo(path)
+        click.echo("\n".join(map(str, paths)))
 
 
 @command.command("check")
@@ -90,13 +89,12 @@ def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
     if data and not Path(data).is_dir():
         raise UserError(f"{data}: no such folder")
     found: Fields = {name: check(name, data) for name in names or DATA_SETS if name in DATA_SETS}
+    rows = [[name, file, state] for name, files in found.items() for file, state in files.items()]
     if as_json:
         print_json({"data": found})
-    else:
-        rows = [[name, file, state] for name, files in found.items() for file, state in files.items()]
-        if rows:
-            click.echo(table(rows, left=3))
-    states = {state for files in found.values() for state in files.values()}
+    elif rows:
+        click.echo(table(rows, left=3))
+    states = {state for *_, state in rows}
     if "changed" in states or (names and "missing" in states):
         raise click.exceptions.Exit(1)
 

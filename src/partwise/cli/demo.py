@@ -32,7 +32,7 @@ Fitted: TypeAlias = "Estimator | estimators.RegularizationPathCV"
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the demo, and the data made from them."""
+    """Options of the demo, and the data made from them."""
 
     strings: int
     sentences: int
@@ -83,18 +83,15 @@ def compare(predicted: Sequence[Any], gold: Sequence[Any]) -> tuple[float, float
 
 
 def _fit(model: Fitted, X: object, y: object) -> float:
-    """Fit an estimator; return its seconds."""
+    """Fit an estimator, and return how many seconds that took."""
     begin = time.perf_counter()
     model.fit(X, y)
     return time.perf_counter() - begin
 
 
 def _informative(predicted: Sequence[Any], gold: Sequence[Any]) -> list[int]:
-    """Return all sentences, those with a mistake and of a length that can be drawn first."""
+    """Return the numbers of all sentences; those with a mistake and of a length that is easy to draw come first."""
     return sorted(range(len(gold)), key=lambda i: (list(predicted[i]) == list(gold[i]), abs(len(gold[i]) - 9), i))
-
-
-# strings of handwritten digits
 
 
 def _single_digits(name: str, options: Options, model: Fitted) -> Row:
@@ -120,7 +117,7 @@ def best_of_path(options: Options) -> Row:
 def _strings(
     name: str, options: Options, model: Fitted, read: Callable[[Floats], Any] = np.asarray, most: int = 1 << 60
 ) -> Row:
-    """Fit a model to whole strings, at most so many; `read` makes an input of a string's pictures."""
+    """Fit a model to at most `most` whole strings; `read` turns the pictures of a string into the model's input."""
     data = options.digits(most)
     X, X_test = ([read(x) for x in part] for part in (data.X_train, data.X_test))
     seconds = _fit(model, X, data.y_train)
@@ -152,9 +149,6 @@ def label_graphs(options: Options) -> Row:
         return x, np.array(edges, dtype=np.int64).reshape(-1, 2), None, [f"{b - a} apart" for a, b in edges]
 
     return _strings("graph CRF, two neighbours", options, estimators.GraphLabeler(**options.common(C=0.1)), graph)
-
-
-# sentences of a small grammar
 
 
 def _tagger(name: str, options: Options, **parameters: object) -> Row:

@@ -1,12 +1,12 @@
 """How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
 
-SIGTERM and SIGHUP end a command as Ctrl-C does: what it was writing is taken away, and its status is 128 and the
-signal's number, as a shell says it. So does a reader of standard output that goes away: 141, without a message.
+SIGTERM and SIGHUP end a command as Ctrl-C does: the file that it was writing is removed, and the status is 128 plus the
+signal's number, as in a shell. The status is 141, without a message, if the reader of standard output goes away.
 
-What counts as a user's error: files that do not exist, are not readable, not writable or not in their format (OSError,
-FormatError, ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that
-diverges (ArithmeticError), not enough memory. Everything else is a defect and shows its traceback, as does
-everything if the environment variable ``PARTWISE_TRACEBACK`` is set.
+A user's errors are files that are missing, not readable, not writable or not in their format (OSError, FormatError,
+ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that diverges
+(ArithmeticError), and not enough memory. Any other error is a defect and shows its traceback, as do all errors if the
+environment variable ``PARTWISE_TRACEBACK`` is set.
 """
 
 from __future__ import annotations
@@ -30,14 +30,10 @@ import click
 
 from partwise.support.memory import TooLarge
 
-VARIABLE = "PARTWISE_TRACEBACK"
-
-#: Seconds in which a second signal is the same as the first.
+#: Seconds after a signal in which further signals are ignored.
 AGAIN = 3.0
-
-USER_ERROR = 2
-INTERRUPTED = 130
-#: The reader of the output has gone (`| head`): 128 and SIGPIPE, as a shell says it.
+USER_ERROR, INTERRUPTED = 2, 130
+#: The reader of the output has gone (`| head`): 128 plus the number of SIGPIPE, as in a shell.
 CLOSED_PIPE = 141
 
 
@@ -88,9 +84,8 @@ class Ended(BaseException):
 
 def run_safely(run: Callable[[], Any]) -> NoReturn:
     """Call, and end the process with the right status."""
-    code = 0
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        # A file's name may have bytes that are no UTF-8: shown as on standard error, and no reason to fail.
+        # A file's name may have bytes that are not UTF-8; they are shown as escapes, as on standard error.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with plain_warnings(), _ending_signals():
@@ -107,18 +102,15 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         click.echo(f"ended by {ended}", err=True)
         code = 128 + ended.number
     except SystemExit as done:
-        # Completions for a shell end well; else it is click's own answer to a closed pipe, with standard output made
-        # safe to flush.
+        # Completions for a shell exit with 0; click itself exits with 1 when a pipe is closed.
         code = CLOSED_PIPE if done.code else 0
     except BrokenPipeError:
         # The reader of the output has gone: nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = CLOSED_PIPE
     except Exception as error:
-        if os.environ.get(VARIABLE):
-            raise
         message = message_of(error)
-        if message is None:
+        if message is None or os.environ.get("PARTWISE_TRACEBACK"):
             raise
         # A command without its arguments shows its help.
         help_only = type(error).__name__ == "NoArgsIsHelpError"
@@ -128,26 +120,18 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
 
 
 def message_of(error: Exception) -> str | None:
-    """What to tell the user, or None for a defect."""
+    """Return what to tell the user, or None for a defect."""
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "partwise"
         return f"{error.format_message()} (see {command} --help)"
     if isinstance(error, click.ClickException):
         return error.format_message()
-    if isinstance(error, OSError):
-        return _os_message(error)
+    if isinstance(error, OSError) and error.errno is not None and error.strerror is not None:
+        reason = "no such file or directory" if error.errno == errno.ENOENT else error.strerror.lower()
+        return f"{error.filename}: {reason}" if error.filename is not None else reason
     if isinstance(error, MemoryError):
         return str(error) if isinstance(error, TooLarge) else "out of memory"
-    if isinstance(error, (ValueError, ArithmeticError)):
-        return str(error)
-    return None
-
-
-def _os_message(error: OSError) -> str:
-    if error.errno is None or error.strerror is None:
-        return str(error)
-    reason = {errno.ENOENT: "no such file or directory"}.get(error.errno, error.strerror.lower())
-    return f"{error.filename}: {reason}" if error.filename is not None else reason
+    return str(error) if isinstance(error, (OSError, ValueError, ArithmeticError)) else None
 
 
 @contextmanager
@@ -164,34 +148,32 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def _ending_signals() -> Iterator[None]:
-    """Raise `Ended` where SIGTERM or SIGHUP come in; a signal that is ignored (nohup) stays so.
+    """Raise `Ended` on SIGTERM and SIGHUP; a signal that the process ignores (nohup) stays ignored.
 
-    One that comes soon after does not end what the first one has begun: taking away what was being written.
+    A second signal soon after the first does not interrupt the removal of unfinished files.
     """
     last = -math.inf
 
     def end(number: int, frame: Any) -> None:
         nonlocal last
-        now, before = time.monotonic(), last
-        if now - before > AGAIN:
-            last = now
+        if time.monotonic() - last > AGAIN:
+            last = time.monotonic()
             raise Ended(number)
 
     def swallowed(given: Any) -> None:
-        """It came in where Python goes on after errors (a finalizer, a callback of a weak reference): once more."""
+        """Send the signal again if it came where Python ignores errors (a finalizer, a weak reference's callback)."""
         nonlocal last
-        if not isinstance(given.exc_value, Ended):
+        if isinstance(given.exc_value, Ended):
+            last = -math.inf
+            threading.Timer(0.01, os.kill, (os.getpid(), given.exc_value.number)).start()
+        else:
             shown(given)
-            return
-        last = -math.inf
-        threading.Timer(0.01, os.kill, (os.getpid(), given.exc_value.number)).start()
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     shown, sys.unraisablehook = sys.unraisablehook, swallowed
-    names = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # Windows has no SIGHUP
     before = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
     try:
         yield

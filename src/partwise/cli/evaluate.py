@@ -61,9 +61,9 @@ def evaluate(flags: Flags) -> None:
         return
     click.echo(evaluation.table)
     if evaluation.details.get("unseen_labels"):
-        unseen = list(map(str, evaluation.details["unseen_labels"]))
+        unseen = evaluation.details["unseen_labels"]
         more = f", ... ({len(unseen)} in all)" if len(unseen) > 20 else ""
-        click.echo(f"labels that the model does not know: {', '.join(unseen[:20])}{more}")
+        click.echo(f"labels that the model does not know: {', '.join(map(str, unseen[:20]))}{more}")
     if "unknown_rate" in evaluation.details:
         click.echo(f"{unknown_text(fitted)}: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:

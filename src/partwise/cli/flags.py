@@ -70,8 +70,6 @@ HELP = {
     "transitions": "Give weights to the pairs of neighbouring labels that occur, or to all; auto: as --states.",
 }
 
-# types of values
-
 
 class Name(_ParamType):
     """One of several names; the error for another name suggests the closest."""
@@ -156,8 +154,6 @@ def solver_names() -> list[str]:
     return ["auto", *available_solvers()]
 
 
-# making flags
-
 #: The name of a file, which shells complete; the file is looked at when it is read or written.
 FILE = click.Path(readable=False)
 
@@ -172,12 +168,12 @@ def flag(names: str, help: str, kind: Any = None, default: object = None, **more
 
     kind: a type (bool: a flag without a value), or a collection of choices; default: a value, which help shows
     """
-    if kind is bool:
-        return click.Option(names.split(), is_flag=True, help=help, **more)
     if kind is FILE:
         more.setdefault("metavar", "FILE")
     if default is not None:
         more |= {"default": default, "show_default": True}
+    if kind is bool:
+        return click.Option(names.split(), is_flag=True, help=help, **more)
     values = click.Choice(list(kind)) if isinstance(kind, Collection) else kind
     return click.Option(names.split(), type=values, help=help, **more)
 
@@ -193,10 +189,8 @@ def flag_name(parameter: str) -> str:
 
 
 def _check_threads(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value == 0:
-        raise click.BadParameter("must not be 0.", ctx, param)
-    if abs(value) > MOST_THREADS:
-        raise click.BadParameter(f"must be at most {MOST_THREADS}.", ctx, param)
+    if not 0 < abs(value) <= MOST_THREADS:
+        raise click.BadParameter(f"must be at most {MOST_THREADS}." if value else "must not be 0.", ctx, param)
     return value
 
 
@@ -230,22 +224,16 @@ def make_command(name: str, run: Callable[[Flags], None], *parameters: click.Par
     return click.Command(name, params=list(parameters), callback=lambda **flags: run(flags), help=inspect.getdoc(run))
 
 
-# flags of an estimator's parameters
-
-
 def parameter_docs(cls: type) -> dict[str, tuple[str, str]]:
     """Return (type, first sentence) of each parameter in a class's numpydoc docstring."""
     text = inspect.cleandoc(cls.__doc__ or "")
     found = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE)
     docs: dict[str, tuple[str, str]] = {}
-    if found is None:
-        return docs
-    for block in re.split(r"\n(?=\S)", found[1]):
+    for block in re.split(r"\n(?=\S)", found[1]) if found else ():
         head, _, body = block.partition("\n")
         names, _, kind = head.partition(" : ")
         sentence = re.split(r"(?<=\.)\s", " ".join(inspect.cleandoc(body).split()))[0].rstrip(".") + "."
-        for name in names.split(", "):
-            docs[name] = (kind, sentence.replace("`", ""))
+        docs |= dict.fromkeys(names.split(", "), (kind, sentence.replace("`", "")))
     return docs
 
 
@@ -328,9 +316,6 @@ def _value(what: str, text: str, hint: object) -> object:
     raise UserError(f"{what}: {text!r} is not {expected}")
 
 
-# what is trained: loss, costs, penalty
-
-
 def training_flags(task: Task) -> list[click.Parameter]:
     """Return the flags of `train` and `path` that say what is trained, and how."""
     cost = flag("--cost", "Read from this file what wrong labels cost: lines `gold label cost`; others cost 1.", FILE)
@@ -368,8 +353,7 @@ def estimator_settings(task: Task, flags: Flags) -> Parameters:
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
     chosen |= loss_settings(task, flags)
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
-    for name, renamed in RENAMED.items():
-        chosen[name] = flags[renamed]
+    chosen |= {name: flags[renamed] for name, renamed in RENAMED.items()}
     _check_l1(chosen, flags)
     return chosen
 
@@ -413,10 +397,7 @@ def penalty_settings(settings: Parameters, default_C: float, flags: Flags) -> Pa
 
 
 def _check_l1(settings: Parameters, flags: Flags) -> None:
-    """Raise UserError for --l1-ratio without its penalty, and for an l1 term that the loss cannot have.
-
-    Errors of the estimators would name their parameters instead of flags.
-    """
+    """Raise UserError for --l1-ratio without its penalty, and for an l1 term that the loss cannot have."""
     from partwise.problem.losses import LOSSES, get_loss
 
     penalty = settings["penalty"]

@@ -82,9 +82,6 @@ def _ready(fitted: Estimator, threads: int, max_length: int | None) -> tuple[Est
     return fitted, task
 
 
-# several models on CoNLL-U
-
-
 def _pipeline_of(loaded: Sequence[Loaded]) -> ConlluPipeline:
     """Return the models as a pipeline; raise UserError if they do not fit."""
     from partwise.tables.conllu import ConlluPipeline
@@ -124,11 +121,11 @@ def annotated(
     """Yield the sentences of a file, CoNLL-U or plain text, with their lines, whose columns the models fill."""
     from partwise.cli.tasks.inputs import sentence_blocks
 
-    pipeline, checked = _pipeline_of(loaded), False
-    for sentences in sentence_blocks(data, size, {"text": text, "why_not_text": pipeline.why_not_text()}):
-        if not checked:
+    pipeline = _pipeline_of(loaded)
+    settings = {"text": text, "why_not_text": pipeline.why_not_text()}
+    for number, sentences in enumerate(sentence_blocks(data, size, settings)):
+        if number == 0:
             pipeline.check_filled(sentences)
-            checked = True
         yield sentences, chain.from_iterable(sentence.lines for sentence in pipeline.run(sentences))
 
 

@@ -112,11 +112,6 @@ def warn_blank(columns: Collection[str], where: str | None) -> None:
         click.echo(f"warning: {where}: {named} blank (_), unlike in training: expect poor answers", err=True)
 
 
-def is_terminal() -> bool:
-    """Return whether standard error is a terminal."""
-    return sys.stderr.isatty()
-
-
 def resources(begin: float) -> dict[str, float]:
     """Return the fields of what a command took since `begin`."""
     return {"total_seconds": time.perf_counter() - begin, "peak_memory": peak_memory()}

@@ -39,7 +39,10 @@ def partition_flags(task: Task) -> list[click.Parameter]:
 
 
 def partition(task: Task, flags: Flags) -> None:
-    """Write a partition in two passes over the data; the first block decides what there is a choice of."""
+    """Write training data as batches in files: partwise partition TASK DATA -o DIR; then partwise train TASK DIR.
+
+    DATA is read twice, a block at a time. What decides about features is said here and not when the model is trained.
+    """
     from partwise.out_of_core import partitions
 
     begin = time.perf_counter()
@@ -56,14 +59,8 @@ def partition(task: Task, flags: Flags) -> None:
     unlimited = {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}
     model = task.make(unlimited, first, {**chosen, "n_jobs": flags["threads"]})
     remembered = {"task": task.name, **task.remember(flags, first)}
-    found = partitions.write(
-        flags["output"],
-        model,
-        blocks,
-        batch_size=flags["batch_size"],
-        input_settings=remembered,
-        overwrite=flags["overwrite"],
-    )
+    options = {name: flags[name] for name in ("batch_size", "overwrite")}
+    found = partitions.write(flags["output"], model, blocks, input_settings=remembered, **options)
     fields = {
         "task": task.name,
         "partition": flags["output"],
@@ -97,7 +94,7 @@ def train_on_partition(task: Task, flags: Flags) -> None:
         remembered = found.input_settings
         held = read_dev(task, {**flags, **remembered})
         fit_quietly(model, writers(flags), flags, found)
-    save_models(task, output, model, remembered, dtype=flags["dtype"])
+    save_models(task, [model], [output], remembered, flags["dtype"])
     fields: Fields = {
         "task": task.name,
         "model": output,
@@ -171,12 +168,4 @@ def _refuse_flags(task: Task, data: str) -> None:
             raise UserError(f"{parameter.opts[0]}: not available with a partition ({data})")
 
 
-command = TaskGroup(
-    "partition",
-    parameters=partition_flags,
-    run=partition,
-    help="""Write training data as batches in files: partwise partition TASK DATA -o DIR; then partwise train TASK DIR.
-
-    DATA is read twice, a block at a time. What decides about features is said here and not when the model is trained.
-    """,
-)
+command = TaskGroup("partition", partition_flags, partition)

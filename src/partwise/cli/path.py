@@ -105,7 +105,11 @@ class GridOfL1:
 
 
 def path(task: Task, flags: Flags) -> None:
-    """Fit along the path, score each point, save the best."""
+    """Train for many C or l1 at once and keep the best on held-out data: partwise path TASK DATA -o MODEL.
+
+    The strongest penalty is solved first and each other one from the solution of the one before, which takes little
+    more than a single training; every point is certified.
+    """
     from partwise.cli.tasks.labels import check_weighted_labels
     from partwise.solvers.engine.registry import has_certificates
 
@@ -144,7 +148,7 @@ def path(task: Task, flags: Flags) -> None:
         model.use(results[best])
     else:
         grid.fit_again(model, whole, results, best)
-    save_models(task, output, model, task.remember(flags, training), beside, others)
+    save_models(task, [model, *others], [output, *beside], task.remember(flags, training))
     if report:
         from partwise.cli.report import write
 
@@ -169,9 +173,8 @@ def path(task: Task, flags: Flags) -> None:
             }
         )
         return
-    click.echo(_points_table(grid.name, name, points, best), err=output == "-")
-    text = f"\nbest {name} on {where}: {grid.name} = {points[best][grid.name]:.4g}; model {output}{size_text(output)}"
-    click.echo(text, err=output == "-")
+    text = f"best {name} on {where}: {grid.name} = {points[best][grid.name]:.4g}; model {output}{size_text(output)}"
+    click.echo(f"{_points_table(grid.name, name, points, best)}\n\n{text}", err=output == "-")
 
 
 def _points_table(penalty: str, score: str, points: Sequence[Fields], best: int) -> str:
@@ -235,13 +238,4 @@ def _hold_out(task: Task, data: Data, share: float, seed: int) -> tuple[Data, Da
     return task.take(data, np.sort(order[count:]).tolist()), task.take(data, np.sort(order[:count]).tolist())
 
 
-command = TaskGroup(
-    "path",
-    parameters=path_flags,
-    run=path,
-    help="""Train for many C or l1 at once and keep the best on held-out data: partwise path TASK DATA -o MODEL.
-
-    The strongest penalty is solved first and each other one from the solution of the one before, which takes little
-    more than a single training; every point is certified.
-    """,
-)
+command = TaskGroup("path", path_flags, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import numpy as np
 from partwise.cli import summary
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import FILE, Flags, argument, checked_settings, default_strength, flag, training_flags
-from partwise.cli.output import check_outputs, is_terminal, print_json, removed_on_failure, resources, warn_blank
+from partwise.cli.output import check_outputs, print_json, removed_on_failure, resources, warn_blank
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
 
@@ -84,10 +85,9 @@ def train_flags(task: Task) -> list[click.Parameter]:
 
 
 def train(task: Task, flags: Flags) -> None:
-    """Read the data, make the estimator, fit and score it, write and report it.
+    """Train a model and certify it: partwise train TASK DATA -o MODEL.
 
-    The model is written when nothing can go wrong with it any more. Errors of later steps leave it in place, since
-    training may have taken hours.
+    DATA is a file, or a folder that `partwise partition` wrote.
     """
     flags = {**flags, "output": output_of(flags)}
     if os.path.isdir(flags["data"]):
@@ -101,8 +101,9 @@ def train(task: Task, flags: Flags) -> None:
     run.make()
     run.fit()
     run.score()
-    save_models(task, flags["output"], run.model, run.remembered, run.beside, run.others, flags["dtype"])
-    with saved(flags["output"]):
+    paths = [flags["output"], *run.beside]
+    save_models(task, [run.model, *run.others], paths, run.remembered, flags["dtype"])
+    with saved(flags["output"]):  # training may have taken hours: errors of later steps leave the model in place
         if flags["report"]:
             run.report()
         folds = run.cross_validate() if flags["folds"] else None
@@ -136,9 +137,8 @@ def _check_flags(flags: Flags) -> None:
 class _Run:
     """A run of `train`, whose steps are called one after another.
 
-    training, held : training and development data, if there are any, as the estimator takes them
+    training, held : training data and, if there are any, development data
     remembered : what the model file keeps of how the data were read
-    start : the model of --from
     beside, others : the files of further models that are saved beside the model, and these models
     scored, where : the data that are scored, and what they are called
     """
@@ -204,11 +204,11 @@ class _Run:
 
         task, flags, held = self.task, self.flags, self.held
         found: list[object] = []
-        silent = flags["quiet"] or flags["as_json"]
+        silent = flags["quiet"] or flags["as_json"] or not sys.stderr.isatty()
         if held is not None and flags["early_stopping"]:
             data = task.align(held, self.training)
             found.append(EarlyStopping(data.X, data.y, flags["early_stopping"], task.metric(data)))
-        elif held is not None and (flags["report"] or (not silent and is_terminal())):
+        elif held is not None and (flags["report"] or not silent):
             found.append(DevScore(task, held, FOR_REPORT if flags["report"] else 0.0))
         return found + writers(flags)
 
@@ -235,9 +235,9 @@ class _Run:
         from partwise.cli import report
 
         found = (self.task, self.model, self.scored, self.evaluation, self.flags["data"], self.where)
-        held_out, baseline = self.held is not None, self.baseline
         curve = report.dev_curve(*self.task.main_score(self.evaluation), self.callbacks, self.model.result_.passes)
-        report.write(self.flags["report"], *found, held_out=held_out, baseline=baseline, plots=curve)
+        held_out = self.held is not None
+        report.write(self.flags["report"], *found, held_out=held_out, baseline=self.baseline, plots=curve)
 
     def cross_validate(self) -> Fields:
         """Train on all folds but one and score on that one, for each fold; return the scores."""
@@ -307,10 +307,9 @@ class _Run:
         if "cross_validation" in fields:
             found = fields["cross_validation"]
             low, high = min(found["scores"]), max(found["scores"])
-            text = (
-                f"{found['score_name']} {found['mean']:.2%} on data not trained on, the mean of {found['folds']} folds"
-            )
-            lines.append(("folds", f"{text} ({low:.2%} to {high:.2%}, standard deviation {found['deviation']:.2%})"))
+            text = f"{found['score_name']} {found['mean']:.2%} on data not trained on, the mean of"
+            spread = f"({low:.2%} to {high:.2%}, standard deviation {found['deviation']:.2%})"
+            lines.append(("folds", f"{text} {found['folds']} folds {spread}"))
         if "beside" in fields:
             lines.append(("beside", " ".join(fields["beside"]) + ": to be given before the model"))
         report = f", report {fields['report']}" if fields["report"] else ""
@@ -353,18 +352,12 @@ def writers(flags: Flags) -> list[object]:
 
 
 def save_models(
-    task: Task,
-    output: str,
-    model: Estimator,
-    remembered: Fields,
-    beside: Sequence[str] = (),
-    others: Sequence[Estimator] = (),
-    dtype: str = "float64",
+    task: Task, models: Sequence[Estimator], paths: Sequence[str], remembered: Fields, dtype: str = "float64"
 ) -> None:
-    """Save the model with what it remembers of its data, and the models beside it."""
-    model.input_settings_ = {"task": task.name, **remembered}
-    for path, each in zip((output, *beside), (model, *others), strict=True):
-        each.save(path, dtype=dtype)
+    """Save models; the first, which is the task's, with what it remembers of its data."""
+    models[0].input_settings_ = {"task": task.name, **remembered}
+    for model, path in zip(models, paths, strict=True):
+        model.save(path, dtype=dtype)
 
 
 @contextmanager
@@ -390,21 +383,13 @@ def model_fields(task: Task, model: Estimator) -> Fields:
 
 def _early_stopping(callbacks: Sequence[object]) -> Fields:
     """Return what JSON output says of --early-stopping: the scores, and which one was the best."""
-    each: Any
-    for each in callbacks:
-        if getattr(each, "scores_", None):  # a run may end before its first step
-            scores = [{"passes": passes, "score": score} for passes, score in each.scores_]
-            best = {"best_passes": each.best_passes_, "best_score": each.best_score_}
-            return {"early_stopping": {**best, "scores": scores}}
-    return {}
+    # A run may end before its first step, and has no scores then.
+    found: Any = next((each for each in callbacks if getattr(each, "scores_", None)), None)
+    if found is None:
+        return {}
+    scores = [{"passes": passes, "score": score} for passes, score in found.scores_]
+    best = {"best_passes": found.best_passes_, "best_score": found.best_score_}
+    return {"early_stopping": {**best, "scores": scores}}
 
 
-command = TaskGroup(
-    "train",
-    parameters=train_flags,
-    run=train,
-    help="""Train a model and certify it: partwise train TASK DATA -o MODEL.
-
-    DATA is a file, or a folder that `partwise partition` wrote.
-    """,
-)
+command = TaskGroup("train", train_flags, train)

@@ -114,10 +114,7 @@ class Request:
 
 
 class Reader(ABC):
-    """Reads the files of a task.
-
-    `settings` are flags, or what a model file keeps of them (see `remember`).
-    """
+    """Reads the files of a task; `settings` are flags, or what a model file keeps of them (see `remember`)."""
 
     #: What an example is called in messages.
     unit: ClassVar[str] = "sentences"
@@ -309,28 +306,23 @@ class Task(Reader, Scorer, Drawer):
 
 
 class TaskGroup(Commands):
-    """A command with one subcommand per task, made when it is called: `run(task, flags)` with flags of `parameters`."""
+    """A command with one subcommand per task, made when it is called; the docstring of `run` is the command's help."""
 
     def __init__(
-        self,
-        *args: Any,
-        parameters: Callable[[Task], list[click.Parameter]],
-        run: Callable[[Task, Flags], None],
-        **kwargs: Any,
+        self, name: str, parameters: Callable[[Task], list[click.Parameter]], run: Callable[[Task, Flags], None]
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(name, help=inspect.getdoc(run))
         self.parameters, self.run = parameters, run
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(TASKS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self.command_of(get_task(cmd_name)) if cmd_name in TASKS else None
-
-    def command_of(self, task: Task) -> click.Command:
-        summary = TASKS[task.name].summary
+        if cmd_name not in TASKS:
+            return None
+        task, summary = get_task(cmd_name), TASKS[cmd_name].summary
         return click.Command(
-            task.name,
+            cmd_name,
             params=[*self.parameters(task), UNPACK, THREADS, JSON],
             callback=lambda **flags: self.run(task, flags),
             help=f"{summary}\n\n{inspect.cleandoc(task.__doc__ or '')}",
@@ -355,7 +347,7 @@ def register_task(cls: type[Task], kind: str) -> type[Task]:
     """
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise TypeError(f"only subclasses of partwise.cli.tasks.Task can be registered, got {cls!r}")
-    missing = sorted({*cls.__abstractmethods__, *(() if hasattr(cls, "name") else ("name",))})
+    missing = sorted(cls.__abstractmethods__ | {"name"}.difference(dir(cls)))
     if missing:
         raise TypeError(f"task {cls.__name__} has no {', '.join(missing)}")
     entry = Entry(cls.__module__, cls.__qualname__, (cls.__doc__ or "").partition("\n")[0], kind)
@@ -364,11 +356,10 @@ def register_task(cls: type[Task], kind: str) -> type[Task]:
         raise ValueError(f"there is another task {cls.name!r}: {known.module}.{known.cls}")
     if kind not in KINDS:
         raise ValueError(f"there are no model files of kind {kind!r}: register them (partwise.model_files.register)")
-    for name, other in TASKS.items():
-        if other.kind == kind and name != cls.name:
-            raise ValueError(
-                f"model files of kind {kind!r} belong to task {name!r}: derive an estimator and register a kind for it"
-            )
+    owner = next((name for name, other in TASKS.items() if other.kind == kind), cls.name)
+    if owner != cls.name:
+        message = f"model files of kind {kind!r} belong to task {owner!r}"
+        raise ValueError(f"{message}: derive an estimator and register a kind for it")
     TASKS[cls.name] = entry
     return cls
 
@@ -380,8 +371,7 @@ def estimator_named(name: str) -> Any:
 
 def get_task(name: str) -> Task:
     """Return the task of this name."""
-    entry = TASKS[name]
-    task: Task = getattr(importlib.import_module(entry.module), entry.cls)()
+    task: Task = getattr(importlib.import_module(TASKS[name].module), TASKS[name].cls)()
     return task
 
 

@@ -62,8 +62,6 @@ class CfgTask(StructuredTask):
             MAX_LABELS,
         ]
 
-    # reader
-
     def read(self, path: str, settings: Flags, labelled: bool) -> Data:
         trees = [_cleaned(tree, settings, path, i) for i, tree in enumerate(read_trees(path), 1)]
         if not trees:
@@ -100,8 +98,6 @@ class CfgTask(StructuredTask):
         X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
         return Data(X, y, len(X), sum(map(len, X)), data.source)
 
-    # estimator
-
     def make(self, settings: Flags, data: Data, training: Parameters) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
@@ -117,8 +113,6 @@ class CfgTask(StructuredTask):
         parser = RelativeFrequencyParser.of(train.y, transform, rare=max(rare, 1))
         return "relative frequencies of the same grammar", parseval(data.y, parser.predict(data.X)).f1
 
-    # scorer
-
     def evaluate(self, model: ConstituencyParser, data: Data, guess: Any = None) -> Evaluation:
         found = parseval(data.y, model.predict(data.X) if guess is None else guess)
         scores = {"f1": found.f1, "precision": found.precision, "recall": found.recall}
@@ -133,8 +127,6 @@ class CfgTask(StructuredTask):
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "f1", evaluation.scores["f1"]
-
-    # predictions
 
     def constraints(self, model: ConstituencyParser, data: Data, request: Request) -> Parameters:
         if request.marginals and not request.as_json:
@@ -177,8 +169,6 @@ class CfgTask(StructuredTask):
             for rank, (each, value) in enumerate(answers):
                 yield f"{rank}\t{value:.6f}\t{format_tree(each)}\n"
             yield "\n"
-
-    # drawer
 
     def notes(self, model: ConstituencyParser, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         grammar = model.grammar_

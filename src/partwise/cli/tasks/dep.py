@@ -92,8 +92,6 @@ class DepTask(StructuredTask):
             flag("--label-templates", "Make features of relations by the table of templates in this file.", FILE),
         ]
 
-    # reader
-
     def read(self, path: str, settings: Flags, labelled: bool) -> ParserData:
         dialect = settings.get("format") or "auto"
         known = "conllu" if dialect == "auto" else dialect
@@ -142,8 +140,6 @@ class DepTask(StructuredTask):
         X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
         return ParserData(X, y, len(X), sum(map(len, X)), data.source, folds=data.folds, accuracy=data.accuracy)
 
-    # estimator
-
     def beside(self, settings: Flags, output: str) -> list[str]:
         """Return the files of the taggers, one per column: PARSER.upos.pw beside PARSER.pw."""
         if not settings.get("predicted_tags"):
@@ -185,8 +181,6 @@ class DepTask(StructuredTask):
         if settings.get("predicted_tags") and not training.get("inputs"):
             training = {**training, "inputs": INPUTS}
         return self.estimator(**tables, labels=labels, **training)
-
-    # scorer
 
     def evaluate(self, model: DependencyParser, data: ParserData, guess: Any = None) -> Evaluation:  # type: ignore[override]
         guess = model.predict(data.X) if guess is None else guess
@@ -247,8 +241,6 @@ class DepTask(StructuredTask):
     def blank(self, model: DependencyParser) -> set[str]:
         return set(model.blank_columns_)
 
-    # predictions
-
     def constraints(self, model: DependencyParser, data: Data, request: Request) -> Parameters:
         from partwise.models.dependencies.inputs import check_lengths
 
@@ -275,8 +267,6 @@ class DepTask(StructuredTask):
     def ranked_lines(self, data: Data, i: int, answer: Tree, comment: str, first: bool, last: bool) -> Iterable[str]:
         version: ConlluSentence = data.X[i].with_tree(*_split(answer))
         return version.lines_under(comment, first, last)
-
-    # drawer
 
     def features_of(self, remembered: Flags) -> Fields:
         return {"predicted_tags": remembered.get("predicted_tags") or None}

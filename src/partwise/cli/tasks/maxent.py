@@ -70,8 +70,6 @@ class MaxentTask(Task):
             ),
         ]
 
-    # reader
-
     def read(self, path: str, settings: Flags, labelled: bool) -> Data:
         if settings.get("format") == "items":
             found = _items(*read_items(path))
@@ -118,8 +116,6 @@ class MaxentTask(Task):
         X = [data.X[i] for i in indices] if isinstance(data.X, list) else data.X[rows]
         return Data(X, data.y[rows], len(rows), len(rows))
 
-    # estimator
-
     def make(self, settings: Flags, data: Data, training: Parameters) -> Any:
         items = isinstance(data.X, list)
         if items and not any(data.X):
@@ -131,8 +127,6 @@ class MaxentTask(Task):
         check_rare_labels(settings, data)
         values = (str, "a number") if items else (_number, "numbers")
         return self.estimator(class_weight=class_weight_of(settings["class_weights"], *values), **training)
-
-    # scorer
 
     def evaluate(self, model: MaxentClassifier, data: Data, guess: Any = None) -> Evaluation:
         guess = model.predict(_known_columns(model, data.X)) if guess is None else guess
@@ -157,8 +151,6 @@ class MaxentTask(Task):
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         common = Counter(train.y.tolist()).most_common(1)[0][0]
         return "the most frequent label", float(np.mean(data.y == common))
-
-    # drawer
 
     def strongest(self, model: MaxentClassifier, n: int, data: Data | None = None) -> Strongest:
         names = [str(label) for label in model.classes_.tolist()]
@@ -189,8 +181,6 @@ class MaxentTask(Task):
 
     def n_nonzero(self, model: MaxentClassifier) -> int:
         return int(np.count_nonzero(model.coef_) + np.count_nonzero(model.intercept_))
-
-    # predictions
 
     def predict(self, model: MaxentClassifier, data: Data, request: Request) -> Iterable[str]:
         X = _known_columns(model, data.X)

@@ -103,8 +103,6 @@ class TagTask(StructuredTask):
             MAX_LABELS,
         ]
 
-    # reader
-
     def read(self, path: str, settings: Flags, labelled: bool) -> TaggedData:
         return read_tagged(path, settings, labelled)
 
@@ -151,8 +149,6 @@ class TagTask(StructuredTask):
         y = data.y.take(np.asarray(indices))
         return TaggedData(X, y, len(indices), len(y.codes), data.source.take(indices))
 
-    # estimator
-
     def make(self, settings: Flags, data: TaggedData, training: Parameters) -> Any:
         check_pairs(settings, data, int(training.get("order", 1)))
         return self.estimator(
@@ -161,8 +157,6 @@ class TagTask(StructuredTask):
             class_weight=class_weight_of(settings.get("class_weights") or ()),
             **{"legal": {"yes": True, "no": False}.get(settings.get("legal", "auto"), "auto"), **training},
         )
-
-    # scorer
 
     def evaluate(self, model: SequenceTagger, data: Data, guess: Any = None) -> Evaluation:
         found = self._score(model, data, guess)
@@ -219,8 +213,6 @@ class TagTask(StructuredTask):
     def unknown(self, model: SequenceTagger, data: Data) -> tuple[int, int]:
         return model.unknown_counts_
 
-    # predictions
-
     def constraints(self, model: SequenceTagger, data: Data, request: Request) -> Parameters:
         if data.source.conllu is not None and data.first == 0:
             ConlluPipeline([("the model", model)]).check_filled(data.source.conllu)
@@ -267,8 +259,6 @@ class TagTask(StructuredTask):
     ) -> Iterable[str]:
         lines: Iterable[str] = data.source.version(i, [str(label) for label in answer], comment, first, last)
         return lines
-
-    # drawer
 
     def features_of(self, remembered: Flags) -> Fields:
         return feature_fields(remembered)
