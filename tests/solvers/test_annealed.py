@@ -1,4 +1,4 @@
-"""The annealed dual: its transcription, its temperatures, its hand-over to labellings, its state."""
+"""`annealed`: it has its NumPy transcription's iterates, lowers its temperature, changes to labellings, resumes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.solvers import Annealed
 from partwise.solvers.engine.state import pack, unpack
 
-#: Reaches pairwise steps on small problems within a few passes.
+#: Options with which small problems reach the pairwise steps after a few passes.
 QUICK = {"temperature": 1.0, "settled": 4.0, "last_temperature": 0.2, "labellings": 4, "sharpness": 2.0}
 LOW = (0.02, 0.01, 1e-3, 1e-6)
 
@@ -32,11 +32,11 @@ def test_the_same_iterates_as_the_transcription(kind):
         assert state.temperature == (0.0 if expected.kept else pytest.approx(expected.temperature))
         np.testing.assert_allclose(state.weights, expected.weights, atol=1e-8)
         assert state.dual == pytest.approx(expected.dual(), abs=1e-8)
-        if expected.kept and state.gain > 1e-6:  # at the optimum, rounding decides how many sweeps are worth it
+        if expected.kept and state.gain > 1e-6:  # at the optimum, rounding decides when sweeps stop
             averaged += 1
             average = solver.finish.average_weights(state)
             np.testing.assert_allclose(average, expected.kept.average, atol=1e-8)
-    # both parts were seen, and several temperatures
+    # The run has used both kinds of steps and several temperatures.
     assert temperatures[0] > 0 == temperatures[-1]
     assert len(set(temperatures)) >= 3
     assert averaged > 0
@@ -59,7 +59,7 @@ def test_the_dual_rises_at_each_temperature_and_the_certificate_is_for_zero(kind
         if state.temperature == tau:
             assert state.dual >= before - 1e-10
             rises += state.dual > before + 1e-9
-        if state.temperature > 0:  # what is tracked is the dual with its entropy
+        if state.temperature > 0:  # the state's dual includes the entropy term
             entropy = state.temperature * small.problem.sample_weight @ state.entropies
             assert state.dual == pytest.approx(certified.certificate.dual + entropy, abs=1e-9)
             np.testing.assert_allclose(state.weights, certified.weights, atol=1e-9)
@@ -114,7 +114,7 @@ def test_likely_labellings_are_the_most_probable(kind, most, rng):
         np.testing.assert_allclose(table["coefficients"][own], best / best.sum(), rtol=1e-9)
     del table["stamps"]
     point = DualPoint.of_active_set(ActiveSet(**table))
-    if most == 1000:  # nearly all of the mass
+    if most == 1000:  # at most 1000 labellings per example: nearly all of the mass
         whole = small.problem.dual_value(DualPoint.of_scores(scores))
         assert small.problem.dual_value(point) == pytest.approx(whole, rel=0.05)
     with pytest.raises(ValueError, match="at least 1"):
@@ -123,7 +123,7 @@ def test_likely_labellings_are_the_most_probable(kind, most, rng):
         _core.likely_labellings(part.native, scores[1:], 2)
 
 
-def test_resumes_to_the_same_bits_across_the_hand_over():
+def test_a_run_resumed_across_the_change_to_labellings_has_the_same_bits():
     problem = Small("chain-tied", "hinge", l2=0.1, n=20).problem
     solver = Annealed(settled=2.0)
     through, broken = (solver.init_state(problem, np.random.default_rng(3), None) for _ in range(2))
@@ -183,6 +183,6 @@ def test_a_run_that_is_stopped_early_says_so():
         ({"order": "sideways"}, "order"),
     ],
 )
-def test_options_that_make_no_sense(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Annealed(**options)

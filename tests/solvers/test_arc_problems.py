@@ -1,4 +1,4 @@
-"""Every solver that fits a parsing problem with arc features certifies it, and they agree."""
+"""All solvers that fit a parsing problem with arc features reach its optimum, with certificates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_all_solvers_agree(structure, memory, loss):
 @pytest.mark.parametrize(("loss", "solver"), [("log", "eg"), ("hinge", "bcfw"), ("squared-hinge", "dcd")])
 @pytest.mark.parametrize(("structure", "memory"), [(ProjectiveTree, 2e4), (SpanningTree, 0.0)])
 def test_resumed_runs_give_the_same_bits(tmp_path, structure, memory, loss, solver):
-    """Also where the run was broken off with all features kept and goes on with some or none."""
+    """The bits do not depend on whether features are kept in memory before the interruption and recomputed after it."""
     path, options = tmp_path / "run.ckpt", {"tol": 1e-3, "random_state": 0}
     whole = solve(parsing_problem(structure, loss, 1e9), solver, **options)
     with pytest.warns(ConvergenceWarning):

@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe against its transcription, and the average that it keeps."""
+"""Block-coordinate Frank-Wolfe has the iterates of its NumPy transcription, and keeps a certified average."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_same_iterates_as_the_transcription(kind, rng):
 
 
 def pair_steps(values, inner, ratio, x):
-    """Shift weight from the worst labelling that has some to the best one, until they are level: (x, its change)."""
+    """Move weight from the worst labelling with weight to the best until both are level. Return x and its change."""
     v, x, before = values.copy(), x.copy(), x.copy()
     for _ in range(10_000):
         s = int(np.argmax(v))
@@ -57,7 +57,7 @@ def pair_steps(values, inner, ratio, x):
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 @pytest.mark.parametrize("sweeps", [0, 2])
 def test_the_sequential_dual_method(kind, sweeps, rng):
-    """Each visit solves the example's dual over the labellings found for it; sweeps do so without the oracle."""
+    """A visit solves the example's dual over the labellings found for it; sweeps do the same without the oracle."""
     small = Small(kind, "hinge", ties=False, plain=True, l2=0.3)
     dense = small.dense
     solver = replace(BCFW.sequential_dual(sweeps=sweeps), order="cyclic")
@@ -88,7 +88,7 @@ def test_the_sequential_dual_method(kind, sweeps, rng):
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
 def test_a_visit_maximises_over_its_segment_or_cone(kind, loss, rng):
-    """No other step from the old point towards the same corner has a larger dual."""
+    """No other step from the old point towards the corner that the visit chose has a larger dual."""
     small = Small(kind, loss)
     solver = BCFW.plain()
     state = solver.init_state(small.problem, rng, None)
@@ -163,13 +163,14 @@ def test_a_warm_start_from_eg():
     assert solve(small.problem, "bcfw", tol=1e-2, random_state=0, warm_start=first).passes < cold.passes
 
 
-def test_an_averages_blocks_can_be_started_from():
+def test_the_blocks_of_an_average_can_be_a_warm_start():
     blocks = DualPoint.of_counts(np.ones(3))
     assert DualPoint.of_plane(np.ones(2), 1.0, blocks).with_blocks() is blocks
     assert blocks.with_blocks() is blocks
 
 
-def test_sweeps_in_random_order_leave_out_none_that_they_have_not_seen():
+def test_sweeps_in_random_order_visit_examples_not_seen_before():
     small = Small("chain-tied", "hinge", l2=0.05, n=40, seed=2)
     passes = {order: solve(small.problem, BCFW(order=order), tol=1e-3).passes for order in ("random", "permuted")}
-    assert passes["random"] <= 2.5 * passes["permuted"], passes  # 3.5 if they do
+    # Passes would grow 3.5-fold if sweeps skipped examples that they have not seen
+    assert passes["random"] <= 2.5 * passes["permuted"], passes

@@ -1,4 +1,4 @@
-"""Dual methods on one batch after the other: what they find, that the dual never falls, and files that are damaged."""
+"""`block-dual`, which applies dual methods to one batch at a time: optima, a dual that never falls, damaged files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from partwise.solvers import BlockDual, Checkpoint, get_solver
 from partwise.solvers.engine import checkpoint as checkpoint_files
 from partwise.structures import Multiclass
 
-#: Inner solvers, with a loss that they are for.
+#: Inner solvers, each with a loss that it fits.
 INNER = [
     ("eg", "log"),
     ("eg", "hinge"),
@@ -46,7 +46,7 @@ INNER = [
 
 @pytest.fixture(params=["names-weights", "rows"])
 def folder(request, tmp_path, monkeypatch):
-    """A partition whose batches are read for every piece of work, and its case."""
+    """A partition whose batches are read again for every use, and the case that it was made from."""
     case = CASES[request.param]
     found = partitions.write(
         tmp_path / "dir", case.make(), case.blocks(), batch_size=8000 if request.param == "names-weights" else 4000
@@ -66,7 +66,7 @@ def problem_of(folder, loss: str = "log", l2: float = 30.0) -> Problem:
 
 
 def several(loss: str = "log", n: int = 40, parts: int = 4, l2: float = 0.1) -> Problem:
-    """Single labels in batches whose examples have all features in common."""
+    """Make a problem of single labels, in batches whose examples share all features."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, 6)) + 2.0
     labels = rng.integers(3, size=n)
@@ -100,7 +100,7 @@ def test_on_files_as_in_memory(solver, loss, folder):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["chain-tied", "multiclass"])
 def test_each_certificate_is_the_enumerated_one(kind, loss):
-    """One example per batch: every sum goes over files."""
+    """With one example per batch, every sum combines files; certificates equal those of the enumerated problem."""
     small = Small(kind, loss, n=6)
     parts = []
     for i in range(6):
@@ -121,8 +121,8 @@ def test_each_certificate_is_the_enumerated_one(kind, loss):
     assert result.status == "converged"
 
 
-def test_one_group_is_the_solver_in_memory():
-    """Batches are visited in the same order, each by its own generator: passes to a gap differ little."""
+def test_one_group_needs_the_passes_of_the_solver_in_memory():
+    """With one group, `block-dual` needs about as many passes as the inner solver on the whole problem in memory."""
     problem = several("log", n=60, parts=3, l2=20.0)
     here, blocks = (solve(problem, solver, tol=1e-2) for solver in ("eg", BlockDual(inner="eg")))
     assert blocks.status == here.status == "converged"
@@ -134,7 +134,7 @@ def test_one_group_is_the_solver_in_memory():
 )
 @pytest.mark.parametrize("groups", [2, 4])
 def test_the_dual_never_falls(inner, loss, groups):
-    """Without a proximity: the examples have all features in common, so that added changes overshoot."""
+    """scaling=1 adds all changes in full. They overshoot, as examples share features, so steps are repeated."""
     problem = several(loss)
     method = BlockDual(inner=inner, groups=groups, passes=3, scaling=1.0)
     state = method.init_state(problem, np.random.default_rng(0), None)
@@ -145,11 +145,11 @@ def test_the_dual_never_falls(inner, loss, groups):
     assert np.diff(duals).min() >= -1e-10 * (1 + abs(duals[-1]))
     assert state.scaling <= groups
     if groups == 4:
-        assert state.repeated >= 1  # else this test is about nothing
+        assert state.repeated >= 1  # at least one step was repeated, otherwise nothing was tested
 
 
 def test_without_repetition_the_dual_falls(monkeypatch):
-    """What the test above guards against."""
+    """The previous test can fail: if steps are not repeated, the dual falls."""
     monkeypatch.setattr("partwise.out_of_core.block_dual.ROUNDING", 1e300)
     with pytest.raises(AssertionError):
         test_the_dual_never_falls("sdca", "log", 4)
@@ -157,7 +157,7 @@ def test_without_repetition_the_dual_falls(monkeypatch):
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_the_iterates_are_those_of_cocoa_plus(groups):
-    """The transcription in plain NumPy: K groups, sigma' = K, changes added; and what its theory says of the dual."""
+    """The iterates equal those of CoCoA+ in NumPy (K groups, sigma' = K, changes added); Lemma 4 bounds the gain."""
     n, parts, l2, n_labels = 30, 6, 0.5, 3
     problem = several("log", n=n, parts=parts, l2=l2)
     settings = '{"order": "cyclic", "skip": 0.0, "start": "uniform"}'
@@ -171,7 +171,8 @@ def test_the_iterates_are_those_of_cocoa_plus(groups):
     for round_ in range(6):
         before = reference.dual()
         gains = reference.round(float(groups))
-        assert min(gains) > 0 or round_ == 0  # the first visits begin far from the gold labels
+        # The first visits begin at uniform distributions, so the gain of round 0 may be negative
+        assert min(gains) > 0 or round_ == 0
         assert reference.dual() - before >= sum(gains) - 1e-9  # Lemma 4: sigma' = K is safe
         method.step(problem, state)
         found = state.weights.reshape(x.shape[1], -1)[:, :n_labels]
@@ -194,7 +195,7 @@ def test_batches_come_in_a_new_order_in_each_round():
 
 
 @pytest.mark.parametrize("groups", [1, 3])
-def test_the_gain_is_the_duals(groups):
+def test_the_reported_gain_is_the_rise_of_the_dual(groups):
     problem = several("log")
     method = BlockDual(inner="sdca", groups=groups, scaling=float(groups))
     state = method.init_state(problem, np.random.default_rng(0), None)
@@ -207,7 +208,7 @@ def test_the_gain_is_the_duals(groups):
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_groups_converge_to_the_same(groups, folder):
+def test_all_numbers_of_groups_reach_one_optimum(groups, folder):
     problem = problem_of(folder)
     result = solve(problem, BlockDual(groups=groups), tol=1e-3)
     other = solve(problem, "lbfgs", tol=1e-4)
@@ -231,11 +232,11 @@ def test_a_resumed_run_gives_the_same_bits(inner, loss, groups, folder, tmp_path
             part = solve(problem_of(folder, loss), method, max_passes=passes, checkpoint=path, **options)
     np.testing.assert_array_equal(part.weights, whole.weights)
     assert (part.gap, part.passes) == (whole.gap, whole.passes)
-    assert len(left(folder)) == 1  # the checkpoint's
+    assert len(left(folder)) == 1  # the files of the checkpoint
 
 
 def test_a_run_that_dies_after_its_checkpoint(folder, tmp_path):
-    """The steps made since are made again; their files are in the way of nobody."""
+    """The resumed run repeats the steps after the checkpoint, and the files of these steps do not disturb it."""
     problem, path = problem_of(folder), tmp_path / "run.ckpt"
     method = BlockDual(check_every=3)
 
@@ -314,7 +315,7 @@ class TestDamage:
                 self.resume(folder, path)
 
     @pytest.mark.parametrize("header", [b"[]      ", b"null    "])
-    def test_headers_that_are_no_objects(self, header, tmp_path):
+    def test_headers_that_are_not_json_objects(self, header, tmp_path):
         path = tmp_path / "block.pwd"
         path.write_bytes(len(header).to_bytes(8, "little") + header)
         with pytest.raises(PartitionError, match="is not a file of dual blocks"):
@@ -329,7 +330,7 @@ class TestDamage:
         with pytest.raises(CheckpointError):
             self.resume(folder, path)
 
-    def test_in_the_midst_of_a_run(self, folder):
+    def test_damage_during_a_run(self, folder):
         problem = problem_of(folder)
 
         def damage(progress):
@@ -347,11 +348,11 @@ class TestDamage:
             return ""
 
         assert "is damaged" in run()
-        gc.collect()  # the error's frames had the state
+        gc.collect()  # the traceback referred to the state
         assert not left(folder)
 
-    def test_planes_that_are_not_those_of_the_dual_variables(self, stopped):
-        """Forged with right digests: the state's plane, then a block's own."""
+    def test_planes_that_contradict_the_dual_variables_are_refused(self, stopped):
+        """Planes are changed and digests recomputed: first the state's plane, then a block's."""
         folder, path, files = stopped
         saved = checkpoint_files.read(path)
         checkpoint_files.write(path, replace(saved, arrays={**saved.arrays, "plane": saved.arrays["plane"] + 1.0}))
@@ -367,7 +368,7 @@ class TestDamage:
         with pytest.raises(CheckpointError, match=r"000000-.*has a plane that is not that"):
             self.resume(folder, path)
 
-    def test_a_copy_of_a_checkpoint_whose_run_has_gone_on(self, stopped, tmp_path):
+    def test_a_copied_checkpoint_is_refused_after_its_run_continued(self, stopped, tmp_path):
         folder, path, _ = stopped
         shutil.copy(path, tmp_path / "copy.ckpt")
         self.resume(folder, path)
@@ -376,7 +377,7 @@ class TestDamage:
 
 
 def test_files_of_batches_in_memory_lie_beside_the_checkpoint(tmp_path, monkeypatch):
-    """Nothing stays among temporary files, with a checkpoint or without, and a checkpoint moves with its folder."""
+    """Dual variables lie beside the checkpoint, so that its folder can be moved, and no temporary file is left."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     options = {"tol": 0.0, "random_state": 3}
@@ -394,8 +395,8 @@ def test_files_of_batches_in_memory_lie_beside_the_checkpoint(tmp_path, monkeypa
     assert not os.listdir(tmp_path / "temporary")
 
 
-def test_files_are_written_over_those_that_are_not_needed(folder, tmp_path):
-    """Where a limit of memory has all rounds write: two files per batch, and the bytes of new files."""
+def test_obsolete_files_are_overwritten(folder, tmp_path):
+    """If memory is limited, every round writes. Each batch then has two files in turn, with the bytes of new files."""
     problem, method = problem_of(folder), BlockDual()
     state, seen = method.init_state(problem, np.random.default_rng(0), None), []
     for _ in range(4):
@@ -404,7 +405,7 @@ def test_files_are_written_over_those_that_are_not_needed(folder, tmp_path):
         seen.append({file.name: file.stat().st_ino for file in (Path(folder.folder) / name).iterdir()})
     if not problem.sums.executor.roomy:
         assert [len(files) for files in seen] == [folder.n_batches, *[2 * folder.n_batches] * 3]
-        assert set(seen[3].values()) == set(seen[1].values())  # the same two for ever
+        assert set(seen[3].values()) == set(seen[1].values())  # the same two files in turn
     inner = method.form(problem).inner
     part = Problem.on(next(problem.sums.executor.opened(problem.sums.references, problem.loss)), 1.0)
     made = inner.init_state(part, np.random.default_rng(0), None)
@@ -415,11 +416,11 @@ def test_files_are_written_over_those_that_are_not_needed(folder, tmp_path):
     assert digests[0] == digests[1]
     assert Path(new).read_bytes() == Path(over).read_bytes()
     assert not os.path.exists(spare)
-    assert write_block(over, inner, block, spare) == digests[0]  # there is none any more
+    assert write_block(over, inner, block, spare) == digests[0]  # the spare file no longer exists
 
 
 def test_two_runs_on_one_folder(folder):
-    """Each has files of its own, and the bits that it has alone."""
+    """Two runs on one partition use files of their own, and have the bits of a single run."""
     alone = [solve(problem_of(folder, loss), BlockDual(), tol=0.02) for loss in ("log", "hinge")]
     found = {}
 
@@ -433,7 +434,7 @@ def test_two_runs_on_one_folder(folder):
 
 
 def test_a_full_disk(folder, tmp_path, monkeypatch):
-    """The error of the system's comes out with the file's name, nothing half-written stays, and a checkpoint serves."""
+    """On a full disk the error names the file, no half-written file is left, and the checkpoint can be resumed."""
     problem, path = problem_of(folder), tmp_path / "run.ckpt"
     method = BlockDual(check_every=3)
     real, calls = os.replace, []
@@ -475,7 +476,7 @@ def test_bad_options(options, message):
         BlockDual(**options)
 
 
-def test_an_inner_solver_that_does_not_fit():
+def test_an_unsuitable_inner_solver_is_refused():
     with pytest.raises(ValueError, match="inner solver 'bcfw' needs temperature 0"):
         solve(several(), BlockDual(inner="bcfw"))
     with pytest.raises(TypeError, match="no option nothing"):
@@ -483,8 +484,8 @@ def test_an_inner_solver_that_does_not_fit():
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
-    """Where there is room blocks stay in memory; a process that lost them makes the same bits of files and weights."""
+def test_lost_blocks_are_recomputed(groups, monkeypatch):
+    """Blocks stay in memory where there is room. If a process has lost them, it recomputes the same bits."""
     from partwise.out_of_core import block_walks
 
     monkeypatch.setattr(block_dual, "SECONDS", 0.0)
@@ -497,7 +498,7 @@ def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
         if k in (0, 4, 9, 11):
             block_walks.forget(method._folder(problem, lost))
         method.step(problem, lost)
-        assert len(kept.since) == (k + 1) % 10  # files are written in every tenth round
+        assert len(kept.since) == (k + 1) % 10  # every tenth round writes files
         if k == 6:
             block_walks.forget(method._folder(problem, lost))
             one, two = (method.certificate(problem, state).certificate for state in (kept, lost))
@@ -512,7 +513,7 @@ def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
 
 
 def test_sigma_follows_the_overlap_of_changes(monkeypatch):
-    """sigma of a round: 1.2 times the largest |sum d_g|^2 / sum |d_g|^2 of the two before; D never falls."""
+    """sigma of a round is 1.2 times the largest |sum d_g|^2 / sum |d_g|^2 of the last two rounds, and D never falls."""
     overlaps, sigmas, duals, make_round = [3.0], [], [], BlockDual._round
 
     def watched(self, problem, state, now):
@@ -536,7 +537,7 @@ def test_sigma_follows_the_overlap_of_changes(monkeypatch):
 
 
 def test_the_gap_is_guessed_from_the_last_two_certificates():
-    """gap ~ gain^power, with the power that takes the certificate before to the last; inf says nothing."""
+    """gap ~ gain^power, where the last two certificates determine the power. An infinite gain is ignored."""
     problem, method = several("log", l2=5.0), BlockDual(inner="eg")
     state = method.init_state(problem, np.random.default_rng(0), None)
     method.step(problem, state)

@@ -51,7 +51,7 @@ def test_the_same_iterates_as_the_figures(cls, loss, kind, mix):
 @pytest.mark.parametrize("loss", ["log", "hinge", "squared-hinge", "softmax-margin"])
 @pytest.mark.parametrize("mix", [1.0, 0.1])
 def test_the_model_rises_and_stays_below(loss, mix):
-    """Kelley: J_m <= J_(m+1) <= P; every plane lies below the losses everywhere, and the gaps of the history say so."""
+    """Kelley's inequalities J_m <= J_(m+1) <= P hold, and every plane lies below the losses everywhere."""
     small = Small("chain-tied", loss, l2=0.3)
     best = solve(small.problem, tol=1e-5, max_passes=5000).primal
     rng = np.random.default_rng(0)
@@ -72,11 +72,11 @@ def test_the_history_has_three_gaps(tmp_path):
     result = solve(problem, OneSlack(mix=1.0), tol=1e-3)
     history = result.history
     assert set(history) == {"passes", "seconds", "primal", "dual", "gap", "bmrm_gap", "violation"}
-    later = slice(1, None)  # the first certificate is issued before the first step
+    later = slice(1, None)  # the first certificate comes before the first step
     assert np.isinf(history["bmrm_gap"][0])
     assert np.isinf(history["violation"][0])
     assert np.all(history["bmrm_gap"][later] >= history["primal"][later] - history["dual"][later] - 1e-9)
-    # asked at the model's minimum, the violation is P - J_m there, and P there is no less than the best P
+    # The oracle was asked at the model's minimum, where the violation is P - J_m and P is at least the best P.
     assert np.all(history["violation"][later] >= history["bmrm_gap"][later] - 1e-8)
     assert history["bmrm_gap"][-1] <= 1.1e-3 * result.primal
     with warnings.catch_warnings():
@@ -89,7 +89,7 @@ def test_the_history_has_three_gaps(tmp_path):
 
 
 def test_best_mixture_is_optimal():
-    """Against every support there is, and by its optimality conditions; also where planes are copies of each other."""
+    """The mixture is as good as the best of every support and meets optimality conditions, also for equal planes."""
     rng = np.random.default_rng(3)
     for m, d in [(1, 3), (2, 1), (4, 6), (6, 2), (8, 4)]:
         for scale in (1e-3, 1.0, 1e4):
@@ -138,7 +138,7 @@ def test_a_problem_that_cannot_be_solved(gram, b, match):
         best_mixture(gram, b, 1.0)
 
 
-def test_less_is_asked_where_the_accuracy_is_not_reached(monkeypatch):
+def test_the_inner_accuracy_is_relaxed_if_it_is_out_of_reach(monkeypatch):
     asked, solved = [], qp._solved
 
     def lost_at_first(quadratic, b, scale, accuracy):
@@ -178,7 +178,7 @@ def test_bad_settings(cls, options):
 
 @pytest.mark.parametrize("solver", [OneSlack(memory_mb=1e-3), BMRM(idle=1)])
 def test_few_planes_still_converge(solver):
-    """Merged into their mixture, or dropped at once: slower, but the same optimum."""
+    """Few planes suffice: merged into a mixture, or dropped at once, they give a slower run to the same optimum."""
     problem = Small("chain-tied", "hinge", n=10, l2=3.0).problem
     result = solve(problem, solver, tol=5e-2, max_passes=3000)
     assert result.converged
@@ -189,7 +189,7 @@ def test_few_planes_still_converge(solver):
         assert "times merged to stay within memory_mb" in result.message
 
 
-def test_sparse_slopes_are_the_same_planes():
+def test_sparse_slopes_give_the_same_planes():
     small = Small("chain-tied", "hinge")
     problem, rng = small.problem, np.random.default_rng(0)
     d = problem.n_weights
@@ -220,12 +220,12 @@ def test_inner_products_are_those_of_the_planes():
             changed.check(problem)
 
 
-def test_a_run_that_is_asked_for_too_much_ends_at_rounding():
+def test_a_tolerance_below_rounding_ends_the_run_at_rounding():
     result = solve(Small("chain-tied", "hinge", l2=2.0).problem, OneSlack(), tol=1e-14)
     assert result.relative_gap <= 1e-9
 
 
-def test_auto_takes_it_where_there_are_only_planes():
+def test_auto_chooses_it_if_only_planes_are_available():
     problem = Problem.of(cut("chain-tied", 3, (2, 3)), "squared-hinge", 1.0)
     assert {"one-slack", "bmrm"} <= set(suitable_solvers(problem))
     from helpers.kernel_maps import kernel_map
@@ -253,7 +253,7 @@ def test_threads_do_not_change_a_bit():
     assert runs[0].gap == runs[1].gap
 
 
-def test_islice_of_steps_is_what_the_state_counts():
+def test_the_state_counts_visits_and_steps():
     problem = Small("chain-tied", "hinge").problem
     (state,) = islice(states(OneSlack(), problem, 5), 4, 5)
     assert state.visits == 6 * len(problem.active)
@@ -264,7 +264,7 @@ def test_islice_of_steps_is_what_the_state_counts():
 @pytest.mark.parametrize("l2", [1e-4, 1e-6])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_long_slopes_do_not_hide_short_ones(seed, l2):
-    """The squared hinge under a weak penalty: slopes of the first planes are many orders longer than the last ones'."""
+    """Squared hinge, weak penalty: the first planes' slopes are many orders longer than the last planes' slopes."""
     X = np.random.default_rng(seed).normal(size=(20, 4))
     problem = MaxentClassifier(loss="squared-hinge", C=1 / l2).prepare(X, X[:, :3].argmax(axis=1)).problem
     result = solve(problem, "bmrm", tol=1e-3, max_passes=100)

@@ -1,4 +1,4 @@
-"""Coordinate descent with zeros: certificates, weights, features shared between labels."""
+"""Coordinate descent under an l1 penalty: certificates, zero weights, features shared between labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_net(small: Small, l1: float, l2: float) -> Problem:
 
 
 def best(small: Small, l1: float, l2: float) -> float:
-    """By SciPy on w = p - m with p, m >= 0."""
+    """The optimum by SciPy, with w = p - m for p, m >= 0."""
     d = small.problem.n_weights
 
     def f(x):
@@ -50,7 +50,7 @@ def test_the_optimum_is_scipys(loss, l1, l2):
     history = result.history
     assert np.all(np.diff(history["primal"]) <= 1e-12 * history["primal"][:-1])
     assert np.all(history["primal"] - history["dual"] >= -1e-10)
-    # the certificate, from its parts
+    # The certificate, computed from its parts.
     w = result.weights
     primal = small.dense.loss_sum(w) + 0.5 * l2 * w @ w + l1 * np.abs(w).sum()
     assert primal == pytest.approx(result.primal, rel=1e-10)
@@ -98,7 +98,7 @@ def test_warm_starts_and_resumed_runs(tmp_path):
 
 
 def test_features_shared_between_labels():
-    """Eight slots as two rows of four: where both rows have an attribute, two slots share its weights."""
+    """Eight slots are two rows of four. If both rows have an attribute, two slots share its weights."""
     structure = Multiclass(3, 8)
     layout = _core.RowLayout.dense(2, 4, 4)
     attributes, values = np.array([0, 1, 1, 1, 0, 0]), np.array([1.0, -2.0, 0.5, 1.5, -1.0, 1.0])
@@ -117,8 +117,8 @@ def test_features_shared_between_labels():
 
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
-    """Columns as a map stores them, and columns found by products with rows: the same problem, the same weights."""
+def test_maps_of_columns_and_maps_of_rows_agree(rng, binary, l2):
+    """A map that stores columns, and a map of rows whose columns the solver computes, give the same weights."""
     n, d, n_labels = 60, 8, 3
     table = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.4)
     table = (table != 0).astype(float) if binary else table
@@ -145,7 +145,7 @@ def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
 
 
 def test_a_column_with_several_slots_of_an_example(rng):
-    """A matrix of features that labels share, against SciPy."""
+    """Labels share features, so a column has several slots of an example; the optimum equals SciPy's."""
     n, d, n_labels = 25, 6, 4
     matrix = rng.normal(size=(n * n_labels, d)) * (rng.random((n * n_labels, d)) < 0.6)
     structure = Multiclass(n, n_labels)
@@ -163,15 +163,16 @@ def test_a_column_with_several_slots_of_an_example(rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_sweeps_from_far_away_lose_no_digits(loss, rng):
-    """Steps that take nearly all of an example's sum away leave what the new weights say, and not rounding."""
+def test_sweeps_from_extreme_weights_lose_no_digits(loss, rng):
+    """After steps that remove nearly all of an example's sum, the stored sums still agree with the weights."""
     n, d, n_labels = 12, 3, 4
     structure = Multiclass(n, n_labels)
     gold = structure.encode(np.arange(n) % n_labels)
     features = multiclass_map(structure, rng.uniform(0.5, 1.5, size=(n, d)))
     problem = Problem(features, structure, gold, loss, ElasticNet(0.01))
     weights = np.zeros(problem.n_weights)
-    some = np.arange(0, problem.n_weights, problem.n_weights // d)  # those of the first label, which is all but certain
+    # Weights of the first label, whose probability is near 1
+    some = np.arange(0, problem.n_weights, problem.n_weights // d)
     part = np.full(d, 40.0)
     weights[some] = part
     unscaled, _ = problem.sums.marginals_of_scores(problem.oracle_point(weights).scores)
@@ -188,7 +189,7 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_sweep_raises_the_objective(loss, rng):
-    """Steps that are made without a search for their length fall within the bound that makes it needless."""
+    """Steps without a line search stay within the bound that makes a line search unnecessary."""
     n, d, n_labels = 30, 6, 3
     structure = Multiclass(n, n_labels)
     gold = structure.encode(rng.integers(n_labels, size=n))
@@ -233,7 +234,7 @@ def test_bad_input_to_the_core():
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_steps_by_the_model_have_the_same_optimum(loss, l2, scale, rng):
+def test_steps_by_the_model_reach_the_same_optimum(loss, l2, scale, rng):
     X = scale * rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
     structure = Multiclass(40, 3)
     gold = structure.encode(rng.integers(0, 3, 40))
@@ -249,8 +250,8 @@ def test_steps_by_the_model_have_the_same_optimum(loss, l2, scale, rng):
 
 @pytest.mark.parametrize("labels_share", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.4])
-def test_the_model_with_its_square_as_a_matrix_is_solved(labels_share, l2, rng):
-    """One step by the model from some weights: D is optimal for G'D + D'HD/2 and the penalty, H written out here."""
+def test_a_step_by_the_model_solves_the_quadratic_model(labels_share, l2, rng):
+    """One step by the model is the D that minimises G'D + D'HD/2 plus the penalty; the test computes H itself."""
     n, n_labels, l1 = 40, 3, 0.3
     shape = (n * n_labels, 7) if labels_share else (n, 5)
     table = (rng.random(shape) < 0.5) * 1.0
@@ -282,7 +283,7 @@ def test_the_model_with_its_square_as_a_matrix_is_solved(labels_share, l2, rng):
 
 @pytest.mark.parametrize(("l2", "bound"), [(0.0, 1e-2), (0.5, 1e-3)])
 def test_the_certified_gap_follows_the_objective(l2, bound, rng):
-    """Planes of what the model expects: far closer to the optimum than those at the weights alone."""
+    """Planes at the distributions that the model predicts give much smaller gaps than planes at the weights."""
     n, d = 2000, 30
     X = (rng.random((n, d)) < 0.3) * 1.0
     y = (X @ rng.normal(size=d) + rng.logistic(size=n) > 0).astype(int)

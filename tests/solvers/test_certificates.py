@@ -1,4 +1,4 @@
-"""Every solver on every structure and loss that it fits ends with an honest gap within its tolerance."""
+"""Every solver, on every structure and loss that it fits, ends with a correct certificate within its tolerance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = BARE_COLUMNS
 
 @pytest.fixture(autouse=True, scope="module")
 def registered():
-    """The solvers of the guides are among all solvers."""
+    """Register the solvers of the how-to guides for the tests of this module."""
     with guide_solvers() as found:
         assert "descent" in found
         yield
@@ -41,9 +41,9 @@ def registered():
 
 def tolerance(solver: str, small: Small) -> float:
     if solver == "sgd" and not small.problem.loss.smooth:
-        return 5e-2  # its steps fall more slowly than its planes come near
+        return 5e-2  # SGD's objective falls more slowly than its planes approach the optimum
     if solver in GUIDE_SOLVERS:
-        return 0.3  # a constant step from a bound of the curvature: slow, and as honest at any gap
+        return 0.3  # the guides' solver makes small constant steps, but its certificate is correct at any gap
     return TOLERANCE[get_solver(solver).rate_for(small.loss)]
 
 
@@ -78,7 +78,7 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss, penalty):
         return small.dense.loss_sum(weights) + penalty.l1 * np.abs(weights).sum() + 0.35 * weights @ weights
 
     if not certified(solver):
-        result = run(solver, small, penalty)  # without a warning
+        result = run(solver, small, penalty)  # no warning
         assert (result.status, result.dual, result.gap) == ("no certificate", -np.inf, np.inf)
         assert result.passes == 10
         assert np.isfinite(result.history["primal"]).all()
@@ -89,7 +89,7 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss, penalty):
     assert result.solver == solver
     assert 0 <= result.gap <= tol * result.primal
     assert result.gap == pytest.approx(result.primal - result.dual, abs=ROUNDING)
-    # every recorded step
+    # Every recorded step.
     history = result.history
     assert len(history["gap"]) >= 1
     assert np.all(history["gap"] >= 0)
@@ -99,7 +99,7 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss, penalty):
     assert history["gap"][-1] == result.gap
     if solver in ("eg", "eg-batch", "eg-primal", "sdca"):
         assert np.all(np.diff(history["dual"]) >= -ROUNDING)
-    # the numbers are those of the enumerated problem, not only of the library
+    # The values equal those of the enumerated problem, not only the library's.
     assert primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
     assert problem.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-9)
 
@@ -113,7 +113,7 @@ def test_solvers_agree_on_the_optimum(kind, loss):
     assert results
     for one in results:
         for two in results:
-            # Both primal values lie between the optimum and the optimum plus their gap.
+            # Both primal values lie between the optimum and the optimum plus their own gaps.
             assert one.dual <= two.primal + ROUNDING
             assert abs(one.primal - two.primal) <= max(one.gap, two.gap) + ROUNDING
 
@@ -129,7 +129,7 @@ def test_a_larger_penalty_gives_smaller_weights(loss):
 
 
 @pytest.mark.parametrize("solver", available_solvers())
-def test_zero_weight_is_absence(solver):
+def test_weight_zero_acts_like_a_missing_example(solver):
     loss = loss_for(solver)
     with_it = Small(kind_for(solver), loss)
     omega = with_it.case.sample_weight.copy()

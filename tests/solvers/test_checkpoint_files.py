@@ -1,4 +1,4 @@
-"""Checkpoint files: whole, of this very run, or refused with one kind of error."""
+"""Checkpoint files are complete and belong to the run that resumes them, or are refused with one kind of error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = BARE_COLUMNS
 
 
 class TestFiles:
-    def test_what_is_written_is_read(self, tmp_path):
+    def test_reading_returns_what_was_written(self, tmp_path):
         _, path = saved_run("eg", tmp_path)
         one = files.read(path)
         files.write(tmp_path / "again", one)
@@ -80,7 +80,7 @@ class TestFiles:
             run(problem_for("lbfgs"), "lbfgs", tmp_path / "pipe")
 
     @pytest.mark.parametrize("bad", ["-", "run.gz"])
-    def test_names_that_will_not_do(self, bad):
+    def test_invalid_file_names_are_refused(self, bad):
         with pytest.raises(ValueError, match="not a name for a file"):
             Checkpoint(bad)
 
@@ -120,7 +120,7 @@ class TestStates:
         copy = unpack(self.fresh(), arrays, json.loads(json.dumps(scalars)))
         assert (copy.dual, copy.best_dual, copy.epoch) == (0.1, -np.inf, 3)
         assert copy.rng.random() == state.rng.random()
-        copy.weights += 1.0  # its own, and not read-only
+        copy.weights += 1.0  # the copy has arrays of its own, which can be written to
 
     def test_states_of_other_kinds_are_refused(self):
         arrays, scalars = pack(self.fresh())
@@ -129,7 +129,7 @@ class TestStates:
             unpack(other, arrays, scalars)
 
     @pytest.mark.parametrize("name", ["default_rng", "seed", "bytes", "RandomState", "Generator", "get_state", "x", ""])
-    def test_nothing_that_a_file_names_is_called(self, name):
+    def test_names_in_a_file_are_not_called(self, name):
         arrays, scalars = pack(self.fresh())
         scalars["rng"]["generator"]["bit_generator"] = name
         with pytest.raises(ValueError, match="generator"):
@@ -137,7 +137,7 @@ class TestStates:
 
 
 class TestIdentity:
-    """A checkpoint is one of this very problem."""
+    """A checkpoint is accepted only for the problem that it was written for."""
 
     def refused(self, problem, path, match):
         with pytest.raises(CheckpointError, match=f"run.ckpt: was written for another problem .*{match}"):
@@ -170,7 +170,7 @@ class TestIdentity:
             return Problem(features, structure, gold, loss, 0.1, sample_weight=omega, cost=cost)
 
         run(made(), "lbfgs", path, max_passes=3)
-        run(made(), "lbfgs", path, max_passes=4)  # the same problem, made again
+        run(made(), "lbfgs", path, max_passes=4)  # the same problem, made a second time
         order = np.arange(40)
         order[[3, 17]] = order[[17, 3]]
         self.refused(made(x[order], labels[order], omega[order]), path, "example 3 differs")
@@ -197,18 +197,18 @@ class TestIdentity:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_forged_values(solver, tmp_path, monkeypatch):
-    """Every field, taken out and replaced by odd values, under a digest that is right."""
+    """Every field is removed, or replaced by odd values, and the digest is recomputed."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     problem, path = saved_run(solver, tmp_path)
     values, arrays = parts(path)
     for number, at in enumerate(places(values)):
-        # all of them at the top and in the state's numbers, a few elsewhere
+        # all odd values at the top and in the state's numbers, a few elsewhere
         chosen = ODD if len(at) <= 1 else [ODD[(number + k) % len(ODD)] for k in range(0, len(ODD), 6)]
         for odd in ([] if not at else [changed]) + chosen:
             forge(path, changed(values, at, odd), arrays)
             attempt(problem, solver, path)
     forge(path, values, arrays)
-    # block-dual: a forged checkpoint that was taken has gone on with the files
+    # block-dual: a forged checkpoint that was accepted has changed the files
     assert attempt(problem, solver, path) or solver == "block-dual"
 
 
@@ -243,8 +243,8 @@ def test_forged_arrays(solver, tmp_path, monkeypatch):
         ("bmrm", "state.planes.values", 2**40),
     ],
 )
-def test_a_state_that_diverges_at_once_is_none(solver, name, number, tmp_path):
-    """It was a DivergenceError, as if the data were at fault."""
+def test_a_state_that_diverges_at_once_is_refused(solver, name, number, tmp_path):
+    """The error is a CheckpointError. It was a DivergenceError, which blames the data."""
     problem, path = saved_run(solver, tmp_path)
     values, arrays = parts(path)
     array = arrays[name].copy()
@@ -254,7 +254,7 @@ def test_a_state_that_diverges_at_once_is_none(solver, name, number, tmp_path):
         run(problem, solver, path)
 
 
-def test_a_run_that_diverges_later_is_not_the_files_fault(tmp_path, monkeypatch):
+def test_a_later_divergence_does_not_blame_the_checkpoint(tmp_path, monkeypatch):
     problem, path = saved_run("perceptron", tmp_path)
     steps, step = [], Perceptron.step
 
@@ -278,8 +278,8 @@ def test_forged_headers(tmp_path):
         assert not attempt(problem, "cd", path)
 
 
-def test_a_maxent_checkpoint_is_not_taken_for_another_map(tmp_path, rng):
-    """The same scores from another order of weights."""
+def test_a_maxent_checkpoint_is_refused_for_permuted_attributes(tmp_path, rng):
+    """Permuted attributes give the same scores from other weights, so the checkpoint belongs to another problem."""
     x, labels = np.abs(rng.normal(size=(20, 2))), rng.integers(0, 2, 20)
     structure = Multiclass(20, 2)
     gold = structure.encode(labels)
@@ -294,7 +294,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("solver", ["lbfgs", "newton", "sdca"])
 def test_killed_between_the_last_step_and_the_end(solver, tmp_path, monkeypatch):
-    """The rule that ends a run holds: what was saved until then must not lead to one more step."""
+    """A run that had converged when its last checkpoint was written makes no further step after it is resumed."""
     problem = Small("multiclass", "log", l2=0.5).problem
     options = {"tol": 1e-6, "random_state": 0}
     whole = solve(problem, solver, **options)

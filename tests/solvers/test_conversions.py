@@ -1,4 +1,4 @@
-"""Dual points in another form keep their expected counts, and with them their dual value: compared with enumeration."""
+"""Dual points converted to another form keep their expected counts, and therefore their dual value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXACT = {"floor": 1e-14, "tolerance": 1e-9, "most": 5000}
 
 
 def mixtures(small: Small, rng: np.random.Generator) -> list[np.ndarray]:
-    """A distribution over each example's labellings, none of which is without a chance."""
+    """Draw a distribution over each example's labellings, in which every labelling has a positive probability."""
     return [rng.dirichlet(np.full(len(e), 0.7)) * 0.95 + 0.05 / len(e) for e in small.dense.examples]
 
 
@@ -38,7 +38,7 @@ def counts_of(small: Small, distributions: list[np.ndarray]) -> np.ndarray:
 
 
 def active_of(small: Small, rng: np.random.Generator, kept: int = 3) -> tuple[ActiveSet, list[np.ndarray]]:
-    """A few labellings of each example with masses, and the same as distributions."""
+    """Draw a few labellings of each example with masses. Return them as an active set and as distributions."""
     example_ptr, labelling_ptr, slots, counts, masses, distributions = [0], [0], [], [], [], []
     for example in small.dense.examples:
         some = rng.choice(len(example), min(kept, len(example)), replace=False)
@@ -74,8 +74,8 @@ class TestGibbs:
         assert dual == pytest.approx(small.problem.dual_value(DualPoint.of_counts(counts)), abs=1e-6)
 
     @pytest.mark.parametrize("kind", ["multiclass", "chain-untied"])
-    def test_conditionals_are_the_answer_where_slots_are_not_tied(self, kind, rng):
-        """The distribution of largest entropy with these clique marginals, at the first inference."""
+    def test_untied_slots_need_one_inference(self, kind, rng):
+        """Untied slots: one inference finds the distribution of largest entropy with these clique marginals."""
         small = Small(kind, "softmax-margin")
         examples = small.dense.examples
         distributions = [e.gibbs_of_cliques(rng.normal(size=e.clique_offsets[-1])) for e in examples]
@@ -101,12 +101,12 @@ class TestGibbs:
         theirs = expected_counts(small.problem, point)[0]
         weighted = np.repeat(small.problem.sample_weight > 0, np.diff(small.problem.slot_offsets))
         np.testing.assert_allclose(mine[weighted], theirs[weighted], atol=1e-6)
-        # the entropy of a Gibbs distribution is the largest with these counts
+        # Among distributions with these counts a Gibbs distribution has the largest entropy.
         dual = small.problem.dual_value(point)
         assert small.problem.dual_value(DualPoint.of_scores(found.scores)) >= dual - 1e-6
 
     @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "graph", "projective"])
-    def test_zeros_are_floored(self, kind, rng):
+    def test_zero_counts_are_raised_to_a_floor(self, kind, rng):
         small = Small(kind, "hinge")
         active, _ = active_of(small, rng)
         point = DualPoint.of_active_set(active)

@@ -1,4 +1,4 @@
-"""cutting-plane (n slacks): iterates, constraints, memory, options."""
+"""cutting-plane (one slack per example): iterates, constraints, memory, options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_violations_within_epsilon_add_nothing():
     assert state.violation <= 0.5
     solver.step(small.problem, state)
     assert state.sets.num_atoms == kept
-    # 2005, after Algorithm 1: the slacks are then right up to epsilon, and so is the objective, per example
+    # Tsochantaridis et al. 2005, after Algorithm 1: slacks, and so the objective, are accurate to epsilon per example.
     certificate = solver.certificate(small.problem, state).certificate
     assert certificate.gap <= 0.5 * small.case.sample_weight.sum() + 1e-6
 
@@ -50,7 +50,7 @@ def test_the_dual_never_falls():
     assert result.converged
     assert np.all(np.diff(result.history["dual"]) >= -1e-9)
     assert set(result.history) >= {"violation", "constraints"}
-    # the best weights seen are those that are returned
+    # The best weights so far are returned.
     assert np.all(np.diff(result.history["primal"]) <= 1e-9)
 
 
@@ -79,7 +79,7 @@ def test_bad_settings(options):
         CuttingPlane(**options)
 
 
-def test_it_starts_from_another_solvers_labellings():
+def test_a_warm_start_from_another_solvers_labellings_saves_passes():
     problem = Small("chain-tied", "hinge", n=20, l2=0.1).problem
     cold = solve(problem, "cutting-plane", tol=1e-2)
     warm = solve(problem, "cutting-plane", tol=1e-2, warm_start=solve(problem, "bcfw", tol=1e-2))
@@ -88,8 +88,8 @@ def test_it_starts_from_another_solvers_labellings():
 
 
 @pytest.mark.parametrize("seed", [2, 12, 47, 61])
-def test_steps_leave_the_mass_of_an_example_alone(seed):
-    """Equal rows with different labels: thousands of small steps lead to a dual that equals the primal."""
+def test_steps_do_not_change_the_mass_of_an_example(seed):
+    """After thousands of small steps (equal rows with different labels), the mass of each example is still 1."""
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.normal(size=(1, 2)), 3, axis=0) if seed % 2 else np.ones((3, 1))
     problem = MaxentClassifier(loss="hinge", C=1 / 9e-5).prepare(X, rng.permutation(4)[:3]).problem
@@ -99,7 +99,7 @@ def test_steps_leave_the_mass_of_an_example_alone(seed):
 
 
 def test_it_stops_at_its_own_criterion():
-    """Passes that add no constraint and hardly raise the dual would be made up to max_passes."""
+    """A pass that adds no constraint and hardly raises the dual ends the run. It used to go on to max_passes."""
     rng = np.random.default_rng(0)
     problem = MaxentClassifier(loss="hinge").prepare(rng.normal(size=(20, 4)), rng.integers(0, 3, 20)).problem
     with pytest.warns(ConvergenceWarning, match=r"no constraint is violated by more than epsilon=0.1"):
@@ -107,5 +107,5 @@ def test_it_stops_at_its_own_criterion():
     assert result.status == "stalled"
     assert result.passes <= 10
     assert result.history["violation"][-1] <= 0.1
-    # Tsochantaridis et al. 2005, after Algorithm 1: slacks, and so the objective, are right up to epsilon per example
+    # Tsochantaridis et al. 2005, after Algorithm 1: slacks, and so the objective, are accurate to epsilon per example.
     assert result.gap <= 0.1 * problem.n_examples

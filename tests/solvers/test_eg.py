@@ -35,14 +35,14 @@ def test_a_constant_step_that_is_small_enough_converges():
     assert result.status == "converged"
 
 
-def test_numbers_that_run_away_are_an_error():
+def test_overflow_is_an_error():
     small = Small("multiclass", "log", l2=1e-3)
     with pytest.raises(DivergenceError):
         solve(small.problem, EG(step_size=1e200, order="cyclic"), tol=1e-3, max_passes=50)
 
 
 def test_numbers_beyond_double_precision_end_a_run():
-    """The search for a step must end, on one thread and on two; an error says what is too large."""
+    """The search for a step ends, on one thread and on two, and the error says which number is too large."""
     code = """
     import warnings
     import numpy as np
@@ -67,13 +67,13 @@ def test_numbers_beyond_double_precision_end_a_run():
             except DivergenceError as error:
                 print(error)
     """
-    # In a program of its own: on two threads it could not be stopped.
+    # Run in another process, because the search on two threads could not be interrupted.
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
     )
     messages = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
-    assert len(messages) == 2, done.stderr  # of the large weight; the large features end in a warning
+    assert len(messages) == 2, done.stderr  # both are about the large weight; the large features end in a warning
     assert done.stderr.count("eg: stalled") == 2
     for message in messages:
         assert "sample weight" in message
@@ -98,7 +98,7 @@ def test_orders():
     assert permuted.tolist() != list(range(50))
     drawn = EG(order="random").draw_order(problem, rng)
     assert len(drawn) == 50
-    assert len(set(drawn.tolist())) < 50  # with replacement
+    assert len(set(drawn.tolist())) < 50  # examples are drawn with replacement
 
 
 def test_starts():
@@ -110,7 +110,7 @@ def test_starts():
     sharp = EG(sharpness=30.0).init_state(small.problem, rng, None)
     for p, e, g in zip(small.distributions(sharp.scores), small.dense.examples, small.dense.gold, strict=True):
         assert p[np.all(e.counts == g, axis=1)].sum() > 1 - 1e-9
-    assert np.abs(sharp.weights).max() < 1e-9  # near the gold labelling w = 0
+    assert np.abs(sharp.weights).max() < 1e-9  # near the gold labelling, w = 0
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
@@ -161,7 +161,7 @@ def test_passes_count_every_trial():
     solver = EG(initial_step=1.0, sharpness=1.0)
     with pytest.warns(ConvergenceWarning):
         result = solve(small.problem, solver, tol=1e-12, max_passes=3, random_state=0)
-    # three epochs would be 3 passes; halved steps are visits too
+    # Three epochs would be 3 passes, but steps that were halved are visits too.
     assert result.passes >= 3
     state = solver.init_state(small.problem, np.random.default_rng(0), None)
     solver.step(small.problem, state)
@@ -169,8 +169,8 @@ def test_passes_count_every_trial():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_weak_penalties_do_not_bring_examples_to_a_standstill(n_jobs):
-    """Early steps put examples on a single labelling; rounding once shrank their next steps to 1e-17."""
+def test_examples_keep_moving_under_weak_penalties(n_jobs):
+    """Early steps move examples to a single labelling. Rounding once shrank the next steps of these to 1e-17."""
     bank = make_treebank(300, seed=0)
     sentences = [list(zip(words, tags, strict=True)) for words, tags in zip(bank.words, bank.tags, strict=True)]
     tagger = SequenceTagger(template="chunk", solver="eg", C=1e4, tol=1e-6, n_jobs=n_jobs, random_state=0)
@@ -180,7 +180,7 @@ def test_weak_penalties_do_not_bring_examples_to_a_standstill(n_jobs):
 
 
 class TestLanes:
-    """Several threads: another algorithm, used where there is enough work for it."""
+    """Lanes: several threads visit examples in parallel, by another algorithm, if there is enough work."""
 
     @pytest.fixture(autouse=True)
     def processors(self, monkeypatch):
@@ -188,7 +188,7 @@ class TestLanes:
 
     @pytest.fixture
     def reports(self, monkeypatch):
-        """What the core says of each pass."""
+        """Collect the core's report of each pass."""
         found = []
 
         def epoch(*arguments):
@@ -204,18 +204,18 @@ class TestLanes:
         structure = Chain(np.full(n, length), n_labels)
         ids = rng.integers(0, 500, 4 * n * length)
         rows = Attributes(np.arange(n * length + 1) * 4, ids, 500)
-        # Labels that the attributes tell, more or less, as in real data.
+        # Labels mostly follow from the attributes, as in real data.
         gold = structure.encode((ids[::4] + (rng.random(n * length) < 0.1)) % n_labels)
         return Problem(chain_map(structure, rows), structure, gold, "log", 10.0)
 
     def test_short_passes_stay_on_one_lane(self, reports):
-        """The same bits as with one thread, so as fast."""
+        """Short passes have the bits of one thread, because they use one lane."""
         for problem in (self.chains(40, 20, 24), self.chains(500, 6, 4), Small("multiclass", "log", n=300).problem):
             one, two = (solve(problem, "eg", tol=1e-3, n_jobs=n, random_state=0) for n in (1, 2))
             np.testing.assert_array_equal(one.weights, two.weights)
         assert {report.lanes for report in reports} == {1}
 
-    def test_many_threads_are_few_lanes(self, reports):
+    def test_many_threads_use_at_most_eight_lanes(self, reports):
         problem = self.chains(600, 20, 24)
         passes = {n: solve(problem, "eg", tol=1e-3, n_jobs=n, random_state=0).passes for n in (1, 2, 8, 64)}
         assert {report.lanes for report in reports} == {1, 2, 8}
@@ -232,12 +232,12 @@ class TestLanes:
             solver.step(problem, state)
             after = problem.dual_as_it_is(*problem.sums.dual_terms_gibbs(state.scores))
             assert after >= before - 1e-9 * abs(before)
-            assert state.dual == pytest.approx(after, rel=1e-9)  # what the lanes made of it is what is tracked
+            assert state.dual == pytest.approx(after, rel=1e-9)  # the state's dual is that of the lanes' result
         assert {report.lanes for report in reports} == {4}
 
     @pytest.mark.parametrize("penalty", [L2(0.1), ElasticNet(0.5, 0.1)])
-    def test_one_lane_goes_on_alone_where_rounds_are_taken_back(self, reports, penalty):
-        """All examples have the same features: a round's steps add up to far too much."""
+    def test_one_lane_finishes_alone_if_many_rounds_are_undone(self, reports, penalty):
+        """One lane finishes the pass alone: with equal features, the steps of several lanes add up to far too much."""
         structure = Multiclass(4000, 3)
         rows = np.ones((4000, 6))
         gold = structure.encode(np.random.default_rng(0).integers(0, 3, 4000))
@@ -251,7 +251,7 @@ class TestLanes:
             assert report.taken_back > 0
         else:
             assert 4 * report.taken_back > report.rounds
-            assert report.rounds < 4000 / (8 * 16)  # and not to the end
+            assert report.rounds < 4000 / (8 * 16)  # the lanes stopped before the end of the pass
         assert state.dual == pytest.approx(
             problem.dual_as_it_is(*problem.sums.dual_terms_gibbs(state.scores)), rel=1e-9
         )
@@ -259,8 +259,8 @@ class TestLanes:
         solver.step(problem, again)
         np.testing.assert_array_equal(again.weights, state.weights)
 
-    def test_an_error_in_a_lane_comes_out(self):
-        """Out of memory, say: no lane may wait for one that is gone."""
+    def test_an_error_in_a_lane_is_raised(self):
+        """If one lane fails (out of memory, for example), the others must not wait for it."""
 
         problem = self.chains(600, 20, 24).with_n_jobs(3)
         solver = EG()

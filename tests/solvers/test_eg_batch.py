@@ -1,4 +1,4 @@
-"""Batch EG on slot scores and in primal form: steps, search, divergence, starts, memory."""
+"""Batch EG on slot scores and in primal form: steps, search, divergence, warm starts, memory."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TestSteps:
             steps.append(state.step_size)
             trials.append((state.visits - before) // small.dense.n)
         assert np.all(np.diff(duals) >= -1e-10)
-        assert max(steps) > 3 * state.safe_step  # it finds out that theory is careful
-        assert state.visits == small.dense.n * (1 + sum(trials))  # the start and every trial
+        assert max(steps) > 3 * state.safe_step  # the search finds that the theorem's step is cautious
+        assert state.visits == small.dense.n * (1 + sum(trials))  # the start and every trial count
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_refused_steps_are_counted_and_halved(self, solver, loss):
@@ -57,7 +57,7 @@ class TestSteps:
         assert state.dual >= dual
 
     def test_steps_that_theory_allows_are_not_refused(self, solver):
-        """Rounding may make the dual seem to fall: at the optimum the search must not halve for ever."""
+        """Rounding may make the dual seem to fall at the optimum. Steps within the theorem's bound are accepted."""
         small = Small("chain-tied", "log", plain=True)
         result = solve(small.problem, solver(), tol=0.0, max_passes=1500)
         assert result.status == "max_passes"
@@ -70,7 +70,7 @@ class TestSteps:
         assert batch_step(small.dense) / 10 <= step <= batch_step(small.dense) * (1 + 1e-12)
         assert step <= safe
 
-    def test_examples_of_weight_zero_have_no_say(self, solver):
+    def test_examples_of_weight_zero_have_no_influence(self, solver):
         small = Small("chain-tied", "log", plain=True)
         omega = np.array([0.0, 1.0, 2.0, 0.0, 0.5])
         loud = int(np.argmax(small.problem.sums.psi2_bounds(np.arange(5))))
@@ -102,13 +102,13 @@ class TestDivergence:
             solve(small.problem, solver(step_size=50.0), tol=1e-3, random_state=0)
 
     @pytest.mark.parametrize("limit", [{"max_passes": 3}, {"callback": lambda progress: progress.epoch == 2}])
-    def test_a_run_that_ends_early_is_no_result_either(self, solver, limit):
+    def test_a_diverging_run_that_ends_early_is_an_error(self, solver, limit):
         small = Small("chain-tied", "hinge", l2=0.01)
         with pytest.raises(DivergenceError, match="has not come back at the end"):
             solve(small.problem, solver(step_size=50.0), tol=1e-3, random_state=0, **limit)
 
     @pytest.mark.parametrize(("loss", "step"), [("log", 1e200), ("log", 1e308), ("hinge", 1e308)])
-    def test_numbers_that_run_away(self, solver, loss, step):
+    def test_overflow_is_an_error(self, solver, loss, step):
         small = Small("multiclass", loss, l2=1e-3)
         with pytest.raises(DivergenceError):
             solve(small.problem, solver(step_size=step), tol=1e-3, max_passes=50, random_state=0)
@@ -122,7 +122,7 @@ class TestDivergence:
 @pytest.mark.parametrize("loss", LOSSES)
 class TestWarmStarts:
     def test_from_another_form(self, loss):
-        """Slot scores, or z and k, go from one form to another without loss where they can."""
+        """A result of one form starts the other: slot scores, or z and k, are converted without loss where possible."""
         small = Small("chain-tied", loss)
         tol = 1e-6 if small.loss.smooth else 1e-2
         cold = solve(small.problem, EGPrimal(), tol=tol)
@@ -175,7 +175,7 @@ class TestLinearPoints:
             Small("multiclass", "log").problem.dual_terms(DualPoint("linear"))
 
 
-def test_the_primal_form_stores_nothing_of_the_size_of_the_data():
+def test_the_memory_of_the_primal_form_does_not_grow_with_the_data():
     small = Small("chain-tied", "log", n=5)
     arrays, _ = pack(start(EGPrimal(), small))
     assert all(len(array) == small.problem.n_weights for array in arrays.values())
@@ -211,7 +211,7 @@ print((peak_memory() - before) / (8 * structure.slot_offsets()[-1]))
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer takes memory of its own")
 @pytest.mark.parametrize(("solver", "least", "most"), [("eg-primal", 0.0, 0.2), ("eg-batch", 1.0, 3.5)])
 def test_memory_in_numbers_a_slot(solver, least, most):
-    """Measured by the system, which sees what the core takes. A few numbers per example are not counted as many."""
+    """Measured by the system, so that the core's memory counts. The limit is in numbers per slot."""
     command = [sys.executable, "-W", "ignore", "-c", _MEMORY, solver]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert least <= float(done.stdout) <= most

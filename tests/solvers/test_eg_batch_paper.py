@@ -1,4 +1,4 @@
-"""The compiled batch EG, in both forms, against figures of two papers (theorems: `test_theorems`).
+"""The compiled batch EG, in both forms, has the iterates of the papers' figures (theorems: `test_theorems`).
 
 The papers are Collins et al. 2008 and Bartlett et al. 2004.
 """
@@ -16,7 +16,7 @@ from partwise.solvers import EGBatch, EGPrimal
 
 LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
-EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic
+EXACT = 1e-9  # allowance for rounding: every inequality below holds in exact arithmetic
 
 
 def start(small: Small, solver):
@@ -24,7 +24,7 @@ def start(small: Small, solver):
 
 
 def walk(small: Small, solver, n_steps: int):
-    """The solver's states, the first one included; each is read before the next step is made."""
+    """Yield the solver's states, beginning with the first. Each must be read before the next step."""
     state = start(small, solver)
     yield state
     for _ in range(n_steps):
@@ -54,7 +54,7 @@ class TestFigures:
         small = Small(kind, loss, l2=1.0, plain=True)
         options = {"step_size": step_size, "start": first, "sharpness": 2.0}
         batch, primal = EGBatch(**options), EGPrimal(**options)
-        # The search finds steps that make the scores of the hinge large, and with them the rounding.
+        # The search takes steps that make the scores of the hinge large, and with them their rounding.
         n_steps = 50 if step_size == "theorem" else 20
         for one, two in zip(walk(small, batch, n_steps), walk(small, primal, n_steps), strict=True):
             np.testing.assert_allclose(
@@ -71,7 +71,7 @@ class TestFigures:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestFiguresOfBartlett2004:
-    """The paper's C is 1 / l2 and its step times C is the solvers'; sample weights are 1."""
+    """Bartlett et al. 2004: the paper's C is 1 / l2, its step times C is the solvers' step, all weights are 1."""
 
     def test_figure_3(self, kind):
         small = Small(kind, "hinge", l2=2.0, weighted=False, plain=True)
@@ -114,7 +114,7 @@ class TestFiguresOfBartlett2004:
     [("multiclass", 1, True), ("chain-tied", 2, False), ("chain-untied", 3, True), ("chain-masked", 4, True)],
 )
 class TestSearch:
-    """Steps that were searched for keep Corollary 1 and Theorem 1 (those of the theorem's step: `test_theorems`)."""
+    """Steps that were found by search satisfy Corollary 1 and Theorem 1 too (the theorem's step: `test_theorems`)."""
 
     @staticmethod
     def distributions(small: Small, state):
@@ -123,8 +123,8 @@ class TestSearch:
         )
         return small.distributions(scores)
 
-    def test_the_search_keeps_what_is_proved(self, solver, loss, kind, seed, weighted):
-        """With the steps that were found: KL(z || u^1) / (eta_1 + ... + eta_T), less than what the start lacks."""
+    def test_searched_steps_satisfy_theorem_1(self, solver, loss, kind, seed, weighted):
+        """KL(z || u^1) / (eta_1 + ... + eta_T) bounds the distance from the optimum, and is less than that of the start."""
         small = Small(kind, loss, l2=0.5, seed=seed, weighted=weighted, plain=True)
         best = solve(small.problem, "eg", tol=1e-7 if small.loss.smooth else 1e-2, max_passes=20_000, random_state=0)
         omega, made = small.dense.sample_weight, solver(sharpness=2.0)
@@ -136,7 +136,7 @@ class TestSearch:
             tried = state.visits
             before, step = us, state.step_size
             made.step(small.problem, state)
-            step *= 0.5 ** ((state.visits - tried) // small.dense.n - 1)  # every further trial was of half the step
+            step *= 0.5 ** ((state.visits - tried) // small.dense.n - 1)  # each further trial had half the step
             total += step
             us = self.distributions(small, state)
             gain = small.dense.dual(us) - small.dense.dual(before)

@@ -1,4 +1,4 @@
-"""Options of online EG: calibration of the first step, annealed regularisation, repeated runs."""
+"""Options of online EG: calibration of the first step, annealed penalties, several runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fresh(problem: Problem, **options):
 
 
 def kernel_state(small: Small, state, copy=False):
-    """The arrays of a solver's state, or copies of them, as the core takes them."""
+    """The arrays of a solver's state (or copies) in the form that the core takes."""
     names = ("weights", "scores", "marginals", "entropies", "step_sizes")
     arrays = {name: getattr(state, name) for name in names}
     copies = {name: array.copy() for name, array in arrays.items()}
@@ -32,7 +32,7 @@ def kernel_state(small: Small, state, copy=False):
 class TestCalibration:
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_the_share_is_that_of_the_transcription(self, loss):
-        """Figure 3 on the sampled examples alone, each with the one step: how many first trials let the dual fall."""
+        """The share of sampled examples whose first trial raises the dual is that of Figure 3 with this one step."""
         small = Small("chain-tied", loss, l2=0.05, n=12, plain=True)
         sample = np.array([7, 2, 9, 0, 4, 11])
         _, state = fresh(small.problem, sharpness=6.0)
@@ -61,17 +61,17 @@ class TestCalibration:
             for now, then in zip((state.scores, state.marginals, state.entropies), before, strict=True):
                 np.testing.assert_array_equal(now, then)
             shares.append(share)
-        assert min(shares) < max(shares)  # the steps tried tell good ones from bad ones
+        assert min(shares) < max(shares)  # the steps tried include good and bad ones
 
     @pytest.mark.parametrize("loss", ["log", "hinge", "smoothed-hinge"])
-    def test_the_step_found_is_the_first_that_will_do(self, loss):
+    def test_calibration_finds_the_first_step_that_is_good_enough(self, loss):
         small = Small("chain-tied", loss, l2=0.02, n=60)
         solver, state = fresh(small.problem, sharpness=1.0)
         least = solver.least_step(small.problem)
         arrays = state.scores, state.marginals, state.entropies
         step, visits = calibrate(small.problem, *arrays, least, np.random.default_rng(1))
         sample = draw_sample(small.problem, np.random.default_rng(1))
-        assert len(sample) == 20  # a tenth of 60 is too few
+        assert len(sample) == 20  # at least 20 examples, although a tenth of 60 is 6
         us = small.distributions(state.scores)
         rows = [small.dense.sample_weight[i] * (us[i] @ small.dense.psi(i)) for i in sample]
         plane = sum(rows)
@@ -83,7 +83,7 @@ class TestCalibration:
         assert len(trials) > 1
         assert visits == sum(visited for _, visited in trials)
 
-    def test_it_ends_where_no_example_can_refuse(self):
+    def test_calibration_stops_at_a_step_that_all_examples_accept(self):
         small = Small("chain-tied", "hinge", l2=1e-3, n=30)
         solver, state = fresh(small.problem, start="uniform")
         arrays = state.scores, state.marginals, state.entropies
@@ -94,7 +94,7 @@ class TestCalibration:
         step, _ = calibrate(small.problem, *arrays, 0.9, np.random.default_rng(0))
         assert step >= 0.9
 
-    def test_its_visits_count_and_the_run_converges(self):
+    def test_calibration_visits_count_and_the_run_converges(self):
         small = Small("chain-tied", "log", n=60)
         _, state = fresh(small.problem, initial_step="calibrate")
         assert state.visits >= 20
@@ -112,15 +112,15 @@ class TestCalibration:
 
 class TestAnnealing:
     def test_the_papers_schedule(self):
-        """7.1.1: C = 10 for t <= 5 and 1 + 9 * 0.7^(t - 5) after, with target 1."""
+        """Collins et al. 2008, section 7.1.1: C = 10 for t <= 5 and 1 + 9 * 0.7^(t - 5) after, with target 1."""
         solver = EG(anneal=10.0)
         assert [1 + solver.excess(t) for t in range(1, 6)] == [10.0] * 5
         assert [1 + solver.excess(t) for t in (6, 9, 20)] == pytest.approx([1 + 9 * 0.7 ** (t - 5) for t in (6, 9, 20)])
-        assert solver.excess(60) == 0.0  # and not just nearly
+        assert solver.excess(60) == 0.0  # exactly, not only nearly
         assert EG().excess(1) == 0.0
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
-    def test_the_first_passes_are_those_of_the_larger_penalty(self, loss):
+    def test_the_first_passes_equal_a_run_with_the_larger_penalty(self, loss):
         small, larger = Small("chain-tied", loss, l2=0.1), Small("chain-tied", loss, l2=1.0)
         one, annealed = fresh(small.problem, anneal=10.0, anneal_hold=3)
         two, plain = fresh(larger.problem)
@@ -129,12 +129,12 @@ class TestAnnealing:
             two.step(larger.problem, plain)
             np.testing.assert_allclose(annealed.scores, plain.scores, rtol=1e-12)
             assert annealed.dual == pytest.approx(plain.dual, rel=1e-12)
-        # The first pass after `anneal_hold` passes is one of another penalty.
+        # The next pass after `anneal_hold` passes has a smaller penalty.
         one.step(small.problem, annealed)
         assert annealed.excess == pytest.approx(9 * 0.7)
 
     @pytest.mark.parametrize("hold", [0, 1, 5])
-    def test_as_many_passes_are_held_as_asked_for(self, hold):
+    def test_anneal_hold_is_the_number_of_passes_before_the_fall(self, hold):
         small = Small("chain-tied", "log", l2=0.1)
         solver, state = fresh(small.problem, anneal=10.0, anneal_hold=hold, anneal_rate=0.5)
         seen = []
@@ -154,21 +154,21 @@ class TestAnnealing:
             dense = replace(small.dense, l2=l2)
             np.testing.assert_allclose(state.weights, dense.weights(us), atol=1e-10)
             assert state.dual == pytest.approx(dense.dual(us), abs=1e-9)
-            # what is certified, and shown to a callback, is of the problem's own l2
+            # Certificates and callbacks are about the problem's own l2.
             np.testing.assert_allclose(solver.weights(small.problem, state), small.dense.weights(us), atol=1e-10)
             certificate, weights, _ = solver.certificate(small.problem, state)
             assert certificate.dual == pytest.approx(small.dense.dual(us), abs=1e-9)
             assert certificate.primal == pytest.approx(small.dense.primal(weights), rel=1e-10)
 
     @pytest.mark.parametrize("step_size", ["adaptive", "theorem"])
-    def test_it_converges_to_the_same_optimum(self, step_size):
+    def test_annealing_converges_to_the_same_optimum(self, step_size):
         small = Small("chain-tied", "log", l2=0.5)
         result = solve(small.problem, EG(anneal=10.0, step_size=step_size), tol=1e-6, random_state=0, max_passes=5000)
         other = solve(small.problem, "lbfgs", tol=1e-10)
         assert result.converged
         assert abs(result.primal - other.primal) <= result.gap + other.gap
 
-    def test_it_pays_from_the_uniform_start_at_a_small_penalty(self):
+    def test_annealing_saves_passes_from_the_uniform_start(self):
         small = Small("chain-tied", "log", l2=0.005, n=40)
         passes = {}
         for anneal in (1.0, 30.0):
@@ -179,11 +179,11 @@ class TestAnnealing:
 
 class TestRuns:
     @pytest.mark.parametrize(("delta", "runs"), [(1.0, 1), (0.5, 1), (0.25, 2), (0.1, 4), (2.0**-7, 7)])
-    def test_how_many(self, delta, runs):
+    def test_delta_sets_the_number_of_runs(self, delta, runs):
         assert EG(delta=delta).runs == runs
 
     @pytest.mark.parametrize("order", ["random", "permuted"])
-    def test_they_are_independent_runs_of_which_the_best_counts(self, order):
+    def test_runs_are_independent_and_the_best_counts(self, order):
         small = Small("chain-tied", "log", l2=0.3)
         options = {"order": order, "start": "uniform", "step_size": "theorem"}
         solver, state = fresh(small.problem, delta=0.1, **options)
@@ -206,7 +206,7 @@ class TestRuns:
         assert state.visits == 7 * 4 * len(small.problem.active)
 
     def test_with_everything_else(self, tmp_path):
-        """Calibrated, annealed, several runs, weights recomputed on the way; saved and resumed to the same bits."""
+        """Calibration, annealing, several runs and recomputed weights together: a resumed run has the same bits."""
         small = Small("chain-tied", "log", l2=0.2, n=30)
         solver, path = EG(delta=0.25, anneal=5.0, initial_step="calibrate"), tmp_path / "run.ckpt"
         whole = solve(small.problem, solver, tol=1e-6, random_state=0)
@@ -237,7 +237,7 @@ def test_bad_options(options):
 
 
 def test_every_trial_is_a_visit():
-    """Effective iterations: visits are the examples of each pass and the steps that were refused."""
+    """Passes are effective iterations: visits are the examples of each pass plus the refused steps."""
     small = Small("chain-tied", "log", l2=0.05)
     solver, state = fresh(small.problem, initial_step=1.0, sharpness=1.0)
     refused = 0

@@ -1,4 +1,4 @@
-"""The compiled online EG against the figures and lemmas of Collins et al. 2008 (theorems: `test_theorems`)."""
+"""The compiled online EG agrees with the figures and lemmas of Collins et al. 2008 (theorems: `test_theorems`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TestFigures:
         assert after > before
 
     def test_equation_19_at_every_step(self, kind, loss, rng):
-        """D[u_i || u_i'] / eta <= Q(u) - Q(u') (Lemma 2 on one block), both sides with the example's weight."""
+        """D[u_i || u_i'] / eta <= Q(u) - Q(u') (Lemma 2 on one block), with the example's weight on both sides."""
         small = Small(kind, loss, l2=2.0, plain=True)
         state = start(small, EG(step_size="theorem", start="uniform"))
         furthest = 0.0
@@ -76,17 +76,17 @@ class TestFigures:
             moved = kl(us, new, small.dense.sample_weight)
             assert gain >= moved / eta - EXACT
             furthest = max(furthest, moved)
-        assert furthest > 1e-3  # a solver that stands still obeys the inequality, too
+        assert furthest > 1e-3  # a solver that stands still would satisfy the inequality too
 
     def test_the_theorems_step_is_within_its_bound(self, kind, loss):
         small = Small(kind, loss, l2=2.0, plain=True)
         steps = EG(step_size="theorem").step_sizes(small.problem)
         assert np.all(steps <= online_steps(small.dense) * (1 + 1e-12))
-        assert np.all(steps >= online_steps(small.dense) / 10)  # the bound of |psi|^2 is not idle
+        assert np.all(steps >= online_steps(small.dense) / 10)  # the bound of |psi|^2 is not much too large
 
 
 def test_larger_steps_break_equation_19(rng):
-    """The inequality above can fail: with a far larger step the dual falls."""
+    """The inequality of equation 19 can fail: with a far larger step the dual falls."""
     small = Small("chain-tied", "hinge", l2=0.05, plain=True)
     state = start(small, EG(step_size="theorem", start="uniform"))
     state.step_sizes *= 1000

@@ -1,4 +1,4 @@
-"""Proximal points by EG: no l2, weak penalties, circles, starts, options."""
+"""Proximal points by EG: problems without l2, weak penalties, cycles, starts, options."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from partwise.problem.penalties import L2, ElasticNet
 from partwise.solvers import EGProx
 
 
-def test_small_problems_do_not_go_in_circles():
-    """Where the centre moved after every pass, this one never ended."""
+def test_small_problems_do_not_cycle():
+    """This problem once ran for ever, because the centre moved after every pass."""
     problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.3))
     result = solve(problem, "eg-prox", tol=1e-5)
     other = solve(problem, "owlqn", tol=1e-6)
@@ -29,8 +29,8 @@ def test_weak_penalties_take_fewer_passes_than_eg(kind):
     assert prox.gap <= 1e-3 * prox.primal < plain.gap
 
 
-def test_it_scales_with_the_data_and_the_temperature():
-    """Every example twice is a proximity twice as strong, as l2 would have to be, and as half of the temperature is."""
+def test_the_proximity_scales_with_data_and_temperature():
+    """The proximity doubles if every example occurs twice, and if the temperature is halved, as l2 would have to."""
     one, two = (Small("chain-tied", "log", sample_weight=np.full(5, weight)).problem for weight in (1.0, 2.0))
     double = L2(2 * one.l2)
     assert EGProx().rho(two.with_penalty(double)) == pytest.approx(2 * EGProx().rho(one))

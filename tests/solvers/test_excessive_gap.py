@@ -1,4 +1,4 @@
-"""excessive-gap: its settings and its starts (Algorithm 1 with other functions: `methods`)."""
+"""excessive-gap: its settings and its starts (Algorithm 1 with other functions is tested with `partwise.methods`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_accurate_solutions(kind):
     result = solve(small.problem, ExcessiveGap(), tol=1e-6, max_passes=10_000)
     assert result.relative_gap <= 1e-6
     other = solve(small.problem, "bcfw", tol=1e-3, max_passes=20_000, random_state=0)
-    # the optimum lies between each one's dual and primal value, and |w - w*|^2 <= 2 gap / l2
+    # The optimum lies between each solver's dual and primal value, and |w - w*|^2 <= 2 gap / l2.
     assert other.dual <= result.primal <= other.primal + result.gap
     distance = np.linalg.norm(result.weights - other.weights)
     assert distance <= np.sqrt(2 * other.gap / 2.0) + np.sqrt(2 * result.gap / 2.0)
@@ -52,7 +52,7 @@ def test_adaptive_smoothing_needs_far_fewer_steps():
 
 @pytest.mark.parametrize("ratio", [1e-3, 0.3, 1.0, 1.01, 7.0, 40.0, 12345.6])
 def test_the_step_of_a_given_smoothing(ratio):
-    """As counted one by one, which takes too long for small ones."""
+    """The formula gives the number of steps that counting gives, which takes too long for small smoothing."""
     k = 0
     while 6.0 * ratio / ((k + 1) * (k + 2)) > 1.0:
         k += 1
@@ -67,14 +67,14 @@ def test_threads_do_not_change_a_bit():
     assert runs[0].gap == runs[1].gap
 
 
-def test_a_cost_scale_and_zero_temperature_of_ones_own():
+def test_a_user_defined_loss_with_a_cost_scale_and_temperature_zero():
     small = Small("chain-tied", "hinge")
     problem = Problem(small.case.features, small.structure, small.case.gold, Loss("half", 0.0, 0.5), 1.0)
     assert solve(problem, "excessive-gap", tol=1e-3).relative_gap <= 1e-3
 
 
 def test_nothing_to_learn():
-    """No attribute anywhere: w = 0 is the optimum, and a certificate says so."""
+    """No example has an attribute: w = 0 is the optimum, and the certificate shows it."""
     from partwise.features import Attributes, multiclass_map
     from partwise.structures import Multiclass
 
@@ -118,7 +118,7 @@ class TestStarts:
             start = solve(problem, other, tol=1e-2, random_state=0)
         assert solve(problem, "excessive-gap", tol=5e-3, warm_start=start).relative_gap <= 5e-3
 
-    def test_a_start_without_an_excessive_gap_is_said_to_be_of_no_use(self):
+    def test_the_message_says_if_a_warm_start_was_useless(self):
         problem = Small("chain-tied", "hinge", l2=0.5).problem
         result = solve(problem, "excessive-gap", tol=1e-2, warm_start=np.zeros(problem.n_weights))
         assert "started cold" in result.message
@@ -143,12 +143,12 @@ class TestStarts:
 
 
 class TestRounding:
-    """Near the optimum of separable data both sides of a step's test are rounding: no divergence."""
+    """Near the optimum of separable data both sides of a step's test are rounding errors: this is not divergence."""
 
     def test_two_points(self):
         result = MaxentClassifier(loss="hinge", solver="excessive-gap", C=10).fit(np.eye(2), [0, 1]).result_
         assert result.converged
-        # Both margins are 1 at w = (1, -1; -1, 1) / 2 and beyond, up to the intercepts, which stay 0.
+        # Both margins are 1 at w = (1, -1; -1, 1) / 2, up to the intercepts, which stay 0.
         assert result.primal - result.gap <= 0.5 * 0.1 * 2.0 <= result.primal
 
     @pytest.mark.parametrize("seed", range(12))
@@ -173,7 +173,7 @@ class TestRounding:
         assert result.solver == "excessive-gap"
         assert 0 < result.gap <= 1e-2 * result.primal
 
-    def test_smoothing_below_what_can_be_told_apart(self):
+    def test_smoothing_below_rounding(self):
         omega = np.array([1e-8, 1e-8, 1.0, 1e-8, 1e-8])
         small = Small("chain-tied", "hinge", l2=10.0, scale=1e-7, sample_weight=omega)
         assert solve(small.problem, "excessive-gap", tol=1e-3).converged
@@ -197,7 +197,7 @@ def test_the_warning_says_what_to_try():
 
 @pytest.mark.parametrize("seed", [142, 214, 233])
 def test_examples_with_one_labelling_break_no_step(seed):
-    """Entropies that are all 0 are rounded as sums near 1 are, times a mu that is huge under a tiny penalty."""
+    """If all entropies are 0 they are rounded like sums near 1, and a tiny penalty makes mu, their factor, huge."""
     case = make_case("grammar", seed, 2, plain=True)
     assert [len(example) for example in case.examples] == [1, 1]
     rows = 0.01 * np.random.default_rng(seed).normal(size=(int(case.structure.slot_offsets()[-1]), 3))

@@ -1,4 +1,4 @@
-"""Work on batches is stateless: done in other processes, it gives the same bits as here."""
+"""Work on batches gives the same bits in other processes as in this one, because it is stateless."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def elsewhere():
 
 
 def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem]:
-    """The problem with its batches in memory and with each of them in another process."""
+    """Return the problem with batches in memory, and with each batch in another process."""
     own = Loss(loss, *LOSSES[loss])
     here = Problem.of(cut(kind, 5, sizes), own, 0.7)
     return here, Problem.of(references(kind, 5, sizes), own, 0.7, executor=elsewhere)
@@ -65,7 +65,7 @@ def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):
     )
 
 
-def test_auto_and_its_look_at_examples_work_elsewhere(elsewhere):
+def test_auto_works_with_batches_in_other_processes(elsewhere):
     here, there = both(elsewhere, "multiclass", "log")
     result = solve(there, tol=1e-2)
     assert result.status == "converged"
@@ -89,7 +89,7 @@ def test_visits_of_single_examples_need_batches_in_memory(elsewhere):
 
 
 def test_one_batch_elsewhere(elsewhere):
-    # its weights' inner products are not those of its own features, which lie elsewhere
+    # The inner products of its weights must be computed where its features are, in the other process.
     here, there = both(elsewhere, "multiclass", "log", (5,))
     expected, result = (solve(problem, "newton", tol=1e-6) for problem in (here, there))
     np.testing.assert_allclose(result.weights, expected.weights, atol=1e-6)
@@ -109,12 +109,12 @@ def columns_travel(executor):
 
 
 def every_task() -> set[FunctionType]:
-    """The tasks of `BatchSums`."""
+    """Return the tasks of `BatchSums`, by name."""
     functions = [each for name, each in vars(BatchSums).items() if isinstance(each, FunctionType) and name[0] != "_"]
     return {each for each in functions if list(signature(each).parameters)[:2] == ["self", "n_jobs"]}
 
 
-def test_every_task_travels(rng):
+def test_every_task_works_in_another_process(rng):
     executor = ElsewhereExecutor(1)
     here, there = both(executor, "multiclass", "hinge")
     w = rng.normal(size=here.n_weights)
@@ -155,7 +155,7 @@ def test_every_task_travels(rng):
         np.testing.assert_array_equal(expected_counts(there, point)[0], expected_counts(here, point)[0])
         np.testing.assert_array_equal(gibbs_scores(there, point).scores, gibbs_scores(here, point).scores)
     wrong = counts.copy()
-    wrong[-2:] = 1.0, 2.0  # a label twice
+    wrong[-2:] = 1.0, 2.0  # a label occurs twice
     for problem in (there, here):
         for point in (DualPoint.of_cliques(counts), DualPoint.of_counts(counts), points[-1]):
             check_point(problem, point)
@@ -173,25 +173,25 @@ def test_every_task_travels(rng):
         mine, theirs = elsewhere.hessian(w, every), smooth.hessian(w, every)
         np.testing.assert_array_equal(mine(w), theirs(w))
         np.testing.assert_array_equal(mine.diagonal(), theirs.diagonal())
-    solve(elsewhere, tol=0.1)  # looks at some examples
+    solve(elsewhere, tol=0.1)  # the choice of a solver looks at some examples
     columns_travel(executor)
     executor.close()
     assert every_task() - executor.tasks == set()
 
 
-def test_second_derivatives_are_those_of_the_question(rng):
+def test_second_derivatives_are_those_at_the_given_weights(rng):
     problem = Problem.of(cut("multiclass", 5, SIZES), "log", 0.7)
     w, v = rng.normal(size=(2, problem.n_weights))
     at_w, at_zero = problem.hessian(w), problem.hessian(np.zeros_like(w))
     expected, elsewhere = at_w(v), at_zero(v)
     assert np.abs(elsewhere - expected).max() > 1e-3
-    np.testing.assert_array_equal(at_w(v), expected)  # asked for again after another point
-    w *= 0  # the caller's weights are the caller's
+    np.testing.assert_array_equal(at_w(v), expected)  # repeated after a question about other weights
+    w *= 0  # changing the caller's array must not change the answers
     np.testing.assert_array_equal(at_zero(v), elsewhere)
     np.testing.assert_array_equal(at_w(v), expected)
 
 
-def test_second_derivatives_are_those_of_the_marginals(rng):
+def test_second_derivatives_use_the_given_marginals(rng):
     problem = Problem.of(cut("multiclass", 5, (5,)), "log", 0.7)
     w, v = rng.normal(size=(2, problem.n_weights))
     marginals = np.zeros(problem.n_slots)
@@ -203,7 +203,7 @@ def test_second_derivatives_are_those_of_the_marginals(rng):
     np.testing.assert_allclose(problem.hessian(w)(v), expected, atol=1e-12)
 
 
-def test_room_travels_as_its_size():
+def test_output_arrays_are_sent_as_their_size():
     array = np.arange(1000.0)
     assert OutputArray(array).array is array
     sent = pickle.dumps(OutputArray(array))

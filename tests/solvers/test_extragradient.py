@@ -37,7 +37,7 @@ def test_the_same_iterates_as_the_figure(kind):
 @pytest.mark.parametrize("rule", ["theorem", "adaptive"])
 @pytest.mark.parametrize("balance", [0.3, 10.0])
 def test_the_gap_is_within_the_bound(rule, balance):
-    """P(mean w) - D(mean alpha) <= (a/2 |w(mean alpha)|^2 + sum omega log |Y|) / sum of steps."""
+    """Taskar et al. 2006: P(mean w) - D(mean alpha) <= (a/2 |w(mean alpha)|^2 + sum omega log |Y|) / sum of steps."""
     small = Small("chain-tied", "hinge", l2=0.5)
     problem = small.problem
     for state in states(Extragradient(step_rule=rule, balance=balance), problem, 40):
@@ -56,7 +56,7 @@ def test_adaptive_steps_are_longer():
     assert passes[0] < 0.5 * passes[1]
 
 
-def test_a_bound_that_is_none_is_found_out(monkeypatch):
+def test_a_wrong_psi2_bound_is_reported(monkeypatch):
     problem = Small("chain-tied", "hinge", l2=0.01).problem
     monkeypatch.setattr("partwise.solvers.dual.extragradient.psi2_bounds", lambda p: np.full(p.n_examples, 1e-9))
     with pytest.raises(DivergenceError, match="psi2_bound is not a bound"):
@@ -80,7 +80,7 @@ def test_threads_do_not_change_a_bit():
 
 @pytest.mark.parametrize("seed", [142, 214, 233])
 def test_examples_with_one_labelling_break_no_step(seed):
-    """Expected counts that are 1 but for rounding move u by more than a tiny penalty moves w."""
+    """Expected counts that differ from 1 by rounding change u, and under a tiny penalty w changes by much more."""
     case = make_case("grammar", seed, 2, plain=True)
     assert [len(example) for example in case.examples] == [1, 1]
     rows = 0.04 * np.random.default_rng(seed).normal(size=(int(case.structure.slot_offsets()[-1]), 3))

@@ -1,4 +1,4 @@
-"""Dual points of other problems: a warm start begins without them, a checkpoint with them is refused."""
+"""Dual points of other problems: a warm start ignores them, and a checkpoint that contains them is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partwise import CheckpointError, Problem, solve
 from partwise.problem.dual_points import ActiveSet, DualPoint
 from partwise.solvers.engine.point_conversions import ForeignPoint, check_point, clique_marginals
 
-#: A loss for each solver that starts from a dual point's distributions.
+#: A loss for each solver that can start from the distributions of a dual point.
 SOLVERS = {
     "sdca": "log",
     "dcd": "squared-hinge",
@@ -26,7 +26,7 @@ N_LABELS, WIDTH = 3, 4
 
 
 def chains(loss: str, positions: int | None = 0, seed: int = 0, l2: float = 1.0) -> Problem:
-    """Chains where the masks of so many positions, each of another chain, leave the gold label alone (None: of all)."""
+    """Make chains; in the first `positions` chains a mask fixes one label to gold (None: every label of all chains)."""
     case = make_case("chain-tied", seed, n=8, max_length=4, plain=True)
     structure, (indptr, slots, _) = case.structure, case.gold
     for i in range(8 if positions is None else positions):
@@ -44,7 +44,7 @@ def chains(loss: str, positions: int | None = 0, seed: int = 0, l2: float = 1.0)
 @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
 @pytest.mark.parametrize("positions", [1, 3, None])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_warm_start_that_breaks_masks_is_left_out(solver, positions):
+def test_a_warm_start_that_masks_forbid_is_ignored(solver, positions):
     loss = SOLVERS[solver]
     options = {"tol": 1e-2, "random_state": 0, "max_passes": 3000}
     first = solve(chains(loss), solver, **options)
@@ -57,12 +57,12 @@ def test_a_warm_start_that_breaks_masks_is_left_out(solver, positions):
         warm = solve(masked, solver, warm_start=first, **options)
     best = solve(masked, "newton" if loss == "log" else "bcfw", tol=1e-9, max_passes=3000)
     assert warm.dual - warm.rounding <= best.primal
-    # the other way round the labellings are labellings here, too
+    # In the other direction every labelling is allowed.
     assert solve(chains(loss), solver, warm_start=warm, **options).dual <= first.primal
 
 
 def mixture(problem: Problem) -> DualPoint:
-    """Each example's labellings, merged into one mixture."""
+    """Merge each example's labellings into one mixture."""
     first = solve(problem, "bcfw", tol=1e-1, random_state=0).dual_point.with_blocks()
     return DualPoint.of_counts(first.active.expected_counts(problem.slot_offsets)[0])
 
@@ -76,14 +76,14 @@ def test_expected_counts_are_checked_part_by_part():
     for change in (0.9, 1.1):
         with pytest.raises(ForeignPoint, match="not those of a mixture"):
             check_point(free, DualPoint.of_counts(change * point.counts))
-    # a merged labelling among others
+    # One labelling is a merged mixture.
     merged = ActiveSet(np.arange(9), *sparse(free, 1.1 * point.counts), np.ones(8))
     with pytest.raises(ForeignPoint, match="not those of a mixture"):
         check_point(free, DualPoint.of_active_set(merged))
 
 
 def sparse(problem: Problem, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(labelling_ptr, slots, counts) of one mixture per example."""
+    """Return (labelling_ptr, slots, counts) of one mixture per example."""
     used = np.flatnonzero(counts)
     owner = np.searchsorted(problem.slot_offsets, used, side="right") - 1
     pointers = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=problem.n_examples))])
@@ -91,8 +91,8 @@ def sparse(problem: Problem, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("kind", ["chain-tied", "chain-untied", "graph"])
-def test_neighbouring_cliques_agree(kind):
-    """Marginals whose cliques are distributions each, but of different labellings."""
+def test_disagreeing_neighbouring_cliques_are_refused(kind):
+    """Each clique's marginals are a distribution, but neighbouring cliques disagree about the label they share."""
     problem = Small(kind, "hinge", n=8).problem
     rng = np.random.default_rng(0)
     one, other = (problem.sums.cliques_of_scores(3.0 * rng.normal(size=problem.n_slots)) for _ in range(2))
@@ -110,8 +110,8 @@ def test_neighbouring_cliques_agree(kind):
     assert refused > 1
 
 
-def test_masses_are_made_1():
-    """A warm start that is off by less than what is refused does not count as mass."""
+def test_masses_are_set_to_1():
+    """Masses of a warm start that differ slightly from 1, but not enough to be refused, are set to 1."""
     problem = chains("hinge")
     active = solve(problem, "bcfw", tol=1e-1, random_state=0).dual_point.with_blocks().active
     heavy = ActiveSet(**{**vars(active), "coefficients": active.coefficients * (1 + 5e-11)})
@@ -133,7 +133,7 @@ def test_a_checkpoint_with_such_distributions_is_refused(solver, tmp_path):
 
 
 def test_penalties_do_not_matter():
-    """A path starts from results of other penalties."""
+    """A regularisation path starts from results of other penalties, which must not be refused."""
     assert penalty_for("bcfw", 2.0) != penalty_for("bcfw", 1.0)
     first = solve(chains("hinge"), "bcfw", random_state=0)
     solve(chains("hinge", l2=0.5), "bcfw", random_state=0, warm_start=first)

@@ -1,4 +1,4 @@
-"""Checkpoints whose certificate or whose kept labellings are not those of the problem."""
+"""Checkpoints whose certificate or labellings do not belong to the problem are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_weights_and_duals_of_another_certificate_are_refused(solver, array, tmp
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "cpd", "dcd"])
-def test_a_labelling_that_is_none_is_refused(solver, tmp_path):
+def test_an_invalid_labelling_is_refused(solver, tmp_path):
     problem, path = saved_run(solver, tmp_path)
     values, arrays = parts(path)
     for k in range(0, len(arrays["state.sets.counts"]), 5):

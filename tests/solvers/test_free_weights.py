@@ -1,4 +1,4 @@
-"""Weights without a penalty under `sdca`, and the planes without entries for them."""
+"""Free weights (without a penalty) under `sdca`, and planes that are zero on these weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def problem_of(n=80, labels=5, *, scale=1.0, C=1.0, weights=False, **options):
 @pytest.mark.parametrize("labels", [2, 5])
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_sdca_finds_the_minimum(loss, labels, C):
-    """Its certificates hold beside those of another solver, and the intercepts balance the counts."""
+    """`sdca` certificates agree with those of another solver, and intercepts balance the expected and gold counts."""
     problem = problem_of(labels=labels, C=C, loss=loss, weights=True)
     exact = solve(problem, "newton", tol=1e-9)
     for tol in (1e-1, 1e-3, 1e-7):
@@ -53,7 +53,7 @@ def test_sdca_with_an_l1_term(penalty):
 @pytest.mark.parametrize("scale", [1e-2, 1e2])
 @pytest.mark.parametrize("labels", [2, 5])
 def test_a_strong_pull_is_made_weaker(scale, labels):
-    """The first pull follows from the rows: one that is far too strong must not make the run slow."""
+    """`sdca` pulls free weights with a strength chosen from the rows; a far too strong pull must not slow the run."""
     problem = problem_of(scale=scale, C=1.0 / scale**2, labels=labels)
     solver = SDCA()
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -65,8 +65,8 @@ def test_a_strong_pull_is_made_weaker(scale, labels):
 
 
 @pytest.mark.parametrize(("labels", "loss"), [*itertools.product([2, 3], ["log", "softmax-margin"])])
-def test_moving_probability_makes_a_plane_without_entries(labels, loss):
-    """No more probability moves than counts are off by, and the plane is that of the moved distributions."""
+def test_moving_probability_makes_the_plane_zero_on_free_weights(labels, loss):
+    """The moved probability is at most the error of the counts, and the plane is that of the moved distributions."""
     problem = problem_of(n=12, labels=labels, loss=loss, weights=True)
     tau, kappa = problem.loss.temperature, problem.loss.cost_scale
     low = solve(problem, "newton", tol=1e-12).primal
@@ -96,7 +96,7 @@ def test_moving_probability_makes_a_plane_without_entries(labels, loss):
 
 
 def test_rows_without_features():
-    """All that such a row has is its intercept, whose curvature is that of the pull alone."""
+    """A row without features has only its intercept, whose curvature comes from the pull alone."""
     X = np.where(np.arange(90)[:, np.newaxis] % 3 > 0, RNG.normal(size=(90, 3)), 0.0)
     problem = MaxentClassifier(penalize_intercept=False).prepare(X, np.arange(90) % 4).problem
     solver = SDCA()
@@ -122,7 +122,7 @@ def test_checkpoints_and_limits(tmp_path):
 
 
 def test_auto_is_as_fast_as_with_a_penalty():
-    """1,000 labels: no more than half as many passes again as with a penalty on the intercepts."""
+    """With 1,000 labels, free intercepts need at most 1.5 times the passes of penalised intercepts."""
     rng = np.random.default_rng(0)
     y = np.concatenate([np.arange(1000), rng.integers(1000, size=1000)])
     X = 0.5 * rng.normal(size=(1000, 20))[y] + rng.normal(size=(len(y), 20))

@@ -1,4 +1,4 @@
-"""L-BFGS: the line search, the rounding floor, and no penalty at all."""
+"""L-BFGS: the line search, the end at rounding, and runs without a penalty."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CURVES = {
 
 
 def searched(value, slope, first, most):
-    """A line search on a curve that has ended."""
+    """Run a line search on a curve to its end."""
     search = LineSearch(value(0.0), slope(0.0), first, most)
     while not search.ended:
         alpha = search.alpha
@@ -46,7 +46,7 @@ def test_line_search(name, first):
     assert search.trials <= 40
     assert found is not None
     assert found.primal < value(0.0)
-    if name != "kink":  # no point of a kink has a small slope
+    if name != "kink":  # a kink has no point with a small slope
         assert found.primal <= value(0.0) + ARMIJO * found.alpha * slope(0.0)
         assert abs(found.slope) <= CURVATURE * abs(slope(0.0))
 
@@ -67,7 +67,7 @@ def test_the_rounding_floor_is_reached_and_ends_the_run(kind, loss, l2):
     assert result.gap - result.rounding <= 1e-14 * result.primal
     assert result.relative_gap <= 1e-11
     assert result.passes < 1500
-    # |w - w*|^2 <= 2 gap / l2: check with an independent minimiser
+    # |w - w*|^2 <= 2 gap / l2, checked with an independent minimiser
     other = minimize(
         lambda w: (small.dense.primal(w), small.dense.gradient(w)), result.weights + 0.01, jac=True, tol=1e-14
     )
@@ -91,9 +91,9 @@ def test_tol_zero_runs_to_max_passes():
 
 
 class TestWithoutPenalty:
-    def test_the_gradient_goes_down(self):
+    def test_the_gradient_becomes_small(self):
         rng = np.random.default_rng(0)
-        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # noise: the optimum is finite
+        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # random labels, so the optimum is finite
         structure = Multiclass(60, 3)
         problem = Problem(multiclass_map(structure, rows), structure, structure.encode(labels), "log", 0.0)
         result = solve(problem, "lbfgs", tol=1e-6)
@@ -131,7 +131,7 @@ def test_bad_options():
         LBFGS(memory=0)
 
 
-def test_large_features_do_not_hurt():
+def test_large_features_do_not_prevent_convergence():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(30, 4)) * np.array([1e4, 1.0, 1e-3, 0.0])
     structure = Multiclass(30, 3)
@@ -140,8 +140,8 @@ def test_large_features_do_not_hurt():
     assert result.status == "converged"
 
 
-def test_a_gap_below_the_rounding_of_the_objective_is_not_believed():
-    """The best plane met may lie above the objective by rounding: its gap of 0 must not end a run."""
+def test_a_gap_below_rounding_does_not_end_a_run():
+    """Rounding may put the best plane above the objective: its gap of 0 must not end the run."""
     problem = Small("chain-tied", "log", l2=1e-3).problem
     solver = LBFGS()
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -154,7 +154,7 @@ def test_a_gap_below_the_rounding_of_the_objective_is_not_believed():
 
 
 def test_the_dual_is_that_of_the_best_mean_of_planes():
-    """Above every plane met alone, below the optimum, and no mean of the last two is better."""
+    """The dual is below the optimum, and at least that of every plane and of any mean of the last two planes."""
     problem = Small("chain-tied", "log", n=20).problem
     best = solve(problem, "lbfgs", tol=1e-12).primal
     solver = LBFGS()

@@ -1,4 +1,4 @@
-"""Trust-region Newton: the model's minimiser, the radius, the rounding floor, and no penalty at all."""
+"""Trust-region Newton: the model's minimiser, the radius, the end at rounding, and runs without a penalty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TestModel:
         A = rng.normal(size=(12, 8))
         return A.T @ A + 0.1 * np.eye(8), rng.normal(size=8)
 
-    def test_inside_the_ball_it_is_the_minimiser(self, quadratic):
+    def test_the_step_minimises_the_model_if_the_minimum_is_inside_the_ball(self, quadratic):
         H, g = quadratic
         found = conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 100)
         np.testing.assert_allclose(found.step, -np.linalg.solve(H, g), rtol=1e-8)
@@ -28,13 +28,13 @@ class TestModel:
         assert found.products <= 9
 
     @pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
-    def test_otherwise_it_ends_on_the_boundary(self, quadratic, share):
+    def test_the_step_ends_on_the_boundary_if_the_minimum_is_outside(self, quadratic, share):
         H, g = quadratic
         radius = share * float(np.linalg.norm(np.linalg.solve(H, g)))
         found = conjugate_gradients(lambda v: H @ v, g, radius, 1e-12, 100)
         assert np.linalg.norm(found.step) == pytest.approx(radius, rel=1e-12)
         np.testing.assert_allclose(found.residual, -g - H @ found.step, atol=1e-9)
-        # no worse than the best point along the gradient inside the ball (Cauchy's)
+        # The model's value is at most that of the best point along the gradient inside the ball (Cauchy's point).
         model = lambda s: float(g @ s + s @ H @ s / 2)  # noqa: E731
         along = min(model(-t * g) for t in np.linspace(0, radius / np.linalg.norm(g), 50))
         assert model(found.step) <= along + 1e-12
@@ -48,7 +48,8 @@ class TestModel:
         assert conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 3).products == 3
 
     def test_radius(self):
-        # slope -2, predicted 1: a perfect quadratic's decrease is 1 (alpha 1), more lets the ball grow, less shrinks it
+        # Slope -2 and prediction 1: a quadratic falls by exactly 1. A larger fall enlarges the ball, a smaller fall
+        # shrinks it.
         assert next_radius(1.0, 1.0, -2.0, 1.0, 1.0) == 1.0
         assert next_radius(1.0, 1.0, -2.0, 1.0, 1.9) == 4.0
         assert next_radius(8.0, 1.0, -2.0, 1.0, 1.0) == 8.0
@@ -88,7 +89,7 @@ def test_every_product_is_a_pass():
     small = Small("chain-tied", "log")
     result = solve(small.problem, Newton(max_cg=1), tol=1e-6)
     steps = np.diff(result.history["passes"])
-    assert np.all(steps == 2)  # one product, one evaluation
+    assert np.all(steps == 2)  # one product and one evaluation
 
 
 def test_squared_link():
@@ -103,7 +104,7 @@ def test_squared_link():
 class TestWithoutPenalty:
     def test_the_gradient_goes_down(self):
         rng = np.random.default_rng(0)
-        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # noise: the optimum is finite
+        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # random labels, so the optimum is finite
         structure = Multiclass(60, 3)
         problem = Problem(multiclass_map(structure, rows), structure, structure.encode(labels), "log", 0.0)
         result = solve(problem, "newton", tol=1e-6)
@@ -141,13 +142,13 @@ def test_bad_options(bad):
 
 
 class TestDiagonal:
-    def test_model_in_scaled_lengths(self, rng):
+    def test_the_radius_limits_the_scaled_step(self, rng):
         A = rng.normal(size=(12, 8)) * np.geomspace(1, 1e3, 8)
         H, g, M = A.T @ A + 0.1 * np.eye(8), rng.normal(size=8), (A**2).sum(axis=0) + 0.1
         best = -np.linalg.solve(H, g)
         found = conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 100, M)
         np.testing.assert_allclose(found.step, best, rtol=1e-7)
-        # the same as plain conjugate gradients on the problem of sqrt(M) s
+        # Equals plain conjugate gradients on the problem in sqrt(M) s.
         root = np.sqrt(M)
         radius = 0.3 * float(np.linalg.norm(root * best))
         found = conjugate_gradients(lambda v: H @ v, g, radius, 1e-12, 100, M)
@@ -165,7 +166,7 @@ class TestDiagonal:
         assert scaled.status == plain.status
         assert scaled.primal == pytest.approx(plain.primal, rel=1e-6)
 
-    def test_scales_need_fewer_passes(self):
+    def test_scaling_saves_passes_on_features_of_different_scales(self):
         rng = np.random.default_rng(1)
         rows = rng.normal(size=(300, 6)) * np.geomspace(1e-2, 1e2, 6)
         structure = Multiclass(300, 3)
@@ -174,7 +175,7 @@ class TestDiagonal:
         assert solve(problem, diagonal(), tol=1e-8).passes < solve(problem, "newton", tol=1e-8).passes
 
     def test_columns_of_different_scales_and_several_labels(self):
-        # A diagonal that differs between labels leads into directions where the curvature is l2 alone: 380 passes.
+        # A diagonal that differs between labels led into directions whose only curvature is l2: 380 passes.
         rng = np.random.default_rng(0)
         X = rng.normal(size=(300, 20))
         structure = Multiclass(300, 5)
@@ -184,7 +185,7 @@ class TestDiagonal:
         assert result.converged
         assert result.passes <= 100
 
-    def test_it_is_kept_while_the_objective_hardly_falls(self, monkeypatch):
+    def test_the_diagonal_is_kept_while_the_objective_hardly_falls(self, monkeypatch):
         problem = Small("multiclass", "log", l2=1e-3).problem
         seen, diagonals = [], []
         compute = Problem.hessian
@@ -229,7 +230,7 @@ class TestDiagonal:
 class TestPart:
     @pytest.fixture
     def many(self):
-        """More examples than a part can do without; labels that depend on the features."""
+        """A problem with enough examples to sample from, whose labels depend on the features."""
         rng = np.random.default_rng(0)
         n, structure = 20_000, Multiclass(20_000, 3)
         rows = (rng.random((n, 12)) < 0.3).astype(float)
@@ -242,8 +243,8 @@ class TestPart:
         assert part.primal == pytest.approx(whole.primal, rel=1e-8)
         assert part.passes < whole.passes
 
-    def test_a_part_that_misleads_is_dropped(self):
-        # Every fourth run of 512 rows is unlike the rest: its Hessian says nothing about feature 1.
+    def test_a_misleading_sample_of_the_hessian_is_dropped(self):
+        # Every fourth run of 512 rows differs from the rest: a Hessian of these rows alone does not involve feature 1.
         n, structure = 20_000, Multiclass(20_000, 2)
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(n, 2)) * np.array([1.0, 30.0])
@@ -259,7 +260,7 @@ def diagonal(**options) -> Newton:
     return Newton(preconditioner="diagonal", **options)
 
 
-def test_large_features_do_not_hurt():
+def test_large_features_do_not_prevent_convergence():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(30, 4)) * np.array([1e4, 1.0, 1e-3, 0.0])
     structure = Multiclass(30, 3)
@@ -270,7 +271,7 @@ def test_large_features_do_not_hurt():
 @pytest.mark.parametrize("scale", [1e80, 1e120, 1e149])
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 def test_features_whose_fourth_powers_overflow_end_the_run(rng, scale):
-    """No step can be computed: the run stalls, says so, and keeps finite weights."""
+    """If no step can be computed the run stalls, says so, and keeps finite weights."""
     model = MaxentClassifier(solver="newton")
     with pytest.warns(ConvergenceWarning) as told:
         model.fit(np.abs(rng.normal(size=(30, 4))) * scale, np.arange(30) % 3)

@@ -1,4 +1,4 @@
-"""Perceptron, MIRA and SGD: the papers' iterates, averages that cost nothing, runs without a certificate."""
+"""Perceptron, MIRA and SGD: the papers' iterates, averages at no extra cost, and runs without a certificate."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ pytestmark = BARE_COLUMNS
 
 
 def start(small: Small, seed: int = 7) -> np.ndarray:
-    """Weights at which no two labellings have the same score."""
+    """Random weights at which no two labellings have the same score."""
     return 0.3 * np.random.default_rng(seed).normal(size=small.problem.n_weights)
 
 
 def run_epochs(solver, small, epochs, seed=4):
-    """(state, order of visits) after some epochs."""
+    """Run some epochs. Return the state and the order of visits."""
     rng = np.random.default_rng(seed)
     state = solver.init_state(small.problem, np.random.default_rng(seed), start(small))
     order = []
@@ -47,7 +47,7 @@ def iterates_of(solver, small, order):
 @pytest.mark.parametrize("kind", STRUCTURES)
 @pytest.mark.parametrize("solver", MISTAKE_DRIVEN, ids=["perceptron", "mira-1", "mira-3"])
 class TestIterates:
-    def test_those_of_the_paper(self, solver, kind):
+    def test_iterates_are_those_of_the_paper(self, solver, kind):
         small = Small(kind, "hinge", ties=False)
         state, order = run_epochs(solver, small, 3)
         iterates = iterates_of(solver, small, order)
@@ -101,7 +101,7 @@ class TestStochasticGradients:
             penalty = 0.5 * dense.l2 * (w @ w) * len(judged) / n
             found.append((wrong, losses) if rule == "reciprocal" else (losses + penalty, 0.0))
         assert state.step_size == CANDIDATES[rule][found.index(min(found))]
-        assert state.visits == n + 5 * (len(trained) + len(judged))  # those passes are counted
+        assert state.visits == n + 5 * (len(trained) + len(judged))  # the passes of the search for a step are counted
 
 
 def test_planes_of_a_pass_are_below_the_losses():
@@ -112,7 +112,7 @@ def test_planes_of_a_pass_are_below_the_losses():
     eta = reference.power(0.5, n, small.dense.l2)
     iterates = [start(small), *reference.sgd(small.dense, start(small), order, eta, n)]
     u, b = reference.sgd_plane(small.dense, iterates[:-1], order)
-    # the mixture of (0, 0) and that plane with the largest dual value
+    # the mixture of (0, 0) and the plane, with the largest dual value
     shares = np.linspace(0, 1, 2001)
     duals = shares * b - shares**2 * (u @ u) / (2 * small.dense.l2)
     share = shares[duals.argmax()]
@@ -148,8 +148,8 @@ def test_options_of_sgd(loss, averaged, order):
     assert result.message.endswith(("eta0 = 0.5", "eta0 = 0.25", "eta0 = 0.125", "eta0 = 0.0625", "eta0 = 0.03125"))
 
 
-def test_scaling_costs_nothing():
-    """A step that takes nearly all of the weights away, and back: the scale of w is renewed in time."""
+def test_the_scale_of_the_weights_is_renewed():
+    """A step nearly removes all weights, so that the scale of w must be renewed before it underflows."""
     rng = np.random.default_rng(0)
     structure = Multiclass(300, 3)
     problem = Problem(
@@ -192,7 +192,7 @@ class TestHardConstraints:
             solver.step(alone, state)
             psi, costs = small.dense.psi(i)[best], small.dense.label_costs(i)[best]
             change = state.weights - w
-            # Karush, Kuhn, Tucker: margins met, the change a combination of psi with coefficients >= 0 on tight ones
+            # Karush-Kuhn-Tucker: margins are met, and the change is a combination >= 0 of the psi of tight margins.
             slack = psi @ state.weights - costs
             assert slack.min() >= -1e-9
             tight = np.flatnonzero(np.abs(slack) <= 1e-8)
@@ -202,20 +202,20 @@ class TestHardConstraints:
                 assert alpha.min(initial=0.0) >= -1e-8
             w = state.weights
 
-    def test_margins_that_no_weights_reach_are_left_out(self):
+    def test_margins_that_no_weights_can_reach_are_ignored(self):
         structure = Multiclass(2, 3)
-        rows = np.array([[0.0, 0.0], [1.0, 0.5]])  # features that say nothing of the first example
+        rows = np.array([[0.0, 0.0], [1.0, 0.5]])  # the features of the first example are all 0
         problem = Problem(multiclass_map(structure, rows), structure, structure.encode(np.array([1, 2])), "hinge", 1.0)
         for k in (1, 3):
             result = solve(problem, MIRA(k=k, averaged=False, order="cyclic"), max_passes=4)
             assert np.isfinite(result.weights).all()
             assert "margins left out that others exclude" in result.message
-            # the other example has its margin of 1
+            # the second example has its margin of 1
             assert solve(problem, MIRA(k=k, averaged=False), max_passes=4).primal < problem.value(
                 np.zeros(problem.n_weights)
             )
 
-    def test_k_that_no_example_has(self):
+    def test_k_above_the_number_of_labellings_is_refused(self):
         small = Small("multiclass", "hinge")
         labels = len(small.dense.examples[0])
         solve(small.problem, MIRA(k=labels))
@@ -229,7 +229,7 @@ class TestHardConstraints:
             solve(chains.problem, MIRA(k=max(sizes) + 1))
 
     @pytest.mark.parametrize("k", [0, -1, 1001])
-    def test_a_k_that_makes_no_sense(self, k):
+    def test_an_invalid_k_is_refused(self, k):
         with pytest.raises(ValueError, match="k must be between 1 and 1000"):
             MIRA(k=k)
 
@@ -299,7 +299,7 @@ class TestWithoutCertificate:
         assert {"perceptron", "mira"} <= set(suitable_solvers(problem))
         assert solve(problem, solver).status == "no certificate"
         with pytest.raises(ValueError, match="no solver fits"):
-            choose(problem)  # "auto" is for certificates
+            choose(problem)  # "auto" only chooses solvers with certificates
 
     def test_a_warm_start(self, solver):
         problem = Small("chain-tied", "hinge", n=12).problem
@@ -334,7 +334,7 @@ def test_bad_options(cls, options, message):
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
-def test_steps_that_are_too_large_are_told(loss):
+def test_steps_that_are_too_large_are_an_error(loss):
     problem = Small("chain-tied", loss, l2=100.0, n=10).problem
     with pytest.raises(DivergenceError):
         solve(problem, SGD(step_size=1e4, rule="reciprocal", n_examples=1), tol=1e-3, max_passes=10_000)
@@ -349,7 +349,7 @@ class Raising(Listed):
         return super().maximize(i, scores)
 
 
-def test_errors_of_an_oracle_are_not_taken_for_steps_that_are_too_large():
+def test_errors_of_an_oracle_are_not_reported_as_divergence():
     small = Small("multiclass", "hinge")
     features, gold = small.case.features, small.case.gold
     structure = Raising(small.structure)
@@ -359,7 +359,7 @@ def test_errors_of_an_oracle_are_not_taken_for_steps_that_are_too_large():
         solve(problem, "sgd")
 
 
-def test_sample_weight_zero_is_absence_and_the_visits_are_those_of_the_others():
+def test_examples_of_weight_zero_are_not_visited():
     small = Small("chain-tied", "hinge", n=8)
     omega = small.case.sample_weight.copy()
     omega[[1, 4]] = 0.0
@@ -371,7 +371,7 @@ def test_sample_weight_zero_is_absence_and_the_visits_are_those_of_the_others():
 
 
 def test_an_epoch_is_as_fast_as_its_oracle():
-    """Neither the scale nor the average costs a pass over all weights per visit."""
+    """Neither the scale of w nor the average needs a loop over all weights at each visit."""
     n, d = 2000, 40_000
     structure = Multiclass(n, 2)
     import scipy.sparse as sparse
@@ -385,7 +385,8 @@ def test_an_epoch_is_as_fast_as_its_oracle():
         state = solver.init_state(problem, rng, None)
         begin = time.process_time()
         solver.step(problem, state)
-        assert time.process_time() - begin < 0.5  # 2000 visits to all weights are more than 0.1 s each way
+        # A loop over all 40,000 weights at each of the 2000 visits would take longer.
+        assert time.process_time() - begin < 0.5
 
 
 def test_messages_and_reports_say_why_there_is_no_certificate(tmp_path):

@@ -47,8 +47,8 @@ def test_the_dual_never_falls_and_the_primal_never_rises(net):
     assert np.all(np.diff(history["primal"]) <= 0)
 
 
-def test_means_of_planes_are_ahead_of_the_newest_plane():
-    """Without l2 the oracle's own plane is as far off as its largest violation."""
+def test_means_of_planes_give_a_better_dual_than_the_newest_plane():
+    """Without l2 the newest plane's dual suffers from its largest violation; a mean of planes gives a better one."""
     problem = with_net("graph", net=ElasticNet(0.05), n=8)
     solver = OWLQN()
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -98,7 +98,7 @@ def test_bad_options(options):
 
 
 @pytest.mark.parametrize(("loss", "penalty"), [("log", L2(1.0)), ("hinge", NETS[0]), ("squared-hinge", NETS[0])])
-def test_what_it_does_not_fit(loss, penalty):
+def test_unsuitable_losses_and_penalties_are_refused(loss, penalty):
     problem = Small("chain-tied", loss).problem.with_penalty(penalty)
     with pytest.raises(ValueError, match="solver 'owlqn' needs"):
         solve(problem, "owlqn")
@@ -107,8 +107,8 @@ def test_what_it_does_not_fit(loss, penalty):
             solve(problem)
 
 
-def test_a_change_whose_square_underflows_is_no_pair():
-    """It was divided by."""
+def test_changes_that_underflow_are_not_stored():
+    """A pair whose s'y underflows is not stored: L-BFGS divides by it."""
     zeros, numbers = np.zeros(2), dict.fromkeys(("primal", "best_b", "best_dual", "best_primal"), 0.0)
     state = QuasiNewtonState(weights=zeros, gradient=zeros, best_u=zeros, **numbers, **no_pairs(3, 2))
     state.remember(np.full(2, 1e150), np.full(2, 1e-170), 1)

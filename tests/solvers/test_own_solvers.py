@@ -1,4 +1,4 @@
-"""Solvers that users register in their own files."""
+"""Solvers that users write and register in their own files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clean_registry():
 
 @pytest.fixture
 def own_file(tmp_path, clean_registry):
-    """The solver of the how-to page in a file of the user's."""
+    """Write the solver of the how-to page to a file."""
     page = (DOCS / "how_to_add_a_solver.md").read_text(encoding="utf-8")
     block = re.search(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "descent.py"
@@ -61,7 +61,8 @@ def test_the_command_line_knows_the_solver_of_a_file(own_file):
     assert shown.startswith("descent: w -= step_size * grad P(w).")
     assert "caution  1.0  what the safe step is divided by" in shown
     assert "fits Chain: log, softmax-margin, smoothed-hinge" in shown
-    table = run("--plugin", own_file, "solvers", "--loss", "log").output  # the file again: the class is replaced
+    # The file is loaded again, which replaces the class
+    table = run("--plugin", own_file, "solvers", "--loss", "log").output
     assert re.search(r"^descent +yes$", table, re.MULTILINE)
 
 
@@ -110,7 +111,7 @@ def test_auto_does_not_choose_it(own_file):
 @pytest.mark.parametrize("weight", [1.0, 1e-9])
 @pytest.mark.parametrize(("values", "message"), [((0.5, 1.0), "primal"), ((1.0, 1.01), "dual"), ((1.0, 1.0), None)])
 def test_a_certificate_that_the_problem_does_not_confirm_is_refused(values, message, weight):
-    """A solver of the user's may forget a term of the objective: the last certificate is computed once more."""
+    """A user's solver may forget a term of the objective, so the last certificate is recomputed and compared."""
 
     @dataclass(frozen=True)
     class Forgetful(LBFGS):
@@ -133,7 +134,7 @@ FROZEN = dataclass(frozen=True)
 
 
 def own(decorate=FROZEN, base=LBFGS, **members):
-    """A class with these members, registered."""
+    """Register a class with these members."""
     annotations = {name: ClassVar for name in members if name != "speed"}
     body = {"__module__": __name__, "__annotations__": annotations, **members}
     if "speed" in members:
@@ -170,7 +171,7 @@ def own(decorate=FROZEN, base=LBFGS, **members):
         ),
     ],
 )
-def test_what_is_no_solver_is_refused(clean_registry, call, error, message):
+def test_invalid_solver_classes_are_refused(clean_registry, call, error, message):
     with pytest.raises(error, match=message):
         call()
     assert "own" not in SOLVERS

@@ -1,4 +1,4 @@
-"""The regularisation path: every point certified, warm starts worth having, bad sequences refused."""
+"""Regularisation paths: every point is certified, warm starts save passes, invalid sequences are refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestSequence:
         assert len(found) == 24
         assert found[-3:] == ["0.558546", "0.390982", "0.273687"]
 
-    def test_no_point_twice(self):
+    def test_no_strength_occurs_twice(self):
         assert penalties(1.0, 0.5, 0.25) == [1.0, 0.5, 0.25]
         assert penalties(8.0, 0.1, 8.0) == [8.0]
         assert penalties(1.0, 0.1, 0.1 * (1 - 1e-15)) == pytest.approx([1.0, 0.1])
@@ -67,7 +67,7 @@ def test_every_point_is_certified_and_warm_starts_pay(loss, tol, solver):
         assert result.status == "converged"
         assert result.solver == solver
         assert 0 <= result.gap <= tol * result.primal
-        # the numbers are those of this penalty
+        # The values are those under this point's penalty.
         problem = made.problem.with_penalty(result.l2)
         assert problem.value(result.weights) == pytest.approx(result.primal, rel=1e-10)
         assert type(made.dense)(**{**vars(made.dense), "l2": result.l2}).primal(result.weights) == pytest.approx(
@@ -82,7 +82,7 @@ def test_auto(loss):
     path = regularization_path(small(loss).problem, 20.0, 0.5, 1e-2, random_state=0)
     assert all(result.converged for result in path)
     norms = np.array([float(np.linalg.norm(result.weights)) for result in path])
-    assert (norms[1:] >= 0.98 * norms[:-1]).all()  # they rise, but for the tolerance
+    assert (norms[1:] >= 0.98 * norms[:-1]).all()  # norms rise, up to the tolerance
     assert norms[-1] > 2 * norms[0]
 
 
@@ -116,14 +116,14 @@ def test_the_callback_ends_it():
     assert len(seen) == 3
 
 
-def test_limits_are_those_of_a_point():
+def test_limits_apply_to_each_point():
     with pytest.warns(ConvergenceWarning):
         path = regularization_path(small("log").problem, 10.0, 0.5, 1e-12, solver="eg", max_passes=2, random_state=0)
     assert {result.status for result in path} == {"max_passes"}
     assert all(result.passes < 5 for result in path)
 
 
-def test_where_it_starts():
+def test_the_warm_start_is_the_start_of_the_first_point():
     problem = small("log").problem
     near = solve(problem.with_penalty(10.0), "lbfgs", tol=1e-12)
     path = regularization_path(problem, 10.0, 0.5, 1e-6, solver="lbfgs", l2_min=5.0, warm_start=near)
@@ -174,7 +174,7 @@ class TestOverL1:
         return Problem(features, structure, structure.encode(rng.integers(0, 3, 60)), "log", net)
 
     @pytest.mark.parametrize("l2", [0.0, 0.5])
-    def test_from_no_weights_to_the_problems_own(self, l2):
+    def test_the_path_ends_at_the_problems_own_penalty(self, l2):
         problem = self.problem(ElasticNet(0.5, l2))
         most = largest_l1(problem)
         path = regularization_path(problem, factor=0.6, tol=1e-8)
@@ -234,14 +234,12 @@ class TestOverL1:
             largest_l1(small("hinge").problem)
 
 
-def test_with_penalty_leaves_the_problem_alone():
+def test_with_penalty_does_not_change_the_problem():
     problem = small("log").problem
     other = problem.with_penalty(L2(3.0))
     assert (problem.l2, other.l2) == (0.4, 3.0)
     assert other.sums.in_memory()[0].native is problem.sums.in_memory()[0].native
-    assert (
-        problem.sums.in_memory() is problem.sums.in_memory()
-    )  # asked for in every pass, of which some take microseconds
+    assert problem.sums.in_memory() is problem.sums.in_memory()  # read in every pass, some of which take microseconds
     w = np.ones(problem.n_weights)
     assert other.value(w) - problem.value(w) == pytest.approx(0.5 * 2.6 * len(w))
     assert "l2 > 0" not in problem.with_penalty(0.0).capabilities()

@@ -1,4 +1,4 @@
-"""Names, needs and the table of what fits what."""
+"""The registry of solvers: names, requirements, the compatibility table, and the choice of "auto"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from partwise.structures import Chain, Multiclass
 
 
 class MaxOnly(Structure):
-    """The labellings of another structure, with nothing but their maximum."""
+    """The labellings of another structure, with a maximum and nothing else."""
 
     def __init__(self, other):
         super().__init__(other.num_examples)
@@ -57,7 +57,7 @@ def test_the_table_is_the_committed_one():
 
 
 class Counting(MaxOnly):
-    """The same with sums over labellings, which counts the calls of the oracle for sums."""
+    """Like MaxOnly, but with sums over labellings; counts the calls for sums."""
 
     calls = 0
 
@@ -67,7 +67,7 @@ class Counting(MaxOnly):
 
 
 def problem_of(kind: str, loss: str) -> Problem:
-    """A problem of one of the table's kinds."""
+    """Make a problem of one of the kinds in the table."""
     kinds = {"ProjectiveTree": "projective", "SpanningTree": "spanning", "SegmentChain": "segments"}
     kinds |= {"SecondOrderChain": "second-order", "Grammar": "grammar", "Graph": "graph"}
     small = Small("multiclass" if kind.startswith("Multiclass") else kinds.get(kind, "chain-tied"), loss)
@@ -92,7 +92,7 @@ def problem_of(kind: str, loss: str) -> Problem:
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", SPECIMENS)
-def test_the_table_is_what_problems_say(kind, loss):
+def test_the_table_agrees_with_suitable_solvers(kind, loss):
     blocks = Path(__file__).with_name("compatibility.txt").read_text().split("\n\n")
     block = next(block for block in blocks if re.match(rf"{re.escape(kind)}  ", block))
     header, *rows = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()]
@@ -132,7 +132,7 @@ def test_get_solver():
         ("log", "bcfw", "'bcfw' needs temperature 0.*solvers that fit: lbfgs, eg"),
     ],
 )
-def test_what_does_not_fit_says_what_does(loss, solver, message):
+def test_the_error_for_an_unsuitable_solver_names_suitable_ones(loss, solver, message):
     with pytest.raises(ValueError, match=message):
         solve(Small("chain-tied", loss).problem, solver)
     with pytest.raises(ValueError, match=message):
@@ -195,14 +195,14 @@ class TestAuto:
         small = Small("chain-tied", "log")
         result = solve(small.problem, tol=1e-3)
         assert result.gap - result.rounding <= 1e-14 * result.primal
-        # two different roads to the optimum end at the same weights
+        # two runs from different starts end at the same weights
         other = solve(small.problem, warm_start=np.ones(small.problem.n_weights))
         np.testing.assert_allclose(result.weights, other.weights, atol=1e-8)
 
     @pytest.mark.parametrize("l2", [1.0, 0.01])
     @pytest.mark.parametrize(("attributes", "solver", "other"), [(3, "lbfgs", "eg-prox"), (2000, "eg-prox", "lbfgs")])
-    def test_an_oracle_in_python_is_asked_no_more_than_needed(self, attributes, solver, other, l2, rng):
-        """What it costs is unknown: nothing is spent beyond the tolerance, and few calls decide, not few slots."""
+    def test_auto_makes_few_calls_to_an_oracle_in_python(self, attributes, solver, other, l2, rng):
+        """Calls into Python may be slow: the run stops at the tolerance, and "auto" chooses a solver with few calls."""
         labels = rng.integers(3, size=200)
         rows = rng.normal(size=(200, attributes)) * (rng.random((200, attributes)) < 6 / max(attributes, 6))
         rows[:, :3] += 2.0 * np.eye(3)[labels] * (rng.random((200, 1)) < 0.7)
@@ -233,7 +233,7 @@ class TestAuto:
         assert solve(rather_weak, tol=1e-3).relative_gap <= 1e-3
         assert isinstance(none.solver, LBFGS)
 
-    def test_columns_where_slots_have_few_features(self, monkeypatch, rng):
+    def test_auto_visits_columns_if_slots_have_few_features(self, monkeypatch, rng):
         monkeypatch.setattr(auto, "TINY", 10)
         n, n_labels, n_attributes = 60, 4, 12
         structure = Multiclass(n, n_labels)
@@ -260,7 +260,7 @@ class TestAuto:
             not in Problem(classifier_map(structure, rows, None, pairs), structure, gold, "log", 1.0).capabilities()
         )
 
-    def test_zeros_by_columns_where_weights_are_few(self, monkeypatch, rng):
+    def test_auto_uses_cd_l1_if_weights_are_few(self, monkeypatch, rng):
         monkeypatch.setattr(auto, "TINY", 10)
 
         def chosen(n_columns, l2):
@@ -275,7 +275,7 @@ class TestAuto:
 
     @pytest.mark.parametrize(("loss", "solver"), [("log", "lbfgs"), ("hinge", "bcfw"), ("squared-hinge", "bcfw")])
     def test_memory_is_in_proportion_to_the_data(self, loss, solver):
-        # A tied chain has a slot for every pair of labels in every example: 9 million here, of 200 positions.
+        # A tied chain has a slot for every pair of labels in every example: 9 million slots here, for 200 positions.
         n = 200
         structure = Chain(np.ones(n, dtype=np.int64), n)
         rows = Attributes(np.arange(n + 1), np.zeros(n, dtype=np.int64), 1)
@@ -288,7 +288,8 @@ class TestAuto:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 20e6
-        assert peak_memory() - before < 60e6  # the compiled core's too; a peak may lie far back
+        # Includes the memory of the compiled core; an earlier peak may have been higher
+        assert peak_memory() - before < 60e6
 
     def test_few_weights(self, monkeypatch):
         monkeypatch.setattr(auto, "TINY", 10)
@@ -304,13 +305,13 @@ class TestAuto:
             problem = Problem(multiclass_map(structure, rng.normal(size=(rows, inputs))), structure, gold, "log", 1.0)
             assert choose(problem).solver.name == name
             if name == "newton":
-                with monkeypatch.context() as patch:  # many weights: short rows do not count
+                with monkeypatch.context() as patch:  # with many weights, short rows do not matter
                     patch.setattr(auto, "FEW", problem.n_weights - 1)
                     assert choose(problem).solver.name == ("newton" if rows == 5000 else "sdca")
         assert solve(problem.with_penalty(2.0), tol=1e-6, random_state=0).relative_gap <= 1e-6
 
     def test_tol_is_what_was_asked_for(self):
-        # Beyond tiny problems a run ends at its tolerance, not at rounding.
+        # Except on tiny problems, a run ends at its tolerance and not at rounding.
         problem = rows_problem(np.random.default_rng(0), 6000, 20)
         loose, tight = (solve(problem, tol=tol) for tol in (1e-2, 1e-9))
         assert 1e-9 < loose.relative_gap <= 1e-2
@@ -322,9 +323,10 @@ class TestAuto:
         problem = rows_problem(np.random.default_rng(0), 50, 3)
         with pytest.warns(ConvergenceWarning, match=rf"; tol is {tol:.3g}\."):
             solve(problem, tol=tol, max_passes=1)
-        assert solve(problem, tol=0.9, max_passes=3).status == "converged"  # no warning: the tolerance is reached
+        # Raises no warning, because the tolerance is reached
+        assert solve(problem, tol=0.9, max_passes=3).status == "converged"
 
-    def test_free_precision_ends_with_its_budget(self, monkeypatch):
+    def test_extra_precision_ends_with_its_budget(self, monkeypatch):
         problem = rows_problem(np.random.default_rng(0), 50, 3)
         exact = solve(problem, tol=1e-2)
         assert exact.gap - exact.rounding <= 1e-18 * exact.primal
@@ -332,7 +334,7 @@ class TestAuto:
         assert 1e-16 < solve(problem, tol=1e-2).relative_gap <= 1e-2
 
     def test_time_grows_with_the_data(self):
-        # No size from which a problem takes many times as long as one a little smaller: passes times rows.
+        # Work (passes times rows) grows steadily: no problem takes many times as long as one a little smaller.
         rng = np.random.default_rng(0)
         work = []
         for n in np.geomspace(100, 12_800, 8).astype(int):
@@ -351,12 +353,12 @@ class TestAuto:
         with pytest.warns(ConvergenceWarning, match=r"scales differ by a factor of .*: bring them to one scale"):
             solve(problem, "lbfgs", tol=1e-6, max_passes=50)
 
-    def test_scales_are_no_matter_elsewhere(self):
+    def test_scales_are_not_mentioned_if_they_agree(self):
         rng = np.random.default_rng(1)
         with pytest.warns(ConvergenceWarning) as caught:
             solve(rows_problem(rng, 100, 12), "lbfgs", tol=1e-6, max_passes=1)
         assert "scale" not in str(caught[0].message)
-        # one column of a thousand times the values of the others is enough, wherever it is
+        # One column with values a thousand times as large is enough, at any position.
         for column in (0, 19):
             scales = np.ones(20)
             scales[column] = 1e3
@@ -383,7 +385,7 @@ class TestAuto:
 
 
 def rows_problem(rng, rows, inputs, scales=1.0, n_labels=2):
-    """Normal rows whose labels depend on them, columns multiplied by scales."""
+    """Draw normal rows and labels that depend on them, then multiply columns by `scales`."""
     X = rng.normal(size=(rows, inputs))
     structure = Multiclass(rows, n_labels)
     scores = X @ rng.normal(size=(inputs, n_labels)) + rng.gumbel(size=(rows, n_labels))

@@ -1,4 +1,4 @@
-"""What a certificate claims holds in exact arithmetic: its gap carries the rounding of its own sums."""
+"""Certificates are correct in exact arithmetic, because their gaps include the rounding of their sums."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ extended = pytest.mark.skipif(not EXTENDED, reason="long doubles are doubles her
 
 
 def quietly(*args, **options):
-    """`solve`, whatever status it ends with."""
+    """Call `solve` without warnings about its status."""
     with warnings.catch_warnings():
-        for kind in (ConvergenceWarning, FeatureWarning):  # features without data are part of the problems
+        for kind in (ConvergenceWarning, FeatureWarning):  # some problems have features without data
             warnings.simplefilter("ignore", kind)
         return solve(*args, **options)
 
 
 def check_claims(small: Small, results) -> None:
-    """Every certificate holds for the value at its weights and for the best value there is."""
+    """Check that every certificate is correct for the value at its weights and for the optimum."""
     results, exact = list(results), Enumerated.of(small.dense)
     found = optimum(exact, *[result.weights for result in results])
     for result in results:
@@ -77,7 +77,7 @@ def test_one_heavy_example(solver, loss, weight):
 
 @pytest.mark.parametrize("weight", [1e-8, 1e6, 1e8, 1e12, 1e30])
 @pytest.mark.parametrize("solver", available_solvers())
-def test_no_weight_is_an_error(solver, weight):
+def test_sample_weights_of_any_size_are_accepted(solver, weight):
     for everywhere in (False, True):
         omega = np.full(5, weight) if everywhere else np.array([1.0, weight, 1.0, 1.0, 1.0])
         small = Small(kind_for(solver), loss_for(solver), sample_weight=omega)
@@ -124,7 +124,7 @@ def test_an_objective_near_zero():
 
 
 @extended
-def test_copies_of_an_example_round_alike():
+def test_rounding_of_equal_errors_that_add_up():
     small = Small("multiclass", "log", n=1, scale=1e5)
     case = small.case
     many = 3000
@@ -138,7 +138,7 @@ def test_copies_of_an_example_round_alike():
 
 
 def replace_examples(small: Small, many: int) -> Problem:
-    """The problem of one example with a weight, as that many copies of weight one of it."""
+    """Make the problem with `many` copies of its example, each with the example's weight."""
     from partwise import _core
 
     features, structure = small.case.features, small.structure
@@ -153,8 +153,8 @@ def replace_examples(small: Small, many: int) -> Problem:
 
 
 @pytest.mark.parametrize(("loss", "free"), [("log", False), ("log", True), ("hinge", False), ("squared-hinge", False)])
-def test_ordinary_problems_have_room(loss, free):
-    """The bound stays far below the tolerances that are asked for in earnest (the box of free weights is a factor)."""
+def test_rounding_is_far_below_ordinary_tolerances(loss, free):
+    """The bound of rounding is far below tolerances used in practice (free weights, which have a box, raise it)."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(2000, 50))
     y = (X[:, :4] @ rng.normal(size=(4, 5)) + rng.normal(size=(2000, 5))).argmax(axis=1)
@@ -166,7 +166,7 @@ def test_ordinary_problems_have_room(loss, free):
 
 
 class TestLimits:
-    """Of a gap, and of a run."""
+    """Limits of a gap and of a run."""
 
     @pytest.fixture
     def problem(self):
@@ -198,14 +198,14 @@ class TestLimits:
         again = replace(result)
         assert again.relative_gap > 1e-6
 
-    def test_aiming_lower_than_the_tolerance_is_no_failure(self, problem):
+    def test_an_internal_goal_below_the_tolerance_is_no_failure(self, problem):
         first = solve(problem, "lbfgs", tol=1e-18)
         result = get_solver("lbfgs").run(problem, tol=1e-3, warm_start=first, precise=(1e-30, 50.0))
         assert result.status == "converged"
 
 
-def test_marginals_that_are_carried_along_are_off_by_no_more_than_rounding():
-    """Pairwise steps on clique marginals: what their sums lose or win over many visits belongs to the bound."""
+def test_errors_of_updated_marginals_are_within_rounding():
+    """Pairwise steps update clique marginals over many visits; the rounding bound includes the errors of this."""
     X = np.repeat(np.random.default_rng(0).normal(size=(1, 2)), 3, axis=0)
     problem = MaxentClassifier(loss="hinge", C=1 / 9e-5).prepare(X, [0, 1, 2]).problem
     result = quietly(problem, get_solver("smo", form="cliques"), tol=0.0, max_passes=4000)

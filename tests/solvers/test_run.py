@@ -46,7 +46,7 @@ pytestmark = BARE_COLUMNS
 
 
 def fitting(solver: str, **options) -> Small:
-    """A problem for this solver that takes it more than a few passes."""
+    """Make a problem on which this solver needs more than a few passes."""
     settings = {"l2": 0.1} if kind_for(solver) == "chain-tied" else {"l2": 0.01, "n": 12}
     small = Small(kind_for(solver), loss_for(solver), **(settings | options))
     small.problem = small.problem.with_penalty(penalty_for(solver, small.problem.l2))
@@ -54,13 +54,13 @@ def fitting(solver: str, **options) -> Small:
 
 
 def unreached(solver: str, problem, **options):
-    """A run to a tolerance out of reach."""
+    """Run with a tolerance out of reach."""
     with pytest.warns(ConvergenceWarning):
         return solve(problem, endless(solver), **({"tol": 1e-30, "random_state": 0} | options))
 
 
 def endless(solver):
-    """The solver without a criterion of its own, at which a run ends before its passes are made."""
+    """Return the solver, without its own stopping rule, which could end a run before max_passes."""
     return get_solver(solver, epsilon=0.0) if solver == "cutting-plane" else solver
 
 
@@ -81,7 +81,7 @@ class TestStopping:
     def test_max_seconds(self, solver):
         result = unreached(solver, fitting(solver).problem, max_seconds=0.0)
         assert result.status == "max_seconds"
-        assert len(result.history["gap"]) <= 2  # before and after one step
+        assert len(result.history["gap"]) <= 2  # one certificate before and one after the single step
 
     def test_a_callback(self, solver):
         told = []
@@ -125,7 +125,7 @@ class TestLimitOfTimeInsideAStep:
         problem.value(weights)
 
     @pytest.mark.parametrize("solver", SOLVERS)
-    def test_a_step_that_is_given_up_leaves_nothing_behind(self, solver, monkeypatch):
+    def test_an_abandoned_step_does_not_change_the_state(self, solver, monkeypatch):
         steps = []
 
         @contextlib.contextmanager
@@ -149,7 +149,7 @@ class TestLimitOfTimeInsideAStep:
         copies, copied = [], State.copied
         monkeypatch.setattr(State, "copied", lambda state: copies.append(1) or copied(state))
         unreached("eg", fitting("eg").problem, max_passes=20, max_seconds=1e6)
-        assert len(copies) == 1  # before the first step, of which nothing is known
+        assert len(copies) == 1  # the state is copied before the first step, whose duration is unknown
         unreached("eg", fitting("eg").problem, max_passes=20)
         assert len(copies) == 1
 
@@ -167,7 +167,7 @@ def test_the_same_seed_gives_the_same_bits(solver):
     runs = [unreached(solver, small.problem, max_passes=8, random_state=seed) for seed in (5, 5, 6)]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
     assert runs[0].gap == runs[1].gap
-    if isinstance(get_solver(solver), OnlineSolver):  # the others draw nothing
+    if isinstance(get_solver(solver), OnlineSolver):  # the other solvers draw no random numbers
         assert not np.array_equal(runs[0].weights, runs[2].weights)
 
 
@@ -200,7 +200,7 @@ def test_online_methods_have_the_same_bits_on_the_same_number_of_threads():
 class TestCheckpoints:
     def test_a_resumed_run_has_the_same_bits(self, solver, tmp_path):
         small, path = fitting(solver), tmp_path / "run.ckpt"
-        limit = 30 if solver == "cd-l1" else 14  # cd-l1's steps are many passes long
+        limit = 30 if solver == "cd-l1" else 14  # a step of cd-l1 takes many passes
         whole = unreached(solver, small.problem, max_passes=limit)
         part = unreached(solver, small.problem, max_passes=5, checkpoint=path)
         assert part.passes < whole.passes
@@ -212,7 +212,7 @@ class TestCheckpoints:
         left = [p.name for p in tmp_path.iterdir() if not p.name.startswith("duals-")]  # files of the run
         assert left == ["run.ckpt"]  # no temporary file is left
 
-    def test_a_run_stopped_half_way_goes_on(self, solver, tmp_path):
+    def test_an_interrupted_run_can_be_resumed(self, solver, tmp_path):
         small, checkpoint = fitting(solver), Checkpoint(tmp_path / "run.ckpt", every_seconds=0.0)
         whole = unreached(solver, small.problem, max_passes=14)
 
@@ -248,7 +248,7 @@ class TestCheckpoints:
 
 @contextlib.contextmanager
 def ctrl_c_after(seconds):
-    """Ctrl-C in the main thread, without another thread that would have a part in it."""
+    """Send Ctrl-C to the main thread by a timer, without another thread."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -270,7 +270,7 @@ class TestInterrupts:
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, "lbfgs", tol=1e-12)
-        assert time.perf_counter() - start < 5  # one pass alone takes 10 seconds
+        assert time.perf_counter() - start < 5  # one pass takes 10 seconds
 
     @pytest.mark.parametrize("solver", SOLVERS)
     def test_ctrl_c_in_compiled_code(self, solver):
@@ -284,13 +284,13 @@ class TestInterrupts:
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, solver, tol=0.0, max_passes=1e9)
-        assert time.perf_counter() - start < 4  # it would never end
+        assert time.perf_counter() - start < 4  # without Ctrl-C it would never end
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_data_that_become_no_numbers_end_a_run(solver, bad):
-    """Rows are not copied: a program may write into them while a model trains. No loop may depend on good numbers."""
+def test_data_overwritten_with_nan_end_a_run(solver, bad):
+    """Rows are not copied, so a program may overwrite them during training. Every loop must end nevertheless."""
     rng = np.random.default_rng(0)
     rows = abs(rng.normal(size=(60, 5)))
     structure = Multiclass(len(rows), 3)
@@ -328,7 +328,7 @@ def test_steps_beyond_double_precision_are_an_error(solver, feature, weight, l2)
 
 
 class TestHistoryAndMessages:
-    def test_history_is_arrays_of_one_length(self):
+    def test_history_arrays_have_one_length(self):
         result = solve(fitting("eg").problem, EG(check_every=2), tol=1e-4, random_state=0)
         assert set(result.history) == {"passes", "seconds", "primal", "dual", "gap"}
         lengths = {len(column) for column in result.history.values()}
@@ -341,7 +341,7 @@ class TestHistoryAndMessages:
         result = solve(small.problem, solver, tol=0.0, max_passes=100, random_state=0)
         assert len(result.history["gap"]) <= 30
 
-    def test_certificates_do_not_steer_the_run(self):
+    def test_certificates_do_not_influence_the_run(self):
         small = fitting("bcfw")
         often, rarely = (
             unreached(get_solver("bcfw", check_every=every), small.problem, max_passes=20) for every in (1, 7)
@@ -364,15 +364,16 @@ class TestHistoryAndMessages:
             time.sleep(0.3)
 
         result = solve(fitting("eg").problem, "eg", tol=0.0, max_passes=5, callback=callback, random_state=0)
-        assert result.seconds < 1  # of 1.5 and more
+        assert result.seconds < 1  # although the callback takes at least 1.5 seconds
 
-    def test_results_say_how_they_came_about(self):
+    def test_results_describe_their_run(self):
         result = solve(fitting("eg").problem, "eg", tol=1e-3, random_state=0)
         assert result.converged
         assert "eg: converged after" in result.message
         assert result.relative_gap <= 1e-3
         assert "primal=" in repr(result)
-        assert not {"weights", "history"} & set(re.findall(r"\w+", repr(result)))  # numbers by the thousand
+        # Arrays of thousands of numbers are not printed
+        assert not {"weights", "history"} & set(re.findall(r"\w+", repr(result)))
 
 
 def test_hyper_parameters_have_help():
@@ -384,7 +385,7 @@ def test_hyper_parameters_have_help():
 
 
 class TestAuto:
-    """A small smooth problem is run to machine precision; what the caller asked for is enough at a limit."""
+    """ "auto" runs a small smooth problem to machine precision; at a limit, the caller's tolerance is enough."""
 
     def test_a_limit_after_the_callers_tol_is_converged(self):
         problem = Small("chain", "log").problem
@@ -394,7 +395,7 @@ class TestAuto:
         assert result.status == "converged"
         assert 1e-10 < result.relative_gap <= 1e-3
 
-    def test_a_limit_before_it_is_not(self):
+    def test_a_limit_before_the_callers_tol_is_not_converged(self):
         with pytest.warns(ConvergenceWarning):
             result = solve(Small("chain", "log").problem, tol=1e-3, max_passes=2)
         assert result.status == "max_passes"
@@ -402,7 +403,7 @@ class TestAuto:
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), PermissionError(13, "No")])
 def test_a_checkpoint_that_cannot_be_written_does_not_end_a_run(tmp_path, monkeypatch, error):
-    """It is warned of once, and all is as without one."""
+    """The run warns once and gives the same result as without a checkpoint."""
     from partwise.solvers.engine import checkpoint as files
 
     def fail(*_):

@@ -1,4 +1,4 @@
-"""Iterative scaling and coordinate descent as solvers: optima, options, and data that has none."""
+"""Iterative scaling and coordinate descent: optima, options, and data whose optimum is infinite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IS = ("scgis", "is-bound", "gis", "iis")
 
 
 def documents(rng, n=80, n_attributes=6, binary=False):
-    """Rows and labels of three kinds, not separable."""
+    """Draw rows and labels of three classes that are not separable."""
     labels = np.concatenate([[0, 1, 2], rng.integers(0, 3, n - 3)])
     x = (rng.random((n, n_attributes)) < 0.3 + 0.4 * ((labels[:, None] + np.arange(n_attributes)) % 3 == 0)) * 1.0
     return (x if binary else x * rng.uniform(0.2, 1.4, x.shape)), labels
@@ -36,7 +36,7 @@ def problem_of(x, labels, l2, loss="log", **options):
 
 
 def check_optimum(problem, solver, best, **options):
-    """Objective within 1e-8 of the other program's, and nothing below it that the certificate allows."""
+    """Check that the objective is within 1e-8 of another program's, and that the certificate's lower bound holds."""
     result = solve(problem, solver, tol=1e-10, **options)
     assert result.status == "converged"
     assert abs(result.primal - best) <= 1e-8 * best
@@ -129,7 +129,7 @@ def test_the_objective_never_rises(solver, rng):
     x, labels = documents(rng, binary=True)
     problem = problem_of(x, labels, 1e-3)
     seen = [problem.value(np.zeros(problem.n_weights))]
-    # past the passes after which S and T are computed anew
+    # long enough that S and T are computed anew
     solve(
         problem,
         solver,
@@ -167,7 +167,7 @@ def test_options(solver, rng):
 
 
 @pytest.mark.parametrize("solver", [CD(), SCGIS(order="adaptive"), IIS(update="sequential", order="adaptive")])
-def test_an_adaptive_run_goes_on_in_the_midst_of_its_plan(solver, tmp_path, rng):
+def test_a_resumed_adaptive_run_keeps_its_plan_of_visits(solver, tmp_path, rng):
     x, labels = documents(rng, n_attributes=20)
     problem = problem_of(x, labels, 0.01)
     limits = {"tol": 0.0, "random_state": 0}
@@ -191,7 +191,7 @@ def test_both_updates_of_one_function(cls, rng):
 
 
 def test_tighter_functions_need_fewer_updates(rng):
-    """What section 5.1 observes: CD, then SCGIS, then GIS; and what (33) lets expect of the others."""
+    """Huang et al. 2010, section 5.1: CD needs fewest updates, then SCGIS, then GIS; (33) suggests the others."""
     x, labels = documents(rng, n=150, n_attributes=9, binary=True)
     problem = problem_of(x, labels, 0.1)
     updates = {}
@@ -214,8 +214,8 @@ def test_other_losses(solver, loss, rng):
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_the_fraction_asked_for(binary, rng):
-    """gamma is what the caller says; else 0.001 for 0/1 features, 0.01 for others, which far starts tell apart."""
+def test_the_default_gamma_depends_on_the_features(binary, rng):
+    """gamma is what the caller gives, or 0.001 for 0/1 features and 0.01 for others. It matters at these starts."""
     x, labels = documents(rng, n=12, n_attributes=2, binary=binary)
     problem = problem_of(x, labels, 1e-3)
     direction = rng.normal(size=problem.n_weights)
@@ -240,7 +240,7 @@ def test_warm_starts(rng):
     problem = problem_of(x, labels, 0.5)
     first = solve(problem, "cd", tol=1e-3)
     again = solve(problem, "scgis", tol=1e-3, warm_start=first)
-    assert again.passes == 0  # good enough as it is
+    assert again.passes == 0  # the start is within the tolerance
     better = solve(problem, "scgis", tol=1e-8, warm_start=first)
     assert better.primal < first.primal
     cold = solve(problem, "scgis", tol=1e-8)
@@ -284,8 +284,8 @@ class TestDataThatSaysLittle:
             solve(without, solver)
 
     @pytest.mark.parametrize("solver", ALL)
-    def test_a_feature_that_tells_the_label(self, solver, rng):
-        """Its best weight without a penalty is +infinity."""
+    def test_a_feature_that_determines_the_label(self, solver, rng):
+        """Without a penalty the best weight of such a feature is +infinity."""
         x, labels = documents(rng, binary=True)
         extra = np.zeros((len(labels), 3, 7))
         for y in range(3):
@@ -306,7 +306,7 @@ class TestDataThatSaysLittle:
 
     @pytest.mark.parametrize("solver", ALL)
     def test_separable_data(self, solver):
-        """No single feature tells the label, all of them together do."""
+        """No single feature determines the label, but together the features do."""
         x = np.array([[2.0, 1.0], [1.0, 0.5], [1.0, 2.0], [0.5, 1.0], [3.0, 2.0], [2.0, 3.0]])
         labels = np.array([0, 0, 1, 1, 0, 1])
         problem = problem_of(x, labels, 0.0)

@@ -1,4 +1,4 @@
-"""Iterative scaling and coordinate descent on columns that are empty, weightless or of extreme size."""
+"""Iterative scaling and coordinate descent on columns that are empty, without weight, or of extreme size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def matrix_problem(table: np.ndarray, labels: np.ndarray, l2: float, **options) 
 
 
 def three_features() -> tuple[np.ndarray, np.ndarray]:
-    """Eight examples of two labels; feature 0 occurs in all of them, 1 in none, 2 in five, at different values."""
+    """Eight examples of two labels. Feature 0 occurs in all examples, 1 in none, 2 in five with different values."""
     labels = np.array([0, 1, 0, 1, 1, 0, 1, 1])
     table = np.zeros((8, 2, 3))
     table[np.arange(8), labels, 0] = [1, 2, 1, 1, 2, 1, 1, 1]
@@ -50,13 +50,14 @@ def test_masses_beside_an_empty_column():
 @pytest.mark.parametrize("weightless", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 1e-2])
 def test_empty_and_weightless_columns(solver, weightless, l2, rng):
-    """They change nothing for the others: the run is that of the problem without them."""
+    """Empty columns, and columns of examples without weight, do not change the result for the other columns."""
     table = (rng.random((30, 3, 6)) < 0.5) * rng.uniform(0.2, 2.0, (30, 3, 6))
     labels = rng.integers(0, 3, 30)
     omega = np.ones(30)
     bare = [1, 3]
     table[:, :, bare] = 0.0
-    table[:, 1:, [2, 4]] = 0.0  # those that follow are of one label: they come after the empty ones in the order, too
+    # The columns that follow empty ones belong to one label: they come after the empty columns in the order, too.
+    table[:, 1:, [2, 4]] = 0.0
     if weightless:
         omega[[4, 17]] = 0.0
         table[4, :, bare] = [[0.0, 2.0, 0.5], [1.0, 0.0, 0.0]]
@@ -100,8 +101,8 @@ def test_a_warm_start_on_weightless_columns_goes_back_to_zero(solver):
 @pytest.mark.parametrize("bound", ["third-order", "paper", "none"])
 @pytest.mark.parametrize("start", [10.0, -10.0])
 @pytest.mark.parametrize("solver", [CD, CDExact])
-def test_any_beta_converges(solver, start, bound, beta, rng):
-    """Huang et al. 2010, Theorems 4 and 5. The start is flat, so that Newton's step is many times too long."""
+def test_every_beta_between_0_and_1_converges(solver, start, bound, beta, rng):
+    """Huang et al. 2010, Theorems 4 and 5. At the start A_t is flat, so that Newton's step is far too long."""
     x = np.stack([np.ones(60), rng.random(60) < 0.5], axis=1)
     labels = (rng.random(60) < 0.3).astype(np.int64)
     structure = Multiclass(60, 2)
@@ -115,7 +116,7 @@ def test_any_beta_converges(solver, start, bound, beta, rng):
 
 @pytest.mark.parametrize("bound", ["third-order", "paper", "none"])
 def test_the_step_is_the_first_that_decreases_enough(bound):
-    """Algorithm 3, step 2, transcribed: lambda = 1, beta, beta^2, ... one after the other."""
+    """Algorithm 3, step 2, as a loop: lambda = 1, beta, beta^2, ..."""
     labels = np.array([0, 1, 1, 0, 1])
     structure = Multiclass(5, 2)
     features = logistic_map(structure, np.ones((5, 1)))
@@ -157,7 +158,7 @@ def sized(value: float, where: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::partwise.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::partwise.FeatureWarning")
 def test_columns_of_extreme_size(solver, where, l2):
-    """No NaN, and no error about something else: the run ends with what was reached, and says how good that is."""
+    """Extreme values give no NaN and no unrelated error: the run ends and says how good its result is."""
     for value in SIZES:
         x, labels = sized(value, where)
         structure = Multiclass(20, 3)
@@ -177,7 +178,7 @@ def test_columns_of_extreme_size(solver, where, l2):
         assert result.gap >= 0
         if value < 1e-50 and l2:
             assert result.status == "converged"
-        if l2:  # another solver, on what can be computed, does not contradict it
+        if l2:  # the result does not contradict another solver's on the numbers that can be computed
             assert result.dual <= problem.value(np.zeros(problem.n_weights)) * (1 + 1e-12)
 
 

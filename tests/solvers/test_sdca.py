@@ -1,4 +1,4 @@
-"""Dual coordinate ascent by exact blocks and by lines: what it fits, starts, rests, draws, the optimum."""
+"""Dual coordinate ascent by exact blocks and by lines: suitable problems, starts, sampling, the optimum."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_exact_blocks_where_labellings_are_single_parts():
 def test_lines_where_features_are_shared_between_labels():
     structure = Multiclass(2, 8)
     gold = structure.encode(np.array([0, 5]))
-    # eight slots as two rows of four: where both rows have an attribute, slots a and a + 4 share its weight
+    # Eight slots are two rows of four. If both rows have an attribute, slots a and a + 4 share its weight.
     layout = _core.RowLayout.dense(2, 4, 4)
     for attributes, exact in ((np.array([0, 1, 1, 0]), True), (np.array([0, 1, 1, 1]), False)):
         rows = _core.AttributeSegment(layout, np.array([0, 2, 4]), np.arange(5), attributes)
@@ -95,7 +95,7 @@ def test_lines_converge_with_a_rising_dual(share, order, start):
 
 
 def test_visits_are_drawn_by_gap(rng):
-    """Expected numbers of visits are n ((1 - uniform) gap / sum + uniform / n), each drawn that often, up or down."""
+    """An example gets n ((1 - uniform) gap / sum + uniform / n) visits, rounded up or down, and that on average."""
     examples = np.array([1, 2, 4, 5, 8, 9])
     gaps = np.array([0.0, 5.0, 1.0, 1.0, 2.0, 1.0])
     chances = 6 * (0.8 * gaps / 10.0 + 0.2 / 6)
@@ -110,7 +110,7 @@ def test_visits_are_drawn_by_gap(rng):
 
 
 def test_gaps_of_the_state_are_those_of_the_examples(rng):
-    """One pass of infinitely small steps cannot be made, but the last example's gap is seen at the final weights."""
+    """The first example's gap, seen as a pass begins, is at most the certificate's gap at the same weights."""
     small = Small("chain-tied", "log", l2=0.5)
     solver = SDCA(order="cyclic")
     state = solver.init_state(small.problem, rng, None)
@@ -124,7 +124,7 @@ def test_gaps_of_the_state_are_those_of_the_examples(rng):
 
 
 @pytest.mark.parametrize("options", [{"exact_blocks": True}, {"exact_blocks": False}])
-def test_a_saved_run_of_either_form_goes_on_to_the_same_bits(options, tmp_path):
+def test_a_resumed_run_of_either_form_has_the_same_bits(options, tmp_path):
     problem, solver = Small("multiclass", "log", n=12).problem, SDCA(**options)
     unbroken = solve(problem, solver, tol=0, max_passes=30)
     path = tmp_path / "run"
@@ -145,7 +145,7 @@ def test_gap_sampling_saved_and_on_several_batches(tmp_path):
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
 @pytest.mark.parametrize(("kind", "exact"), [("multiclass", True), ("multiclass", False), ("chain-tied", True)])
 def test_elastic_nets(kind, exact, loss):
-    """The optimum of `eg`; the dual rises at every pass by what is said, and w = soft(u, l1) / l2 is kept."""
+    """The optimum is that of `eg`, the dual rises in every pass as reported, and w = soft(u, l1) / l2 holds."""
     small = Small(kind, loss, n=8)
     problem, solver = small.problem.with_penalty(ElasticNet(0.1, 0.4)), SDCA(exact_blocks=exact)
     mine, other = (solve(problem, s, tol=1e-7, max_passes=4000) for s in (solver, "eg"))
@@ -159,7 +159,7 @@ def test_elastic_nets(kind, exact, loss):
         solver.step(problem, state)
         u, b = problem.dual_terms(solver.dual_point(problem, state))
         now = problem.dual_as_it_is(u, b)
-        assert state.dual == pytest.approx(now, rel=1e-3)  # lines: to the second order of their last steps
+        assert state.dual == pytest.approx(now, rel=1e-3)  # lines: up to the second order of the last steps
         assert now >= dual - 1e-10 * abs(dual)
         dual = now
         np.testing.assert_allclose(state.plane, u, atol=1e-10)
@@ -176,7 +176,7 @@ def test_a_saved_run_with_an_elastic_net(exact, tmp_path):
     np.testing.assert_array_equal(resumed.weights, unbroken.weights)
 
 
-def test_rests_save_visits(rng):
+def test_skipping_examples_saves_visits(rng):
     X = rng.normal(size=(300, 5))
     y = np.argmax(X[:, :3], axis=1)
     structure = Multiclass(300, 3)
@@ -218,7 +218,7 @@ def test_clique_marginals_of_a_state_are_checked():
         solver.certificate(small.problem, state)
 
 
-def test_a_start_far_away_is_cut_off():
+def test_a_start_with_extreme_weights_converges():
     small = Small("multiclass", "log", l2=1.0)
     far = np.tile([1e4, -1e4, 1e4, 0.0], small.problem.n_weights // 4)
     result = solve(small.problem, "sdca", tol=1e-8, warm_start=far)
@@ -252,7 +252,7 @@ print((peak() - before) / (8 * structure.slot_offsets()[-1]))
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer takes memory of its own")
-def test_memory_is_two_numbers_a_slot():
+def test_memory_is_two_numbers_per_slot():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", _MEMORY], capture_output=True, text=True, check=True)
     assert 1.5 < float(done.stdout) < 2.5
 
@@ -282,7 +282,7 @@ def test_too_many_cliques_are_refused_before_they_are_made(solver, loss, monkeyp
     needed = 8 * int(problem.sums.clique_starts[-1]) / 2**20
     options = {"form": "cliques"} if solver == "smo" else {}
     solve(problem, get_solver(solver, memory_mb=1.001 * needed, **options), tol=1e-2)
-    for name in ("cliques_of_scores", "in_memory"):  # what would make them
+    for name in ("cliques_of_scores", "in_memory"):  # methods that would make the cliques
         monkeypatch.setattr(type(problem.sums), name, None)
     with pytest.raises(ValueError, match=f"{solver} would keep .* MB of clique marginals, more than memory_mb="):
         get_solver(solver, memory_mb=0.999 * needed, **options).init_state(problem, np.random.default_rng(0), None)
@@ -292,7 +292,7 @@ def test_too_many_cliques_are_refused_before_they_are_made(solver, loss, monkeyp
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_free_intercept_for_rows_without_features(seed):
-    """Their curvature is the intercept's alone, which changes with the pull to it."""
+    """The curvature of rows without features is the intercept's alone, which changes with the pull on the intercept."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(12, 3)) * (rng.random((12, 3)) < 0.4)
     X[0] = 0.0

@@ -1,4 +1,4 @@
-"""A problem of several batches has the same optimum and certificate as one of all examples together."""
+"""A problem in several batches has the optimum and the certificates of the same examples in one batch."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from partwise.solvers import BCFW, suitable_solvers
 from partwise.solvers.dual.base import GibbsBlocks
 from partwise.structures import Multiclass
 
-#: The third example has no weight; in the second partition it is a batch of its own.
+#: Sizes of batches. The third example has no weight; in UNEVEN it is a batch of its own.
 SIZES, UNEVEN = (3, 1, 2), (2, 1, 3)
-#: Solvers that need all columns in one place.
+#: Solvers that need all columns in one batch.
 ONE_BATCH = {"cd-l1", "cd", "cd-exact", "scgis", "is-bound", "iis"}
 pytestmark = BARE_COLUMNS
 
@@ -50,14 +50,14 @@ def parted(kind: str, loss: str, penalty=0.7, sizes=SIZES, n_jobs: int = 1) -> P
 
 
 def fitting(kind: str, loss: str, make=whole) -> set[str]:
-    """The solvers that fit these data, each under a penalty that suits it."""
+    """Return the solvers that fit these data, each under a penalty that the solver takes."""
     fits = {penalty: suitable_solvers(make(kind, loss, penalty)) for penalty in (L2(0.7), ElasticNet(0.02, 0.7))}
     return {solver for solver in available_solvers() if solver in fits[penalty_for(solver, 0.7)]}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_several_batches_suit_all_solvers_but_those_of_one(kind, loss):
+def test_solvers_that_need_one_batch_refuse_several(kind, loss):
     assert fitting(kind, loss, parted) == fitting(kind, loss) - ONE_BATCH
     for solver in ONE_BATCH:
         with pytest.raises(ValueError, match=f"solver '{solver}' needs .*one batch.* in 3 batches"):
@@ -73,7 +73,7 @@ def test_the_optimum_is_that_of_one_batch(solver, kind, loss):
     one, several = whole(kind, loss, penalty), parted(kind, loss, penalty)
     tol = TOLERANCE[get_solver(solver).rate_for(one.loss)]
     result = solve(several, checked_often(solver), tol=tol, max_passes=3000 if certified(solver) else None)
-    if not certified(solver):  # iterates depend on the order, which goes batch by batch
+    if not certified(solver):  # iterates depend on the order of visits, which goes batch by batch
         assert result.status == "no certificate"
         assert one.value(result.weights) == pytest.approx(result.primal, rel=1e-12)
         return
@@ -81,9 +81,9 @@ def test_the_optimum_is_that_of_one_batch(solver, kind, loss):
     assert result.status == expected.status == "converged"
     assert abs(result.primal - expected.primal) <= max(result.gap, expected.gap)
     assert result.dual <= expected.primal + expected.rounding
-    # the certificate is one of the undivided problem: its numbers can be found there
+    # The certificate is valid for the undivided problem, which recomputes its numbers.
     assert one.value(result.weights) == pytest.approx(result.primal, rel=1e-12)
-    if result.dual_point.kind != "aggregate":  # those are no blocks
+    if result.dual_point.kind != "aggregate":  # an aggregate has no blocks
         assert one.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-10)
     certificate = one.certificate(result.weights, result.dual_point)
     assert certificate.gap == pytest.approx(result.gap, abs=1e-9)
@@ -91,7 +91,7 @@ def test_the_optimum_is_that_of_one_batch(solver, kind, loss):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_sum_is_that_of_one_batch(kind, loss, rng):
+def test_every_sum_equals_that_of_one_batch(kind, loss, rng):
     one, several = whole(kind, loss), parted(kind, loss, sizes=UNEVEN)
     w, v = rng.normal(size=(2, one.n_weights))
     assert several.n_slots == one.n_slots
@@ -166,7 +166,7 @@ BATCH_METHODS = [
 
 
 @pytest.mark.parametrize(("solver", "kind", "loss"), BATCH_METHODS)
-def test_batch_methods_have_the_bits_of_the_partition(solver, kind, loss):
+def test_batch_methods_have_the_same_bits_on_any_number_of_threads(solver, kind, loss):
     penalty = penalty_for(solver, 0.7)
     runs = [solve(parted(kind, loss, penalty, n_jobs=n_jobs), solver, tol=1e-2) for n_jobs in (1, 2, 2)]
     for run in runs[1:]:
@@ -201,8 +201,8 @@ def positive(structure: Multiclass, rows) -> LabelledBatch:
     return LabelledBatch(Batch(structure, maxent_map(structure, np.array(rows))), structure.encode(labels))
 
 
-def test_what_gis_says_of_the_data_of_all_batches():
-    """A label or a feature of another batch is not missing; one that no batch has is named; so is what separates."""
+def test_gis_warnings_concern_the_data_of_all_batches():
+    """Labels and features may occur in any batch. A warning names what no batch has, and data separable as a whole."""
     first, second = (positive(Multiclass(1, 2), [row]) for row in ([1.0, 0.0, 0.0], [0.0, 2.0, 0.0]))
     second.gold[1][:] = 1
     with pytest.warns(
@@ -216,7 +216,7 @@ def test_what_gis_says_of_the_data_of_all_batches():
     both = [positive(Multiclass(2, 2), rows) for rows in ([[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.5], [0.5, 1.0]])]
     with pytest.warns(ConvergenceWarning, match="separate the training data"):
         solve(Problem.of(both, "log", 0.0), "gis", tol=0.0, max_passes=10)
-    both[1].gold[1][:] = both[1].gold[1][::-1].copy()  # the second batch says the opposite
+    both[1].gold[1][:] = both[1].gold[1][::-1].copy()  # the second batch has the opposite labels
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         solve(Problem.of(both, "log", 0.0), "gis", tol=0.0, max_passes=10)
@@ -233,7 +233,7 @@ def test_the_sequential_update_of_gis_needs_its_table():
 @pytest.mark.parametrize("penalty", [L2(0.7), ElasticNet(0.1, 0.7)])
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "segments"])
 def test_a_pass_of_eg_is_that_of_one_batch(kind, penalty, n_jobs):
-    """The order goes to and fro between batches; the second one has a single example."""
+    """The order of visits alternates between batches, of which the second has a single example."""
     sizes = (7, 1, 16)
     one, several = whole(kind, "log", penalty, sizes), parted(kind, "log", penalty, sizes)
     scores = np.random.default_rng(3).normal(size=one.n_slots)
@@ -267,14 +267,14 @@ def test_rounds_go_through_the_order_in_parts(rng):
     assert all(len(own) for _, own in found[:-3])
     visited = np.concatenate([own for _, own in found])
     done = 0
-    for mine in np.array_split(order, ROUNDS):  # what a round visits is the next part of the order
+    for mine in np.array_split(order, ROUNDS):  # a round visits the next part of the order
         np.testing.assert_array_equal(np.sort(visited[done : done + len(mine)]), np.sort(mine))
         done += len(mine)
     assert [len(own) for _, own in problem.sums.rounds(np.array([3]))] == [1, 0, 0]  # every batch has its turn
 
 
 @pytest.mark.parametrize("solver", available_solvers())
-def test_one_batch_is_the_short_form(solver):
+def test_a_problem_of_one_batch_equals_the_short_constructor(solver):
     kind, loss = kind_for(solver), Loss(loss_for(solver), *LOSSES[loss_for(solver)])
     batch = drawn(kind, 5, 6)
     short = Problem(
@@ -310,7 +310,7 @@ def test_gap_sampling_and_calibration_on_several_batches():
         solve(parted("chain-tied", "hinge"), BCFW.plain())
 
 
-def test_auto_takes_a_solver_that_fits():
+def test_auto_chooses_a_solver_that_fits_several_batches():
     for loss in LOSSES:
         result = solve(parted("maxent", loss), tol=1e-2)
         assert result.status == "converged"
@@ -329,10 +329,10 @@ class TestBadInput:
         weightless.sample_weight[:] = 0
         with pytest.raises(ValueError, match="all sample weights are zero"):
             Problem.of([weightless, weightless], "log", 1.0)
-        # one such batch among others is none of anybody's business
+        # A batch without weight is accepted among others.
         assert solve(Problem.of([weightless, drawn("multiclass", 5, 3)], "log", 1.0)).status == "converged"
 
-    def test_kernels_have_weights_of_their_own(self, rng):
+    def test_kernels_refuse_several_batches(self, rng):
         structure = Multiclass(3, 2)
         batch = Batch(structure, kernel_map(structure, rng.normal(size=(3, 2)), "rbf"))
         labelled = LabelledBatch(batch, structure.encode(np.array([0, 1, 0])))
@@ -376,13 +376,13 @@ def test_the_native_objective_stays_in_its_package():
 
 
 def names_in(source: str) -> set[str]:
-    """Names that a program uses: variables, attributes, imports."""
+    """Return the names that a program uses: variables, attributes, imports."""
     nodes = list(ast.walk(ast.parse(source)))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return names | {node.name for node in nodes if isinstance(node, ast.alias)}
 
 
-def test_states_that_are_none():
+def test_a_state_of_none_is_refused():
     with pytest.raises(ValueError, match="a state is None"):
         eg_epoch([None], np.zeros(0, dtype=np.int64), EgOptions(l2=1.0))

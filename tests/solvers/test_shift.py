@@ -1,4 +1,4 @@
-"""Problems with a linear term in the penalty: the objective against enumeration, and every solver that takes them."""
+"""Penalties with a shift (a linear term): the objective equals enumeration, and solvers find the optimum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLAIMING = [name for name in available_solvers() if get_solver(name).in_blocks()
 
 
 class Shifted(Small):
-    """A small problem, and -<shift, w> in its penalty."""
+    """A small problem with -<shift, w> added to its penalty."""
 
     def __init__(self, kind: str, loss: str, **options) -> None:
         super().__init__(kind, loss, **options)
@@ -43,7 +43,7 @@ def test_the_primal_is_the_enumerated_one(small, rng):
 
 
 def test_the_dual_is_the_minimum_over_the_weights(small, rng):
-    """D = min over w of b - <u, w> + l2/2 |w|^2 - <shift, w>: nothing is below it, and w(alpha) attains it."""
+    """D = min over w of b - <u, w> + l2/2 |w|^2 - <shift, w>. No weights give less, and w(alpha) attains D."""
     ps, mass = random_dual_point(small.dense, rng)
     point = DualPoint.of_counts(small.dense.slots(ps, mass), mass, mass * small.dense.entropies(ps))
     u, b = small.shifted.dual_terms(point)
@@ -66,7 +66,7 @@ def test_the_dual_is_the_minimum_over_the_weights(small, rng):
         assert certificate.rounding <= 1e-10 * (1 + certificate.gap)
 
 
-def test_the_oracles_plane(small, rng):
+def test_the_plane_at_the_weights_touches_the_objective(small, rng):
     w = rng.normal(size=small.shifted.n_weights)
     value, gradient = small.shifted.value_and_gradient(w)
     _, u, b = small.shifted.plane(w)
@@ -78,7 +78,7 @@ def test_the_oracles_plane(small, rng):
 
 
 def test_a_part_sees_the_rest_as_a_shift(rng):
-    """Two halves: D of the whole is D of one half, shifted by the other's plane, and the other's b."""
+    """D of the whole problem equals D of one half, shifted by the other half's plane u, plus the other half's b."""
     small = Small("chain-tied", "log", n=6)
     scores = rng.normal(size=small.problem.n_slots)
     offsets = small.problem.slot_offsets
@@ -117,8 +117,8 @@ def test_solvers_find_the_shifted_optimum(solver, loss, kind):
 
 
 @pytest.mark.parametrize("solver", [name for name in CLAIMING if has_option(name, "check_every")])
-def test_weights_that_a_state_carries_are_those_of_its_dual_point(solver):
-    """After more passes than lie between two recomputations, which would hide what is carried wrongly."""
+def test_updated_weights_are_those_of_the_dual_point(solver):
+    """After 25 passes, more than lie between two recomputations of the weights, which would hide a wrong update."""
     loss = "squared-hinge" if {"squared link"} & get_solver(solver).requires else None
     loss = loss or ("hinge" if "temperature 0" in get_solver(solver).requires else "log")
     small = Shifted("chain-tied", loss)
@@ -132,7 +132,7 @@ def test_weights_that_a_state_carries_are_those_of_its_dual_point(solver):
         assert small.shifted.dual_value(point) - before == pytest.approx(state.raised - gained, rel=1e-5, abs=1e-6)
 
 
-def test_others_refuse_and_so_does_l1():
+def test_other_solvers_and_l1_penalties_refuse_a_shift():
     small = Shifted("chain-tied", "log")
     for solver in ("lbfgs", "excessive-gap", "newton"):
         with pytest.raises(ValueError, match="does not take problems with a shift"):

@@ -1,4 +1,4 @@
-"""Slack rescaling: the oracle's bounds against enumeration, honest certificates, refusals."""
+"""Slack rescaling: the oracle's bounds agree with enumeration, certificates are correct, other solvers refuse it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwise.solvers import choose
 
 
 def slack(kind, l2=0.7, ties=True, **options):
-    """The problem and its enumerated counterpart."""
+    """Return the problem and its enumerated counterpart."""
     small = Small(kind, "hinge", l2=l2, ties=ties, **options)
     cost = None if ties else np.concatenate(small.dense.cost)
     weights = small.case.sample_weight
@@ -24,13 +24,13 @@ def slack(kind, l2=0.7, ties=True, **options):
 
 
 def losses(dense, w):
-    """sum omega max over y of c(y) (1 + <theta, counts(y) - g>)."""
+    """The sum of omega max over y of c(y) (1 + <theta, counts(y) - g>)."""
     each = [(dense.label_costs(i) * (1.0 - dense.psi(i) @ w)).max() for i in range(dense.n)]
     return float(dense.sample_weight @ np.array(each))
 
 
 def optimum(dense):
-    """min P over all labellings at once: the dual, a quadratic program over simplices, by a general method."""
+    """min P over all labellings, by a general optimiser of the dual, a quadratic program over simplices."""
     omega = dense.sample_weight
     costs = [dense.label_costs(i) for i in range(dense.n)]
     rows = np.concatenate([omega[i] * c[:, None] * dense.psi(i) for i, c in enumerate(costs)])
@@ -63,10 +63,10 @@ def test_bounds_against_enumeration(kind, ties):
         assert problem.sums.value(w) == pytest.approx(upper)
         near = 1e-9 * (1.0 + abs(true))
         assert b - u @ w - near <= true <= upper + near
-        if kind != "python":  # the others have k_best, and few labellings
+        if kind != "python":  # the other structures have k_best, and few labellings
             assert upper <= true + near
             assert b - u @ w >= true - near
-        for other in points:  # below the losses everywhere
+        for other in points:  # the plane lies below the losses everywhere
             assert b - u @ other <= losses(dense, other) + 1e-9 * (1.0 + abs(b) + abs(u @ other))
 
 
@@ -82,8 +82,8 @@ def test_certificates_enclose_the_optimum(kind, solver):
     assert result.gap >= primal - best - 1e-6
 
 
-def test_where_the_bound_is_not_reached_the_run_says_so():
-    """A structure with a maximum alone: the hull's bound stays above its corners."""
+def test_a_run_that_cannot_reach_its_bound_stalls():
+    """If a structure can only maximise, the oracle's upper bound is not always reached: the run stalls and says so."""
     problem, dense = slack("python", l2=0.2, n=6)
     with pytest.warns(ConvergenceWarning, match="stalled"):
         result = solve(problem, "one-slack", tol=1e-9)
@@ -127,7 +127,7 @@ def test_only_planes_are_dual_points():
         {"temperature": 0.0, "cost_scale": 1.0, "link": "squared"},
     ],
 )
-def test_a_loss_that_makes_no_sense(options):
+def test_invalid_losses_are_refused(options):
     with pytest.raises(ValueError, match="slack rescaling needs temperature 0"):
         Loss("mine", rescaling="slack", **options)
     with pytest.raises(ValueError, match="rescaling of loss 'mine' must be one of"):

@@ -1,4 +1,4 @@
-"""Elastic nets: every solver that takes them, on every structure and smooth loss, ends with an honest certificate."""
+"""Elastic nets: every solver that takes them, on every structure and smooth loss, ends with a correct certificate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_net(kind: str, loss: str, net: str, **options) -> tuple[Small, Problem]
     return small, small.problem.with_penalty(NETS[net])
 
 
-def test_which_solvers_there_are():
+def test_known_solvers_take_elastic_nets():
     assert {"eg", "owlqn", "cd-l1"} <= set(SPARSE)
 
 
@@ -46,7 +46,7 @@ def test_solvers_agree_on_a_certified_optimum(kind, loss, net):
         history = result.history
         assert np.all(history["gap"] >= 0)
         assert np.all(history["primal"] - history["dual"] >= -1e-10)
-        if solver == "eg":  # the best multiple of a plane may fall, but not below what the plane itself gives
+        if solver == "eg":  # the dual, at the best multiple of a plane, may fall within the tolerance
             assert np.all(np.diff(history["dual"]) >= -TOL[net] * result.primal)
         primal = small.dense.loss_sum(result.weights) + problem.penalty_value(result.weights)
         assert primal == pytest.approx(result.primal, rel=1e-10)
@@ -62,8 +62,8 @@ def test_solvers_agree_on_a_certified_optimum(kind, loss, net):
 
 
 @pytest.mark.parametrize("solver", SPARSE)
-def test_zero_weight_is_absence_and_weights_count(solver):
-    """Weights 2 and 0 are a repeated example and one that is not there."""
+def test_weights_act_like_repeated_and_missing_examples(solver):
+    """Weight 2 acts like a repeated example, weight 0 like a missing one."""
     small, _ = with_net("maxent", "log", "net", weighted=False)
     case = small.case
     weighted = Problem(

@@ -1,4 +1,4 @@
-"""A run's state changes in its steps, and with certificates that were due; nothing else leaves a trace in it."""
+"""Only steps, and certificates at passes where one is due, change the state of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def problem_for(solver: str, l2: float = 0.01) -> Problem:
 
 def bits(state):
     arrays, scalars = pack(state)
-    scalars.pop("run", None)  # the name of a run's files, drawn anew for each
+    scalars.pop("run", None)  # the name of a run's files is random
     return {name: (array.shape, array.tobytes()) for name, array in arrays.items()}, repr(scalars)
 
 
@@ -37,7 +37,7 @@ def without_penalty(solver: str) -> bool:
 
 @pytest.mark.parametrize("l2", [0.01, 0.0])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_certificates_leave_the_state_alone(solver, l2):
+def test_certificates_do_not_change_the_state(solver, l2):
     if l2 == 0 and not without_penalty(solver):
         pytest.skip("needs a penalty")
     if l2 == 0:
@@ -60,7 +60,7 @@ def test_certificates_leave_the_state_alone(solver, l2):
         assert bits(asked) == before
         assert repr(one.certificate) == repr(two.certificate)
         np.testing.assert_array_equal(one.weights, two.weights)
-        one.weights[:] = 7.0  # its own
+        one.weights[:] = 7.0  # the array belongs to the caller
         assert bits(asked) == before
         method.step(problem, plain)
         method.step(problem, asked)
@@ -68,13 +68,13 @@ def test_certificates_leave_the_state_alone(solver, l2):
 
 
 def saved_states(solver, problem, path, **options):
-    """The checkpoints after each step of a run, and its result."""
+    """Return the checkpoints after each step of a run, and its result."""
     kept = []
     checkpoint = Checkpoint(path, every_seconds=0.0)
 
     def keep(progress):
         if path.exists():
-            kept.append(path.read_bytes())  # of the step before
+            kept.append(path.read_bytes())  # the checkpoint of the previous step
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -85,14 +85,14 @@ def saved_states(solver, problem, path, **options):
 @pytest.mark.parametrize(
     ("solver", "tol"),
     [
-        # block-dual: files of dual variables are those of the last checkpoint (tests/solvers/test_block_dual.py)
+        # block-dual has files only for its last checkpoint (tests/solvers/test_block_dual.py)
         *((solver, 1e-2) for solver in SOLVERS if solver != "block-dual"),
         *((solver, 1e-30) for solver in ("lbfgs", "newton", "cd", "scgis", "gis")),
     ],
 )
 def test_a_resumed_run_stops_where_an_unbroken_one_does(solver, tol, tmp_path, monkeypatch):
-    """From each of its last checkpoints; with a tolerance out of reach it is a count of steps or certificates without
-    progress that ends the run."""
+    """Resume from each of the last checkpoints. If the tolerance is out of reach, a count of steps or certificates
+    without progress ends the run, and the checkpoint must keep this count."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     problem, path = problem_for(solver, l2=0.5), tmp_path / "run.ckpt"
     limits = {"tol": tol, "max_passes": 900}
@@ -106,7 +106,7 @@ def test_a_resumed_run_stops_where_an_unbroken_one_does(solver, tol, tmp_path, m
 
 @pytest.mark.parametrize("solver", ["cd", "scgis", "gis", "iis", "is-bound", "cd-exact"])
 def test_short_runs_one_after_the_other_end_where_a_long_one_does(solver, tmp_path, monkeypatch):
-    """Every part ends with a certificate that was not due, and begins with one: it may see the end sooner."""
+    """Each short run begins and ends with a certificate that was not due, and may therefore notice the end sooner."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     problem, path = problem_for(solver, l2=0.5), tmp_path / "run.ckpt"
     whole = solve(problem, solver, tol=1e-300, max_passes=4000)
@@ -122,7 +122,7 @@ def test_short_runs_one_after_the_other_end_where_a_long_one_does(solver, tmp_pa
 
 @pytest.mark.parametrize("update", ["parallel", "sequential"])
 @pytest.mark.parametrize("cls", [GIS, IIS])
-def test_separable_data_is_told_by_both_updates(cls, update):
+def test_both_updates_warn_about_separable_data(cls, update):
     x = np.array([[2.0, 1.0], [1.0, 0.5], [1.0, 2.0], [0.5, 1.0], [3.0, 2.0], [2.0, 3.0]])
     structure = Multiclass(6, 2)
     problem = Problem(maxent_map(structure, x), structure, structure.encode(np.array([0, 0, 1, 1, 0, 1])), "log", 0.0)
@@ -130,8 +130,8 @@ def test_separable_data_is_told_by_both_updates(cls, update):
         solve(problem, cls(update=update), tol=0.0, max_passes=10)  # before S and T are computed anew
 
 
-def test_copies_of_states_are_what_they_were():
-    """The comparison above can tell states apart."""
+def test_bits_tell_states_apart():
+    """Copies are equal to their originals, and `bits` shows a difference."""
     problem = problem_for("cd")
     state = get_solver("cd").init_state(problem, np.random.default_rng(0), None)
     other = copy.deepcopy(state)

@@ -1,4 +1,4 @@
-"""What the papers prove holds of the solvers' runs, and not of one that stands still or one with a wrong step."""
+"""The theorems of the papers hold for the solvers' runs, and fail for runs that stand still or make wrong steps."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_linear_rates_contract(name):
 
 @pytest.mark.parametrize("name", SUBLINEAR)
 def test_powers_do_not_contract(name):
-    """A mean factor per step, alone, would let any of them pass."""
+    """A limit on the mean factor per step alone would accept each of these sequences."""
     distances = list(SUBLINEAR[name])
     assert (distances[-1] / distances[0]) ** (1.0 / (len(distances) - 1)) < 0.999
     with pytest.raises(Broken, match="the last third"):
@@ -60,7 +60,7 @@ def test_powers_do_not_contract(name):
 
 
 def only_at_powers(base, act):
-    """`act`, but only in its calls 1, base, base^2, ..."""
+    """Wrap `act` so that it acts only in calls 1, base, base^2, ..."""
     calls = itertools.count(1)
     powers = {base**k for k in range(20)}
     return lambda *args: act(*args) if next(calls) in powers else None
@@ -68,7 +68,7 @@ def only_at_powers(base, act):
 
 @pytest.mark.parametrize("name", names_of("Huang et al. 2010, Theorem 2", "Huang et al. 2010, Theorem 5"))
 def test_steps_that_fade_break_linear_rates_of_scaling(name, monkeypatch):
-    """The k-th step is divided by k: every step still goes down, and the distance falls like a power of k."""
+    """With the k-th step divided by k, every step still decreases, but the distance falls only like a power of k."""
     calls, step = itertools.count(1), Scaling.step
     monkeypatch.setattr(Scaling, "step", lambda self, w, factor: step(self, w, factor / next(calls)))
     with pytest.raises(Broken, match="the last third"):
@@ -103,7 +103,7 @@ GOALS = [2.0**-k for k in range(1, 12)]
 
 
 def passes_of(power):
-    """Passes until k^-power is at each goal."""
+    """The numbers of passes after which k^-power reaches each goal."""
     return [math.ceil(goal ** (-1.0 / power)) for goal in GOALS]
 
 
@@ -114,7 +114,7 @@ def test_passes_that_theorem_3_allows(power):
 
 @pytest.mark.parametrize("skipped", range(len(GOALS) - 2))
 def test_theorem_3_binds_at_every_goal(skipped):
-    """Passes that grow like 1 / eps^3 break it wherever one begins to look."""
+    """Passes that grow like 1 / eps^3 break the theorem between any two neighbouring goals."""
     with pytest.raises(Broken):
         grows_at_most(passes_of(1 / 3)[skipped : skipped + 2], GOALS[skipped : skipped + 2], bound_of_theorem_3, "")
 

@@ -1,4 +1,4 @@
-"""Dual coordinate descent: working sets that are resumed to the same bits and stay within their memory."""
+"""Dual coordinate descent with working sets: resumed runs have the same bits, and memory stays within its limit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assert_same_bits(one, two):
 
 
 def resumed(solver, problem, memory_mb, epochs=6):
-    """Run on, with the state packed and unpacked after each epoch; beside it a run that goes through."""
+    """Return the solver, the state of an uninterrupted run, and that of a run packed and unpacked after each epoch."""
     solver = type(solver)(**{**solver.options(), "memory_mb": memory_mb})
     through = solver.init_state(problem, np.random.default_rng(3), None)
     broken = solver.init_state(problem, np.random.default_rng(3), None)
@@ -56,7 +56,7 @@ def resumed(solver, problem, memory_mb, epochs=6):
 
 @pytest.mark.parametrize("memory_mb", [1024.0, 0.006])
 @pytest.mark.parametrize(("solver", "loss"), WITH_SETS)
-def test_resumes_to_the_same_bits(solver, loss, memory_mb):
+def test_a_resumed_run_has_the_same_bits(solver, loss, memory_mb):
     problem = words(loss).problem
     _, through, broken = resumed(solver, problem, memory_mb)
     assert_same_bits(through, broken)
@@ -75,7 +75,7 @@ def test_memory_is_bounded_and_the_certificate_stays_true(solver, loss):
     state = bounded.init_state(small.problem, np.random.default_rng(0), None)
     for _ in range(25):
         bounded.step(small.problem, state)
-        # Over the limit every set that the oracle visits becomes one mixture, after which labellings may join it.
+        # Over the limit, every set that the oracle visits becomes one mixture; labellings may join the mixture later.
         assert state.sets.bytes <= 0.65 * most
         certified = bounded.certificate(small.problem, state)
         assert certified.certificate.gap >= 0
@@ -193,8 +193,8 @@ def test_working_sets_of_another_problem(rng):
 
 
 @pytest.mark.parametrize("solver", [BCFW(), DCD(rounds=None)], ids=lambda solver: solver.name)
-def test_sweeps_go_on_while_they_gain_more_for_their_work_than_the_pass_did(solver, monkeypatch):
-    """Of every pass all sweeps but the last are above the average so far, and the last is not."""
+def test_sweeps_continue_while_they_gain_more_per_work_than_the_pass(solver, monkeypatch):
+    """In a pass, each sweep except the last gains more per work than the pass so far, and the last gains less."""
     found = []
     kernel = "bcfw_set_epoch" if solver.name == "bcfw" else "dcd_epoch"
     epoch = getattr(_core, kernel)
@@ -215,7 +215,7 @@ def test_sweeps_go_on_while_they_gain_more_for_their_work_than_the_pass_did(solv
             gain, work = (sum(report[at] for report in found[:k]) for at in (1, 2))
             _, last, own, _ = found[k - 1]
             assert (last * work > gain * own) == (k < len(found))
-        if solver.name == "bcfw":  # sweeps leave out examples with little to gain, but not every fourth
+        if solver.name == "bcfw":  # sweeps skip examples with little to gain, but every fourth sweep visits all
             assert all(visited == len(problem.active) for *_, visited in found[1::4])
     assert len(found) > 2
     if solver.name == "bcfw":
@@ -223,7 +223,7 @@ def test_sweeps_go_on_while_they_gain_more_for_their_work_than_the_pass_did(solv
 
 
 def test_violators_are_the_best_labellings_that_gain():
-    """k = 1 is the oracle's answer alone; no more join than there are labellings."""
+    """k = 1 adds the oracle's answer alone, and no more labellings join than exist."""
     small = words("hinge", n=6)
     sizes = {}
     for k in (1, 2, 10_000):
