@@ -124,7 +124,7 @@ class TestSearch:
         return small.distributions(scores)
 
     def test_searched_steps_satisfy_theorem_1(self, solver, loss, kind, seed, weighted):
-        """KL(z || u^1) / (eta_1 + ... + eta_T) bounds the distance from the optimum, and is less than that of the start."""
+        """KL(z || u^1) / (eta_1 + ... + eta_T) bounds D of the optimum minus D, and is below that of the start."""
         small = Small(kind, loss, l2=0.5, seed=seed, weighted=weighted, plain=True)
         best = solve(small.problem, "eg", tol=1e-7 if small.loss.smooth else 1e-2, max_passes=20_000, random_state=0)
         omega, made = small.dense.sample_weight, solver(sharpness=2.0)
