@@ -8,7 +8,7 @@ namespace partwise {
 
 namespace {
 
-// argmax of L'z - z'Hz / 2 over alpha >= -1, beta >= 0.
+// The z = (alpha, beta) that maximises L'z - z'Hz / 2 over alpha >= -1, beta >= 0; see the squared link in bcfw.h.
 struct Step {
     double alpha = 0;
     double beta = 0;
@@ -52,7 +52,7 @@ class Pass {
         double* theta = frame.take(n);
         double* cost = frame.take(n);  // kappa c
         double* augmented = frame.take(n);
-        double* change = frame.take(n);  // of x, times -1: what A' is applied to
+        double* change = frame.take(n);  // the block's change times -1, the vector that A' is applied to
         objective_.features().scores(i, state_.weights, theta);
         objective_.costs(i, cost);
         for (Index r = 0; r < n; ++r) augmented[r] = theta[r] + cost[r];
@@ -120,7 +120,7 @@ class Pass {
         const double la = state_.linear[i] - dot(theta, p, n) - c * s * s;
         const double lb = answer_cost - dot(theta, q, n) - c * s;
         const Step z = best_step(la, lb, c * s * s + ratio * pp, c * s + ratio * pq, c + ratio * qq);
-        // The block's gap: phi(margin) - [s margin_of_mu - phi*(s)], zero when s = phi'(margin) and mu is best.
+        // The block's gap phi(margin) - [s (margin at mu) - phi*(s)], 0 if s = phi'(margin) and mu is a best one.
         note_gap(i, omega * (L::value(margin) - (state_.linear[i] - dot(theta, p, n)) + L::conjugate(s)));
         if (z.alpha == 0.0 && z.beta == 0.0) return false;
         for (Index r = 0; r < n; ++r) {
@@ -133,8 +133,8 @@ class Pass {
         return true;
     }
 
-    // w += omega / l2 A'change, and  average <- (1 - rho) average + rho w  with  w - average = scale * lag:
-    // (w - average) <- (1 - rho) (w - average + delta), so lag += delta / scale and scale *= 1 - rho.
+    // w += delta = omega / l2 A'change, then average <- (1 - rho) average + rho w. With w - average = scale * lag, (w -
+    // average) <- (1 - rho) (w - average + delta), so lag += delta / scale and scale *= 1 - rho.
     void average(Index i, double omega, const double* change) {
         double& k = state_.average[0];
         double& scale = state_.average[1];
@@ -147,7 +147,7 @@ class Pass {
         if (rho < 1.0) {
             scale *= 1.0 - rho;
         } else {
-            fill(state_.lag, d, 0.0);  // the average is the first iterate itself
+            fill(state_.lag, d, 0.0);  // the average starts at the first iterate
             scale = 1.0;
         }
         if (scale < 1e-6) {

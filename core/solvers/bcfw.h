@@ -1,13 +1,13 @@
 // One pass of block-coordinate Frank-Wolfe on the dual at temperature 0 (hinge, squared hinge).
 //
-// The block of example i is kept as x = s mu (slots), s, and l = kappa <x, c>; q = A'(g - count(y)) for the oracle's y.
-// Fixed mass (s = 1): with d = mu - count(y), the gamma in [0, 1] that maximises
+// The dual block of example i is stored as x = s mu (slots), its mass s, and l = kappa <x, c>. With the oracle's
+// labelling y, q = A'(g - count(y)). Fixed mass (s = 1): with d = mu - count(y), the gamma in [0, 1] that maximises
 //   gain(gamma) = omega gamma <theta + kappa c, -d> - gamma^2 omega^2 / (2 l2) |A'd|^2
 //   mu <- mu - gamma d,   w <- w + gamma omega / l2 A'd.
 // Quadratic conjugate (phi*(s) = c/2 s^2, s >= 0):
-//   x <- (1 + alpha) x + beta count(y),   alpha >= -1, beta >= 0, the exact maximum in the two of them.
+//   x <- (1 + alpha) x + beta count(y), with the alpha >= -1 and beta >= 0 that maximise the dual exactly.
 //
-// The weighted average of all iterates (weights 2 / (k + 2)) is kept as w - scale * lag: two sparse additions per step.
+// The average of all iterates, with weights 2 / (k + 2), is stored as w - scale * lag: two sparse additions per step.
 #pragma once
 
 #include "solvers/objective.h"
@@ -22,18 +22,18 @@ struct BcfwOptions {
 struct BcfwState {
     const Objective& objective;
     double* weights;
-    double* counts;   // s mu, slots end to end
+    double* counts;   // s mu, the slots of all examples concatenated
     double* mass;     // s, a value per example
     double* linear;   // kappa <s mu, c>, a value per example
     double* lag;      // a value per weight
     double* average;  // [steps so far, scale of lag, b of the average]
-    double* gaps;     // the blocks' gaps as last seen, a value per example; may be null
+    double* gaps;     // each block's gap at its last visit, a value per example; may be null
 };
 
 struct BcfwReport {
     Index visits = 0;
-    Index steps = 0;          // visits that moved
-    double gap_estimate = 0;  // sum of the blocks' gaps, each when it was visited
+    Index steps = 0;          // visits that changed the dual point
+    double gap_estimate = 0;  // sum of the blocks' gaps, each as of its visit
 };
 
 BcfwReport bcfw_epoch(const BcfwState& state, std::span<const Index> order, const BcfwOptions& options,

@@ -12,7 +12,7 @@ namespace partwise {
 
 namespace {
 
-// The numbers of one block: values, coefficients, inner products.
+// The values v, coefficients x and inner products G of one block's working set (the symbols of bcfw_sets.h).
 class Block {
    public:
     Block(std::size_t n, double ratio, double* v, double* x, Gram gram)
@@ -29,7 +29,7 @@ class Block {
         for (std::size_t l = 0; l < n_; ++l) v_[l] -= ratio_ * d * row[l];
     }
 
-    // One step; returns the dual's gain over omega, 0 if there is nothing to gain.
+    // A pairwise step. Returns the dual's gain divided by omega, 0 if no step gains more than rounding.
     double pairwise() {
         const std::size_t s = best();
         const std::size_t a = worst();
@@ -92,7 +92,7 @@ class Block {
     }
 
    private:
-    // The first of those that are largest up to rounding: an exact step leaves two values equal.
+    // The first atom whose value is the largest up to rounding: an exact step leaves two values equal.
     std::size_t best() const {
         double largest = -kInfinity;
         PARTWISE_SIMD_MAX(largest)
@@ -101,7 +101,7 @@ class Block {
         while (!(v_[s] >= largest - noise_) && s + 1 < n_) ++s;
         return s;
     }
-    // The same for the smallest of those with weight.
+    // The first atom of positive coefficient whose value is the smallest up to rounding.
     std::size_t worst() const {
         double smallest = kInfinity;
         PARTWISE_SIMD_MIN(smallest)
@@ -132,9 +132,9 @@ class Visits {
         if (omega == 0.0) return;
         auto& atoms = sets_.of(i);
         Workspace::Frame frame(ws_);
-        double* scores = frame.take(objective_.num_slots(i));  // of slots, with costs; without a search of few of them
+        double* scores = frame.take(objective_.num_slots(i));  // slots' scores with costs (few slots if !search)
         if (options_.search) search(i, scores);
-        // On the simplex a single labelling has nowhere to go.
+        // With a fixed mass, a working set of one labelling has its only possible coefficient: no step to make.
         const std::size_t fewest = kFixedMass<L> && !options_.search ? 2 : 1;
         if (atoms.size() < fewest) {
             gaps_[i] = 0.0;
@@ -171,8 +171,8 @@ class Visits {
     }
 
    private:
-    // The labelling of the largest cost - <w, psi>, which is margin_, joins the working set, and the next best ones as
-    // long as the dual rises towards them.
+    // The labelling that maximises cost - <w, psi> (the maximum is margin_) joins the working set, and so do the next
+    // best ones whose values show that adding weight to them would raise the dual.
     void search(Index i, double* scores) {
         ++report.visits;
         const double gold_score = objective_.augmented_scores(i, w_, scores);
@@ -184,7 +184,7 @@ class Visits {
         }
         std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score, options_.violators, ws_);
         margin_ = best.front().value;
-        // Values on the level of a solved block are equal to it up to rounding.
+        // Values equal to the level of a solved block can be above it by rounding.
         const double level = this->level(i, scores) + 1e-9 * std::max(1.0, std::abs(margin_));
         for (std::size_t k = 0; k < best.size() && (k == 0 || best[k].value > level); ++k) join(i, best[k].labelling);
     }
@@ -194,7 +194,7 @@ class Visits {
             report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
-    // The value v above which weight on one more labelling raises the dual: <x, v> on the simplex, phi*'(s) on a cone.
+    // The value v above which moving weight to a labelling raises the dual: <x, v> with fixed mass, phi*'(s) otherwise.
     double level(Index i, [[maybe_unused]] const double* scores) {
         if constexpr (kFixedMass<L>) {
             const auto& atoms = sets_.of(i);
@@ -222,8 +222,8 @@ class Visits {
         }
     }
 
-    // Steps move weight between coefficients, and each may lose a unit in the last place: over many visits the dual
-    // would count what has gathered as mass.
+    // Each step that moves weight between coefficients can lose a unit in the last place. Without this correction the
+    // dual would count the lost or gained sum of many visits as mass.
     static void restore_mass(double* x, Index n) {
         const double mass = std::accumulate(x, x + n, 0.0);
         if (mass != L::kLeastMass) scale(L::kLeastMass / mass, x, n);

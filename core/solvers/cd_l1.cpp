@@ -10,11 +10,11 @@ namespace partwise {
 
 namespace {
 
-// Rows are kept for at most so many columns, if the pairs of their entries are at most so many times the entries.
+// Rows are kept for at most kMostSquare columns, if they have at most kMostPairs pairs of entries per entry.
 constexpr Index kMostSquare = 1024;
 constexpr Index kMostPairs = 16;
 
-// Share of the last sweep's violation beyond which a zero weight is not visited again.
+// A zero weight is left out of later sweeps if its distance to moving exceeds this share of the last violation.
 constexpr double kShrink = 0.1;
 
 using Entry = Columns::Entry;
@@ -28,8 +28,8 @@ class Descent {
           unscaled_(state.unscaled),
           sums_(state.sums) {}
 
-    // One coordinate; returns how far 0 was from its subdifferential, for a weight that is and stays 0 minus the distance
-    // to the subdifferential's end.
+    // Visits one weight. Returns the distance of 0 from its subdifferential; for a weight that is 0 and stays 0, minus
+    // the distance of 0 to the subdifferential's nearer end.
     double visit(Index k, double& w, Index& steps) {
         const auto column = columns_.column(k);
         const double inverse_tau = 1.0 / objective_.loss().temperature;
@@ -46,7 +46,7 @@ class Descent {
         const double d = l1_newton_step(w, gradient, curvature, l1);
         const double predicted = gradient * d + l1 * growth_of_abs(w, d);
         if (!(predicted < 0.0)) return violation;
-        // Where there is hardly any curvature Newton's step is far too long.
+        // With hardly any curvature Newton's step is far too long: `most` bounds the change that it would really make.
         const double reach = std::abs(d) * columns_.largest(k) * inverse_tau;
         const double most =
             predicted + d * d * ((curvature - options_.l2) * growth_of_slope(2.0 * reach) + 0.5 * options_.l2);
@@ -62,7 +62,7 @@ class Descent {
             const double step = lambda * d;
             const double change = losses_change(column, step) - step * columns_.gold(k) +
                                   options_.l2 * step * (w + 0.5 * step) + l1 * growth_of_abs(w, step);
-            // The change is a difference of sums: what rounding leaves of it cannot be asked for.
+            // The change is a difference of sums, so the test allows for the rounding in it.
             if (change <= kL1Sufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
                 move(column);
                 w = lambda == 1.0 && d == -w ? 0.0 : w + step;
@@ -74,17 +74,17 @@ class Descent {
     }
 
    private:
-    // Third derivatives of log-sum-exp along a line are at most the range of slopes times the second ones, so that a
-    // step d over a range r / d exceeds its tangent by at most H d^2 (e^r - 1 - r) / r^2. For r <= 1, with the tail of
-    // the series rounded up; infinite above.
+    // The third derivative of log-sum-exp along a line is at most the range of slopes times the second one, so that a
+    // step d over a range r / d exceeds its tangent by at most H d^2 (e^r - 1 - r) / r^2. The factor is computed for r
+    // <= 1 as a series whose tail is rounded up, and is infinite for larger r.
     static double growth_of_slope(double r) {
         return r <= 1.0 ? 0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 60.0)) : kInfinity;
     }
 
     double& e_at(const Entry& e) const { return unscaled_[objective_.offset(e.example) + e.slot]; }
 
-    // v and p of the column's entries; of its examples, which are fewer if several slots of one share the weight, omega,
-    // sum v p and sum v^2 p. Arrays, as loops over them become vector instructions.
+    // Reads v and p of the column's entries and, for each of its examples, omega, sum v p and sum v^2 p. An example can
+    // have several entries. The results are arrays, as loops over them compile to vector instructions.
     void read(std::span<const Entry> column) {
         const std::size_t n = column.size();
         for (auto* array : {&values_, &shares_, &growths_, &omegas_, &means_, &squares_}) array->resize(n);
@@ -107,12 +107,12 @@ class Descent {
         }
     }
 
-    // exp(v d / tau) - 1 of the entries goes to growths_.
+    // growths_ = exp(v d / tau) - 1 for every entry.
     void grow(double rate, std::size_t n) {
         for (std::size_t j = 0; j < n; ++j) growths_[j] = fast_expm1(rate * values_[j]);
     }
 
-    // With the growths of the step.
+    // The change of the losses by this step; also fills growths_ for it.
     double losses_change(std::span<const Entry> column, double step) {
         const double tau = objective_.loss().temperature;
         const std::size_t n = column.size();
@@ -137,7 +137,7 @@ class Descent {
         return tau * sum;
     }
 
-    // By the growths of the last `grow`.
+    // Updates E and Z (cd_l1.h) by the growths_ of the last call of `grow`.
     void move(std::span<const Entry> column) {
         for (std::size_t j = 0; j < column.size();) {
             const Index i = column[j].example;
@@ -148,7 +148,7 @@ class Descent {
                 at += more;
                 sums_[i] += more;
             }
-            // What is left after most was taken away is known to few digits: it is summed again.
+            // A sum from which most was subtracted has few correct digits: it is summed again.
             if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
         }
     }
@@ -168,7 +168,7 @@ class Descent {
     CdOptions options_;
     double* unscaled_;
     double* sums_;
-    std::size_t examples_ = 0;  // of the column at hand, as all of these
+    std::size_t examples_ = 0;  // number of examples of the current column, which the following arrays describe
     std::vector<double> values_, shares_, growths_, omegas_, means_, squares_;
 };
 
@@ -191,12 +191,12 @@ Columns::Columns(const Objective& objective, std::span<const Index> selected, bo
 }
 
 void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
-    std::vector<Column> found(gold_.size(), Column{});  // size 0 for weights without a column, which are padding
+    std::vector<Column> found(gold_.size(), Column{});  // size 0 for weights that are padding and have no column
     for (Index k = 0; k < access.num_columns(); ++k) {
         const Column c = access.column(k);
         if (number[c.weight] >= 0) found[number[c.weight]] = c;
     }
-    // The gold labellings' slots, to look up those of a column's cells.
+    // Counts of the gold labellings, to look up whether a column's cells are gold.
     std::vector<double> gold(objective_.total_slots(), 0.0);
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         objective_.add_gold(i, 1.0, gold.data() + objective_.offset(i));
@@ -284,8 +284,8 @@ CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interr
             interrupt.check();
             const double violation = descent.visit(k, state.weights[k], report.steps);
             report.violation = std::max(report.violation, violation);
-            // Zeros that are farther from moving than anything was from its optimum are left alone; who chooses columns
-            // looks at all of them again.
+            // A zero weight farther from moving than `before` is dropped from the sweeps. The caller, which chooses the
+            // columns, checks all weights again.
             if (violation >= -before) order[kept++] = k;
         }
         order.resize(kept);

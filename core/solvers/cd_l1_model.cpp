@@ -4,10 +4,10 @@
 //   G'D + 1/2 sum_i omega_i / tau (sum_a p_ia z_ia^2 - m_i^2) + l2/2 |D|^2 + l1 (|w + D|_1 - |w|_1),
 // whose derivative in D_k is G_k + l2 D_k + sum over the column of omega_i / tau p_ia v (z_ia - m_i): no exponentials.
 //
-// Where columns are few and examples have few entries in them, the square is computed once,
+// If columns are few and examples have few entries in them, the matrix H of the quadratic term is computed once,
 //   H_kl = sum_i omega_i / tau sum over entries e of k, f of l in example i of p_e v_e v_f ([slot_e = slot_f] - p_f),
-// and a visit that moves D_k adds a row of H to H D; one that does not costs nothing. On a9a (123 columns of 3,700
-// entries each in the mean) H costs as much as three sweeps over columns, and a sweep less than a hundredth.
+// and a visit adds a row of H to H D if it changes D_k, and costs nothing otherwise. On a9a (123 columns with 3,700
+// entries each on average) H costs as much as three sweeps over columns, and a sweep with H less than a hundredth.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,10 +20,10 @@ namespace partwise {
 
 namespace {
 
-// With H a sweep costs next to nothing: the model is solved this much more accurately.
+// With H a sweep is nearly free: the model is then solved to this fraction of the usual tolerance.
 constexpr double kSquareTol = 0.01;
 
-// Least factor on a probability in what the model expects.
+// The smallest factor by which the model's prediction may scale a probability.
 constexpr double kLeastFactor = 1e-10;
 
 class Model {
@@ -41,13 +41,13 @@ class Model {
         columns_.by_row() ? make_square() : make_shares();
     }
 
-    // What a sweep costs, in entries of columns.
+    // The cost of a sweep, in entries of columns.
     Index sweep_cost() const { return square_.empty() ? columns_.num_entries() : columns_.size() * columns_.size(); }
-    // What was spent before the first sweep, in the same units.
+    // The cost before the first sweep, in the same units.
     Index setup_cost() const { return square_.empty() ? 0 : columns_.num_pairs(); }
     double tol() const { return square_.empty() ? options_.tol : kSquareTol * options_.tol; }
 
-    // One coordinate of the step; returns how far 0 was from the model's subdifferential.
+    // Updates one coordinate of the step; returns the distance of 0 from the model's subdifferential.
     double visit(Index k) {
         double& d = step_[k];
         const double gradient = gradient_[k] + options_.l2 * d + slope(k);
@@ -57,7 +57,7 @@ class Model {
         const double violation = l1_violation(w, gradient, l1);
         if (violation == 0.0) return 0.0;
         const double change = l1_newton_step(w, gradient, curvature, l1);
-        // Where there is hardly any curvature the model's step is far too long.
+        // With hardly any curvature the model's step is far too long.
         const double longest = kL1Longest * objective_.loss().temperature / std::max(columns_.largest(k), kL1Curvature);
         const double bounded = std::clamp(d + change, -longest, longest) - d;
         if (bounded == 0.0) return violation;
@@ -71,13 +71,13 @@ class Model {
         return violation;
     }
 
-    // Moves along the step as far as the objective falls enough; whether it moved.
+    // Line search along the step; moves the weights and returns true if the objective falls enough.
     bool search() {
         if (!square_.empty()) find_scores();
         double predicted = 0;
         for (Index k = 0; k < columns_.size(); ++k) predicted += gradient_[k] * step_[k] + options_.l1 * growth(k, 1.0);
         if (!(predicted < 0.0)) return false;
-        // A slot whose probability has become 0 in double precision must stay negligible.
+        // Limit the step, so that a slot whose probability is 0 in double precision stays negligible.
         double farthest = 0;
         for (const double z : scores_) farthest = std::max(farthest, std::abs(z));
         const double reach = farthest / objective_.loss().temperature;
@@ -92,8 +92,8 @@ class Model {
         return false;
     }
 
-    // After a step: the probabilities p (1 + (z - m) / tau) that the model expects, in the place of p, with their
-    // entropies. What would become negative is next to nothing instead: any distribution is a dual point.
+    // After a step: replaces p by the probabilities p (1 + (z - m) / tau) that the model predicts, and computes their
+    // entropies. Negative values become tiny positive ones: any distribution is a valid dual point.
     void expect(double* entropies) {
         const double rate = lambda_ / objective_.loss().temperature;
         for (Index i = 0; i < objective_.num_examples(); ++i) {
@@ -127,7 +127,7 @@ class Model {
         return shares_.data() + (columns_.column(k).data() - columns_.column(0).data());
     }
 
-    // The derivative of the square in D_k.
+    // The derivative of the model's quadratic term in D_k.
     double slope(Index k) {
         if (!square_.empty()) return slopes_[k];
         const auto column = columns_.column(k);
@@ -140,7 +140,7 @@ class Model {
         return sum / objective_.loss().temperature;
     }
 
-    // z and m follow a change of D_k.
+    // Updates z and m after a change of D_k.
     void move_scores(Index k, double change) {
         const auto column = columns_.column(k);
         const double* share = shares(k);
@@ -150,7 +150,7 @@ class Model {
         }
     }
 
-    // G, the model's diagonal and v p, column by column.
+    // Computes G, the model's diagonal and v p, column by column.
     void make_shares() {
         const double inverse_tau = 1.0 / objective_.loss().temperature;
         shares_.resize(columns_.num_entries());
@@ -173,7 +173,7 @@ class Model {
         }
     }
 
-    // G and H, row by row.
+    // Computes G and H, row by row.
     void make_square() {
         const Index n = columns_.size();
         square_.assign(n * n, 0.0);
@@ -185,7 +185,7 @@ class Model {
             const std::span<const Columns::Cell> own = columns_.row(i);
             for (const Columns::Cell& e : own) gradient_[e.column] += omega * e.value * p[e.slot];
             const bool one_slot = std::ranges::all_of(own, [&](const auto& c) { return c.slot == own[0].slot; });
-            if (one_slot) {  // then columns are different
+            if (one_slot) {  // then the columns of a row are different
                 for (std::size_t e = 0; e < own.size(); ++e) {
                     double* row = square_.data() + own[e].column * n;
                     const double share = scale * own[e].value * p[own[e].slot] * (1.0 - p[own[e].slot]);
@@ -211,7 +211,7 @@ class Model {
         }
     }
 
-    // z and m of the step as it is, row by row.
+    // Computes z and m of the current step, row by row.
     void find_scores() {
         for (Index i = 0; i < objective_.num_examples(); ++i) {
             double* z = scores_.data() + objective_.offset(i);
@@ -228,8 +228,8 @@ class Model {
 
     double growth(Index k, double lambda) const { return growth_of_abs(state_.weights[k], lambda * step_[k]); }
 
-    // The objective's change, step lambda. log(sum of p exp(lambda z / tau)) is log1p(sum of p expm1(...)): near the
-    // minimum the change is far below the last digit of 1.
+    // The objective's change by the step lambda D. log(sum of p exp(lambda z / tau)) is computed as log1p(sum of p
+    // expm1(...)): near the minimum the change is far smaller than the last digit of 1.
     double change(double lambda) {
         const double tau = objective_.loss().temperature;
         const double rate = lambda / tau;
@@ -266,16 +266,16 @@ class Model {
     const Columns& columns_;
     const CdOptions& options_;
     const CdState& state_;
-    std::vector<double> shares_;     // v p, per entry of the columns; empty where there is H
+    std::vector<double> shares_;     // v p for each entry of the columns; empty if there is H
     std::vector<double> gradient_;   // G
     std::vector<double> curvature_;  // the model's diagonal
     std::vector<double> step_;       // D
     std::vector<double> scores_;     // z
     std::vector<double> means_;      // m
-    std::vector<double> square_;     // H, row by row; empty where sweeps go over columns
+    std::vector<double> square_;     // H, row by row; empty if sweeps read columns instead
     std::vector<double> slopes_;     // H D
     std::vector<double> growths_;    // p (exp(lambda z / tau) - 1)
-    std::vector<double> logs_;       // of 1 + the sum of an example's growths
+    std::vector<double> logs_;       // logarithms of 1 + the sum of an example's growths
     double lambda_ = 0;              // of the step that was made
 };
 
@@ -288,7 +288,7 @@ CdReport cd_l1_model(const CdState& state, double* entropies, const CdOptions& o
     std::vector<Index> order(state.columns.size());
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 rng(options.seed);
-    // Sweeps are counted, and limited, by what one over columns costs.
+    // The limit on sweeps is a limit on work, in units of one sweep over the columns.
     const Index sweep = state.columns.num_entries();
     Index work = model.setup_cost();
     for (bool first = true; first || work / sweep < options.max_sweeps; first = false) {

@@ -7,7 +7,7 @@ namespace partwise {
 
 namespace {
 
-// How far clique marginals may be from those of a distribution.
+// How much clique marginals may differ from the marginals of a distribution.
 constexpr double kTolerance = 1e-6;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Clique marginals of all examples of a structure, end to end.
+// Clique marginals of all examples of a structure, concatenated.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace partwise {
 
-// Where each example's clique marginals begin, and where the last ones end.
+// The index of each example's first clique marginal, and at the end the number of all clique marginals.
 std::vector<Index> clique_starts(const Structure& structure);
 
 // Clique marginals of the Gibbs distributions with these slot scores.
 void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
                        Interrupt& interrupt);
 
-// Expected counts and entropies of clique marginals.
+// Computes expected counts and entropies from clique marginals.
 void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
                   Interrupt& interrupt);
 
-// By how much clique marginals fail to be those of distributions over labellings at most, infinity if a structure cannot
-// tell whether cliques agree; and why they are not (empty: they are, but for rounding).
+// The largest violation of the conditions that clique marginals of distributions satisfy (infinity if the structure
+// cannot check whether cliques agree), and what is violated (empty: nothing, except for rounding).
 struct CliqueReport {
     double off = 0;
     std::string complaint;
 };
 
-// Whether neighbouring cliques agree and masks are kept, for examples with weight. Throws InputError where marginals are
-// negative or a clique's do not sum to 1.
+// Checks whether neighbouring cliques agree and masked entries are 0, for examples of positive weight. Throws
+// InputError if a marginal is negative or a clique's marginals do not sum to 1.
 CliqueReport check_clique_marginals(const Objective& objective, const double* cliques, int n_jobs,
                                     Interrupt& interrupt);
 

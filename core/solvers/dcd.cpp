@@ -28,7 +28,7 @@ class Visits {
         if (options_.search) stay_within_memory(i);
     }
 
-    // Searches that leave the weights alone, all asked for at once.
+    // Searches that leave the weights alone: the oracle is called for all these examples together.
     void search_all(std::span<const Index> examples) {
         margins_.resize(examples.size());
         answers_.resize(examples.size());
@@ -50,13 +50,13 @@ class Visits {
     void search(Index i, double margin, SlotCounts& answer) {
         ++report.visits;
         const double s = sets_.totals(i).mass;
-        // phi(margin) - [<x, v> - phi*(s)], where a solved working set has values v = c s and so <x, v> = 2 phi*(s).
+        // phi(margin) - [<x, v> - phi*(s)]; a solved working set has the values v = c s, hence <x, v> = 2 phi*(s).
         report.gap_estimate += objective_.weight(i) * std::max(0.0, L::value(margin) - L::conjugate(s));
         report.work += kSlot * objective_.num_slots(i) * options_.violators;
         if (margin - c * s >= options_.delta) join(i, answer);
     }
 
-    // The same with the next best labellings too. The best one joins last, as the newest.
+    // A search that also adds the next best labellings. The best is added last: `update` visits the newest first.
     void search_several(Index i) {
         Workspace::Frame frame(ws_);
         double* scores = frame.take(objective_.num_slots(i));
@@ -75,7 +75,7 @@ class Visits {
         report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
-    // Algorithm 1. w itself follows at the end: a change d of x_k changes the value of an atom l by -ratio d G_kl.
+    // Algorithm 1. A change d of x_k changes the value of atom l by -ratio d G_kl; w itself is updated at the end.
     void update(Index i) {
         auto& atoms = sets_.of(i);
         const double omega = objective_.weight(i);
@@ -113,7 +113,7 @@ class Visits {
         report.removed += before - len(atoms.size());
     }
 
-    // order_: the newest first, the others in any order.
+    // Fills order_: the newest atom first, the others in random order.
     void shuffle(const std::vector<Atom>& atoms) {
         order_.resize(atoms.size());
         std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -135,7 +135,7 @@ class Visits {
     std::vector<SlotCounts> answers_;
 };
 
-// f(examples) for runs of the order without examples of weight zero, each as long as memory of scores allows.
+// Calls f(examples) for runs of the order, as long as memory of scores allows. Examples of weight zero are left out.
 template <class F>
 void for_runs(const Objective& objective, std::span<const Index> order, Interrupt& interrupt, F&& f) {
     std::vector<Index> run;

@@ -1,5 +1,5 @@
-// The rows A'e_r of those slots of one example in which labellings that are kept differ from gold, with the slots'
-// costs. Many labellings differ in the same few slots: a sweep reads and writes each row once for all of them.
+// The rows A'e_r of those slots r of one example in which its kept labellings differ from the gold labelling, with the
+// slots' costs. Many labellings differ in the same few slots: a sweep reads and writes each row once for all of them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace partwise {
 
-// Ask for memory ahead of its use.
+// Prefetches memory before its use.
 constexpr std::size_t kCacheLine = 64;
 
 inline void prefetch_bytes(const void* memory, std::size_t size) {
@@ -20,13 +20,13 @@ inline void prefetch_bytes(const void* memory, std::size_t size) {
     for (std::size_t at = 0; at < size; at += kCacheLine) __builtin_prefetch(first + at);
 }
 
-// An object itself, not what it points to.
+// Prefetches an object itself, not what it points to.
 template <class T>
 void prefetch_object(const T& object) {
     prefetch_bytes(&object, sizeof(T));
 }
 
-// The beginning of a vector: what lies further on, the processor foresees itself.
+// Prefetches the beginning of a vector: the processor's own prefetcher fetches the rest.
 template <class T>
 void prefetch_begin(const std::vector<T>& values) {
     constexpr std::size_t kMost = 64 * kCacheLine;
@@ -43,7 +43,7 @@ class DifferenceRows {
                len(sizeof(std::uint32_t) * weights_.size() + sizeof(double) * values_.size());
     }
 
-    // Rows of new slots, which ascend; `costs` has a value for every slot of the example.
+    // Adds the rows of new slots, which are in ascending order; `costs` has a value for every slot of the example.
     void insert(std::span<const Index> slots, const PackedRows& rows, const double* costs) {
         if (weights_.size() + rows.indices.size() > std::numeric_limits<std::uint32_t>::max())
             throw InputError("labellings of one example have more than 2^32 features");
@@ -59,7 +59,7 @@ class DifferenceRows {
         ends_.resize(ends_.size() + k);
         weights_.resize(weights_.size() + rows.indices.size());
         if (with_values) values_.resize(values_.size() + rows.values.size());
-        // From the back, so that nothing is written over before it was moved.
+        // From the back, so that no row is overwritten before it has been moved.
         for (std::size_t to = slots_.size(); k > 0;) {
             ends_[--to] = static_cast<std::uint32_t>(used);
             if (old > 0 && Index{slots_[old - 1]} > slots[k - 1]) {
@@ -81,7 +81,7 @@ class DifferenceRows {
             }
         }
     }
-    // Forgets the rows of slots where keep, a value per slot of the example, is 0.
+    // Removes the rows of slots where `keep`, which has a value per slot of the example, is 0.
     void retain(const double* keep) {
         std::size_t to = 0;
         std::size_t used = 0;
@@ -104,11 +104,11 @@ class DifferenceRows {
         weights_.resize(used);
         if (!has_values()) return;
         values_.resize(used);
-        // Whether they are stored is a matter of the rows that there are, not of those that there were.
+        // Whether values are stored must depend on the remaining rows only, not on the removed ones.
         if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) values_.clear();
     }
 
-    // out[r] = <A'e_r, w> + scale * cost of r, for each row's slot r. The order of sums depends on the row alone.
+    // out[r] = <A'e_r, w> + scale * cost of r, for each row's slot r. A row's sum has the same order in every call.
     void scores(const double* w, double scale, double* out) const {
         std::size_t begin = 0;
         for (std::size_t k = 0; k < slots_.size(); ++k) {
@@ -144,7 +144,7 @@ class DifferenceRows {
         prefetch_begin(weights_);
         prefetch_begin(values_);
     }
-    // w = 0 under the rows of slots that are not 0.
+    // Sets w to 0 where the rows of nonzero slots have entries.
     void clear(const double* slots, double* w) const {
         for_each_used(slots, [&](double, std::size_t begin, std::size_t end) {
             for (std::size_t j = begin; j < end; ++j) w[weights_[j]] = 0.0;
@@ -152,7 +152,7 @@ class DifferenceRows {
     }
 
    private:
-    // f(slots[r], where row r begins, where it ends) for the rows of slots that are not 0
+    // Calls f(slots[r], begin of row r, end of row r) for the rows of nonzero slots.
     template <class F>
     void for_each_used(const double* slots, F&& f) const {
         std::size_t begin = 0;
@@ -162,7 +162,7 @@ class DifferenceRows {
             begin = end;
         }
     }
-    // <row, w> + first: four sums, so that additions do not wait for each other.
+    // <row, w> + first, as four partial sums, so that additions do not wait for each other.
     template <bool HasValues>
     static double row_sum(const std::uint32_t* __restrict weight, const double* __restrict value, std::size_t n,
                           const double* __restrict w, double first) {
@@ -181,7 +181,7 @@ class DifferenceRows {
         for (; j < n; ++j) a += term(j);
         return (a + b) + (c + d);
     }
-    // Whether values are stored: not while all are 1.
+    // Whether values are stored: they are not if all are 1.
     bool has_values() const { return !values_.empty(); }
 
     std::vector<std::uint32_t> slots_;

@@ -1,4 +1,4 @@
-// The weights of a dual point, kept while its examples move one by one: w = u / l2, or soft(u, l1) / l2.
+// The weights of a dual point, updated while its examples move one by one: w = u / l2, or soft(u, l1) / l2.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace partwise {
 
-// Weights start, ..., stop - 1 have no penalty but a pull to a centre z: w = z + u / strength.
+// The weights start, ..., stop - 1 have no penalty but are pulled to a centre z: w = z + u / strength.
 struct PulledWeights {
     Index start = 0;
     Index stop = 0;
     double strength = 1;
-    double* spare = nullptr;  // room for two numbers per pulled weight
+    double* spare = nullptr;  // memory for two numbers per pulled weight
 
     Index size() const { return stop - start; }
 };
@@ -22,10 +22,10 @@ struct DualWeights {
     double l1;
     double l2;
     double* w;
-    double* u;  // null without l1, where w says it all
+    double* u;  // null without l1, where u = l2 w
     PulledWeights pulled = {};
 
-    // u += omega A_i'd. The rise of the penalty's conjugate is omega added.dot + omega^2 / (2 l2) added.norm2.
+    // u += omega A_i'd. The penalty's conjugate rises by omega added.dot + omega^2 / (2 l2) added.norm2.
     Added move(const FeatureMap& features, Index i, const double* d, double omega) const {
         if (pulled.size() > 0) return move_pulled(features, i, d, omega);
         return move_all(features, i, d, omega);
@@ -37,8 +37,8 @@ struct DualWeights {
         return features.add_transpose(i, d, omega / l2, w);
     }
 
-    // Feature maps know one strength for all weights: the pulled ones start from 0, so that their change is exact, and
-    // are put in their place afterwards. `added.dot` is not that of the pulled weights.
+    // Feature maps assume one strength for all weights. The pulled weights are therefore set to 0 first, so that their
+    // change is exact, and computed from it afterwards. `added.dot` does not include the pulled weights.
     Added move_pulled(const FeatureMap& features, Index i, const double* d, double omega) const {
         const Index n = pulled.size();
         double* loose = w + pulled.start;
@@ -50,7 +50,7 @@ struct DualWeights {
             std::fill_n(shrunk, n, 0.0);
         }
         Added added = move_all(features, i, d, omega);
-        double counted = 0;  // squares of the pulled entries of omega A_i'd, as the feature map counts them
+        double counted = 0;  // squares of the pulled entries of omega A_i'd, as the feature map counted them
         double square = 0;
         for (Index k = 0; k < n; ++k) {
             const double as_counted = l2 * loose[k];
