@@ -15,7 +15,7 @@ namespace partwise {
 
 namespace {
 
-// Several batches as one pass sees them: the states of all batches, by the numbers of their examples.
+// All batches of a pass as one data set: examples are numbered through the batches, and `find` locates their state.
 class EgBatches {
    public:
     explicit EgBatches(std::span<const EgState> states) : states_(states) {
@@ -28,7 +28,7 @@ class EgBatches {
 
     struct Place {
         const EgState& state;
-        Index i;  // within the batch
+        Index i;  // example number within the batch
     };
     Place find(Index example) const {
         if (states_.size() == 1) return {states_[0], example};
@@ -49,7 +49,7 @@ class EgBatches {
 
    private:
     std::span<const EgState> states_;
-    std::vector<Index> first_;  // example of each batch
+    std::vector<Index> first_;  // number of each batch's first example
     Index num_examples_ = 0;
     Index total_slots_ = 0;
 };
@@ -57,10 +57,10 @@ class EgBatches {
 // Relative error of a dot product of a few hundred slots.
 constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
 
-struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
+struct Update {  // one lane's change of an example, which other lanes repeat and which can be undone
     Index example = 0;
     double omega = 0;
-    Added added;  // of A'd, as the lane saw it
+    Added added;  // result of adding A'd to the lane's own weights
     double gain = 0;
     double old_entropy = 0;
     std::vector<double> d;
@@ -74,7 +74,7 @@ class Lane {
 
     EgReport report;
 
-    // Visits an example with these weights. record (may be null) receives the change.
+    // Visits an example with these weights. The change is stored in `record` unless that is null.
     bool visit(Index example, const DualWeights& weights, Update* record) {
         const auto [state, i] = batches_.find(example);
         const Objective& objective = state.objective;
@@ -93,7 +93,7 @@ class Lane {
         objective.add_cost(i, objective.loss().cost_scale, target);
 
         double eta = std::min(state.step_sizes[i], options_.max_step);
-        // Up to here the dual cannot fall (Collins et al. 2008, equation 19); known once a step is refused.
+        // With steps up to this the dual cannot fall (Collins et al. 2008, equation 19). Set when a step is refused.
         double safe_step = 0;
         for (;;) {
             interrupt_.check();
@@ -103,27 +103,27 @@ class Lane {
             double entropy = 0;
             objective.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
             for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
-            // The step is taken at once, because its norm comes with it, and taken back in the few cases it is refused.
+            // Make the step first, because |A'd|^2 is computed with it; undo it in the rare case that it is refused.
             const Added added = weights.move(objective.features(), i, d, omega);
             const double entropy_change = tau * (state.entropies[i] - entropy);
             const double linear = dot(target, d, n);
             const double quadratic = 0.5 * omega / options_.l2 * added.norm2;
             const double change = entropy_change + linear + quadratic;
-            // Below this the change is rounding: the parts are differences of larger sums.
+            // A change below this is rounding: its parts are differences of larger sums.
             const double noise = 1e-13 * (1.0 + tau * (state.entropies[i] + entropy) + std::abs(linear) + quadratic);
-            // An entropy is log Z - <mu, s>, whose parts are much larger than it near a single labelling: to refuse
-            // steps for their rounding would shrink them until the example stands still.
+            // The entropy is computed as log Z - <mu, s>. Near a single labelling these parts are much larger than the
+            // entropy: refusing steps for their rounding would halve the step size until the example no longer moves.
             const auto rounding = [&] {
                 return kRounding * tau * (std::abs(dot(mu, trial, n)) + std::abs(dot(marginals, scores, n)));
             };
-            // What overflows with this step may be finite with a smaller one.
+            // If the change overflows with this step size, it may be finite with a smaller one.
             const bool finite = std::isfinite(change);
             if (options_.adaptive && !(eta <= safe_step) &&
                 (!finite || (!(change <= noise) && !(change <= noise + rounding())))) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / options_.l2 * objective.features().psi2_bound(i));
                 const Added back = weights.move(objective.features(), i, d, -omega);
-                // Halving ends at the safe step, so there must be one; and weights that are NaN stay so.
+                // Halving ends at the safe step, so that must be positive. Weights that are NaN would stay NaN.
                 const bool lost = objective.features().explicit_weights() && !std::isfinite(back.dot);
                 if (!(safe_step > 0.0) || lost) not_finite(example);
                 eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
@@ -149,7 +149,7 @@ class Lane {
         }
     }
 
-    // Makes an update (sign 1) or takes it back (-1) in another copy of the weights.
+    // Adds an update (sign 1) to another copy of the weights, or subtracts it (sign -1).
     Added follow(const Update& update, double sign, const DualWeights& weights) const {
         const auto [state, i] = batches_.find(update.example);
         return weights.move(state.objective.features(), i, update.d.data(), sign * update.omega);
@@ -180,8 +180,8 @@ class Lane {
     Workspace ws_;
 };
 
-// The rounds of several lanes (eg.h). Each lane has its own copy of the weights, and every copy sees a fixed sequence of
-// additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true change of the dual.
+// The rounds of several lanes (see eg.h). Each lane has a copy of the weights, and every copy sees a fixed sequence of
+// additions, so the result depends only on the seed and the number of lanes. Lane 0 sums the true change of the dual.
 class Rounds {
    public:
     Rounds(const EgBatches& batches, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
@@ -221,11 +221,11 @@ class Rounds {
     }
 
    private:
-    // A share of rounds taken back with which one lane is faster, and how many rounds must have shown it.
+    // A single lane takes over if, after kFewRounds rounds, more than 1 / kOften of the rounds were undone.
     static constexpr Index kFewRounds = 16;
     static constexpr Index kOften = 4;
 
-    // What all lanes must agree on is settled between two phases, while all of them wait.
+    // Facts that all lanes must agree on are computed between two phases, while all lanes wait.
     struct EndOfPhase {
         Rounds* rounds;
         void operator()() noexcept { rounds->failed_ = rounds->error_ != nullptr; }
@@ -238,7 +238,7 @@ class Rounds {
     }
     std::span<Update> updates(int k) { return std::span(updates_[k]).first(counts_[k]); }
 
-    // Which lane visits which example of the round that starts at begin_; an example that comes twice stays in one
+    // Assigns the examples of the round that starts at begin_ to lanes. An example that is drawn twice stays in one
     // lane.
     void make_plan() {
         for (auto& list : plan_) list.clear();
@@ -251,7 +251,7 @@ class Rounds {
         begin_ = end;
     }
 
-    // Phases of a round; in each a lane writes only what no other lane reads.
+    // Runs lane k. A round has several phases; in each, a lane writes only what no other lane reads.
     void lane(int k) noexcept {
         for (;;) {
             if (!phase([&] { visit_all(k); })) return;
@@ -273,7 +273,7 @@ class Rounds {
         }
     }
 
-    // Does the lane's part of a phase and waits for the others; false if one of them failed.
+    // Does the lane's part of a phase and waits for the other lanes. Returns false if a lane failed.
     template <class F>
     bool phase(F&& f) noexcept {
         try {
@@ -295,8 +295,8 @@ class Rounds {
         }
     }
 
-    // Adds the other lanes' changes. Lane 0 also corrects their gains for what they could not see:
-    // the conjugate's rise from the weights that the change really meets.
+    // Adds the other lanes' changes to this lane's weights. The gain that a lane computed assumes its own weights; lane
+    // 0 corrects it by the rise of the conjugate from the weights that the change is added to.
     void follow_others(int k) {
         double gain = 0;
         const DualWeights own = weights(k);
@@ -352,27 +352,27 @@ class Rounds {
     std::unordered_map<Index, int> owner_;
     std::mutex mutex_;
     std::exception_ptr error_;
-    bool failed_ = false;  // error_ as of the end of the last phase
-    Index begin_ = 0;      // of the visits that are not planned yet
+    bool failed_ = false;  // whether error_ was set at the end of the last phase
+    Index begin_ = 0;      // position in order_ of the first visit not yet planned
     Index rounds_ = 0;
     Index taken_back_ = 0;
-    bool worse_ = false;  // the round, as it turned out
-    bool last_ = false;   // no round comes after it
+    bool worse_ = false;  // whether the round lowered the dual
+    bool last_ = false;   // whether the round is the last one
     double round_gain_ = 0;
     double gain_ = 0;
 };
 
-// Lanes and the examples of a lane's round. A round costs a few microseconds of waiting and what lanes repeat of each
-// other's work, a pass costs threads and copies of the weights: several lanes need some work, which is counted in slots
-// of about 30 ns. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
+// Chooses the number of lanes and of examples per lane and round. A round costs a few microseconds of waiting and
+// repeating the other lanes' updates; a pass costs threads and copies of the weights. So several lanes pay only above
+// some work, counted in slots of about 30 ns. On text chunking long rounds and many lanes took more passes (conflicts).
 void choose_lanes(const EgBatches& batches, Index visits, EgOptions& options) {
     constexpr int kMostLanes = 8;
     constexpr Index kTogether = 16;              // examples of a round, all lanes together
-    constexpr double kRoundSlots = 1 << 11;      // of a lane
-    constexpr double kPassSlots = 1 << 19;       // of all examples: shorter passes were slower by up to a half
-    constexpr double kSlotsPerWeight = 1.0 / 4;  // of a pass, for the copies of the weights
+    constexpr double kRoundSlots = 1 << 11;      // least work of a lane in a round
+    constexpr double kPassSlots = 1 << 19;       // least work of a pass: shorter passes were slower by up to a half
+    constexpr double kSlotsPerWeight = 1.0 / 4;  // least slots of a pass per weight, for the copies of the weights
     options.n_jobs = batches.jobs(options.n_jobs);
-    // Without explicit weights a lane would work as long on the others' changes as on its own.
+    // Without explicit weights a lane would spend as long on the others' changes as on its own.
     if (!batches.features().explicit_weights()) options.n_jobs = 1;
     if (options.round_size <= 0 && options.n_jobs > 1) {
         options.n_jobs = std::min(options.n_jobs, kMostLanes);

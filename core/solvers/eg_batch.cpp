@@ -6,7 +6,7 @@ namespace partwise {
 
 Plane eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores, double* moved,
                     int n_jobs, Interrupt& interrupt) {
-    // Examples of weight 0 take no part in the dual, but their scores must stay scores.
+    // Examples of weight 0 do not change the dual, but their scores must stay valid.
     for (Index i = 0; i < objective.num_examples(); ++i) {
         const Index begin = objective.offset(i);
         if (objective.weight(i) == 0.0 && moved != scores) copy(scores + begin, moved + begin, objective.num_slots(i));

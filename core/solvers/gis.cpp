@@ -29,9 +29,9 @@ std::vector<double> scaling_expectations(const Objective& objective, const doubl
 
 namespace {
 
-// The steps of at most kGisRun weights. Loop by loop over all of them, for the sake of vector registers.
-// A'(z) = l2 (w + z) - e + E exp(z F / tau) is increasing and convex, so Newton's method comes down to its root from any
-// point to the right of it, such as the larger of 0 and the closed form.
+// The steps of a run of at most kGisRun weights, in several loops over the whole run, which compile to vector
+// instructions. A'(z) = l2 (w + z) - e + E exp(z F / tau) is increasing and convex, so Newton's method descends to its
+// root from any point above it, such as the larger of 0 and the closed form without a penalty.
 void solve_all(std::span<const Index> order, const double* weights, const GisSums& sums, const ScalingOptions& options,
                double* __restrict z, ScalingReport& report) {
     double e[kGisRun], w[kGisRun], mean[kGisRun];
@@ -48,7 +48,7 @@ void solve_all(std::span<const Index> order, const double* weights, const GisSum
 #pragma omp simd
     for (Index j = 0; j < n; ++j) {
         const double ratio = (e[j] - l2 * w[j]) / mean[j];
-        // Without a penalty this is (25). Nothing is expected of a feature that is 0 everywhere.
+        // Without a penalty: Huang et al. 2010, (25). A feature that is 0 everywhere has the mean 0.
         double at = ratio > 0.0 ? fast_log1p(ratio - 1.0) / f : -reach;
         at = l2 > 0.0 && !(at > 0.0) ? 0.0 : at;
         at = mean[j] > 0.0 ? at : (l2 > 0.0 ? (e[j] - l2 * w[j]) / l2 : 0.0);
@@ -72,7 +72,7 @@ void solve_all(std::span<const Index> order, const double* weights, const GisSum
 #pragma omp simd reduction(+ : gain, capped)
     for (Index j = 0; j < n; ++j) {
         const double value = l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
-        const bool good = value < 0.0;  // else it is rounding, at the optimum
+        const bool good = value < 0.0;  // otherwise this is rounding at the optimum
         z[j] = good ? z[j] : 0.0;
         gain -= good ? value : 0.0;
         capped += std::abs(z[j]) >= reach ? 1 : 0;

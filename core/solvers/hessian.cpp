@@ -7,7 +7,7 @@
 namespace partwise {
 
 namespace {
-// Runs that a part of the examples must have at least to stand for all of them.
+// The fewest runs of examples that may stand for all examples.
 constexpr Index kFewestRuns = 4;
 }  // namespace
 
@@ -84,7 +84,7 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
             const double share = factor_ * objective_.weight(i) / tau;
             if (keeps_marginals_) {
                 double sum = 0;
-                Index labels = 0;  // without padding and forbidden ones
+                Index labels = 0;  // without padding and forbidden labels
                 for (Index r = 0; r < n; ++r) {
                     sum += kept[r] * (1.0 - kept[r]);
                     labels += kept[r] > 0 ? 1 : 0;

@@ -20,7 +20,7 @@ Index slots_of(const Structure& structure, const FeatureMap& features, Index i) 
     return n_slots;
 }
 
-// f(k, i, scores, workspace) for each of these examples, the k-th of which is i, with its slot scores; null: for all.
+// Calls f(k, i, scores, workspace) for the k-th of these examples, example i, with its slot scores; null: all examples.
 template <class F>
 void for_examples(const Structure& structure, const FeatureMap& features, const double* w,
                   const std::vector<Index>* examples, int n_jobs, Interrupt& interrupt, F&& f) {

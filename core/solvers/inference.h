@@ -17,7 +17,7 @@ struct Decoded {
 Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
                const std::vector<Index>& examples, int n_jobs, Interrupt& interrupt);
 
-// marginals: slots end to end; values (smax) and entropies: one per example.
+// marginals: slots of all examples concatenated; values (log partitions or maxima) and entropies: one per example.
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies);
 
@@ -27,7 +27,7 @@ void labelling_values(const Structure& structure, const FeatureMap& features, co
 void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
                 Interrupt& interrupt, double* scores);
 
-// |A_i' e_r| of every slot r, examples end to end.
+// |A_i' e_r| of every slot r, all examples concatenated.
 void slot_norms(const Structure& structure, const FeatureMap& features, int n_jobs, Interrupt& interrupt,
                 double* norms);
 

@@ -1,12 +1,12 @@
-// The link phi of a loss phi(t), t = smax(theta + kappa c) - <theta, g>: convex, non-decreasing. Everything that the
-// objective, its dual and the solvers know of a link is here; a new one is a struct like these and a line in `Links`.
+// The link phi of a loss phi(t), t = smax(theta + kappa c) - <theta, g>: convex, non-decreasing. All facts about links
+// that the objective, its dual and the solvers use are here; a new link is a struct and an entry in `Links`.
 //
 //              phi(t)         s = phi'(t)      phi''(t)       phi*(s)    domain of phi*
 //   identity   t              1                0              0          s = 1
 //   squared    max(t, 0)^2    2 max(t, 0)      2 if t > 0     s^2 / 4    s >= 0
 //
-// phi*(s) = sup_t (s t - phi(t)), so that phi(t) + phi*(s) >= s t, and equal at s = phi'(t). The mass s of an example's
-// dual block lies in the domain of phi*: where that is one point, blocks are distributions (simplices), and phi(t) = t.
+// phi*(s) = sup_t (s t - phi(t)), so phi(t) + phi*(s) >= s t, with equality at s = phi'(t). The mass s of an example's
+// dual block lies in the domain of phi*: if that is one point, blocks are distributions (simplices) and phi(t) = t.
 #pragma once
 
 #include <algorithm>
@@ -51,16 +51,16 @@ using Links = std::variant<IdentityLink, SquaredLink>;
 // Capabilities of a link.
 template <class L>
 inline constexpr bool kFixedMass = L::kLeastMass == L::kLargestMass;
-// Every s >= 0 is a mass, and phi*(s) = kConjugateCurvature / 2 s^2: steps of a block have a closed form.
+// Every s >= 0 is a valid mass, and phi*(s) = kConjugateCurvature / 2 s^2: steps of a block have a closed form.
 template <class L>
 inline constexpr bool kQuadraticConjugate = requires { L::kConjugateCurvature; };
 
-// One of them, chosen at run time.
+// A link chosen at run time.
 class Link {
    public:
-    // Throws InputError if there is none of this name.
+    // Throws InputError if no link has this name.
     static Link named(std::string_view name) {
-        std::string names;  // 'one', 'two' or 'three'
+        std::string names;  // for the message: 'one', 'two' or 'three'
         for (std::size_t k = 0; k < kAll.size(); ++k) {
             const Link link(kAll[k]);
             if (link.name() == name) return link;
@@ -69,13 +69,13 @@ class Link {
         throw InputError("link must be ", names, ", not '", name, "'");
     }
 
-    // f of the link's own type: for loops that are compiled for each link.
+    // Calls f with the link's own type, so that loops are compiled for each link.
     template <class F>
     decltype(auto) with(F&& f) const {
         return std::visit(std::forward<F>(f), link_);
     }
 
-    // The same for solvers whose steps are made for a fixed mass or a quadratic conjugate; they refuse other links.
+    // As `with`, for solvers whose steps need a fixed mass or a quadratic conjugate; other links are refused.
     template <class Report, class F>
     Report with_block_steps(const char* solver, F&& f) const {
         return with([&](auto link) -> Report {

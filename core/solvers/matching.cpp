@@ -10,13 +10,13 @@ namespace partwise {
 
 namespace {
 
-constexpr std::size_t kMemory = 8;   // pairs of steps and changes of the gradient
-constexpr double kLongest = 20.0;    // largest change of a score in one step
-constexpr double kShortest = 1e-8;   // share of a step below which it is no step
-constexpr double kDecrease = 1e-4;   // of what the gradient promises
-constexpr double kRounding = 1e-14;  // of F's parts: a step may seem to make F larger by this
+constexpr std::size_t kMemory = 8;   // the most pairs of steps and gradient changes that are kept
+constexpr double kLongest = 20.0;    // the largest change of a score in one step
+constexpr double kShortest = 1e-8;   // line searches end below this share of the first step
+constexpr double kDecrease = 1e-4;   // the share of the predicted decrease that a step must reach
+constexpr double kRounding = 1e-14;  // of F's parts: F may seem to grow by this in a good step
 
-// (x - y) / (log x - log y) of positive numbers.
+// (x - y) / (log x - log y) for positive numbers.
 double logarithmic_mean(double x, double y) {
     const double ratio = x / y;
     if (std::abs(ratio - 1.0) < 1e-4) return 0.5 * (x + y);
@@ -68,8 +68,8 @@ class Matching {
         mismatch_ /= std::max(total_, 1e-300);
     }
 
-    // Scores of rows: log mu. Then those of all other slots: log of mu over what the rows alone give. This is the
-    // answer itself where a labelling's probability is a product over rows and untied pairs of them that form a tree.
+    // Tries two starts: log mu for row slots only, then also, for other slots, log of mu over the first start's result.
+    // The second is the solution if p is a product over rows and untied pairs of rows that form a tree.
     void start_from_rows() {
         const Index rows = structure_.num_row_slots(i_);
         double* trial = direction_;
@@ -82,7 +82,7 @@ class Matching {
         measure();
     }
 
-    // Starts there if that is better. Its expected counts are in next_expected_ in any case.
+    // Moves to `trial` if F is smaller there. next_expected_ receives the expected counts of `trial` in any case.
     void try_start(const double* trial) {
         const double value = evaluate(trial, next_expected_);
         if (!(value < value_)) return;
@@ -91,12 +91,12 @@ class Matching {
         copy(next_expected_, expected_, n_);
     }
 
-    // One step of the method; false if there is none.
+    // One L-BFGS step; returns false if no step is possible.
     bool descend() {
         newton_like();
         double slope = 0;
         for (Index r = 0; r < n_; ++r) slope += (expected_[r] - counts_[r]) * direction_[r];
-        if (!(slope < 0.0)) {  // what was kept is no good any more
+        if (!(slope < 0.0)) {  // not a descent direction: forget the kept steps
             if (kept_ == 0) return false;
             kept_ = 0;
             return true;
@@ -119,7 +119,7 @@ class Matching {
         return true;
     }
 
-    // Remembers the step to next_; the oldest one's memory is used again.
+    // Keeps the step from v_ to next_ for later directions; the oldest one is overwritten if memory is full.
     void keep() {
         if (kept_ == kMemory) {
             std::rotate(steps_.begin(), steps_.begin() + 1, steps_.end());
@@ -135,7 +135,7 @@ class Matching {
         if (dot(step, change, n_) > 1e-14 * total_) ++kept_;
     }
 
-    // direction = -H grad F by the two loops.
+    // direction = -H grad F, by the two-loop recursion of L-BFGS.
     void newton_like() {
         std::array<double, kMemory> alpha{};
         for (Index r = 0; r < n_; ++r) direction_[r] = expected_[r] - counts_[r];

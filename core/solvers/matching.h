@@ -1,11 +1,11 @@
-// Slot scores from expected counts: the Gibbs distribution p ~ exp(<count(y), v>) of each example that has given ones.
+// Slot scores from expected counts: for each example the Gibbs distribution p ~ exp(<count(y), v>) with given counts.
 //
-// Among all distributions with the expected counts mu the one of largest entropy is a Gibbs distribution, and its scores
-// minimise
+// Among all distributions with the expected counts mu, the one of largest entropy is a Gibbs distribution, and its
+// scores v minimise
 //   F(v) = log Z(v) - <mu, v>,   grad F = mu(v) - mu,
-// a smooth convex function with a minimum wherever mu is that of a distribution without zeros. Limited-memory BFGS per
-// example, with the inverse of the diagonal that makes v_r + log(mu_r / mu_r(v)) its own first step: the logarithmic
-// mean of mu_r and mu_r(v).
+// a smooth convex function that has a minimum if mu belongs to a distribution without zeros. The minimiser is L-BFGS,
+// one run per example. Its initial inverse Hessian is diagonal, with entries 1 / (logarithmic mean of mu_r and
+// mu_r(v)): the first step is then v_r + log(mu_r / mu_r(v)).
 #pragma once
 
 #include "solvers/objective.h"
@@ -23,8 +23,8 @@ struct MatchReport {
     double largest = 0;   // the largest sum of |mu(v) - mu| over the sum of mu
 };
 
-// counts: mu, slots end to end; slots of which it is 0 keep their scores (no labelling uses them). scores: where to
-// start; replaced. Where a structure has rows, logs of their marginals are tried for a start too.
+// counts: mu, slots of all examples concatenated; slots with mu = 0 keep their scores, as no labelling uses them.
+// scores: the start, replaced by the result. If the structure has rows, logs of their marginals are tried as well.
 MatchReport match_counts(const Objective& objective, const double* counts, double* scores, const MatchOptions& options,
                          int n_jobs, Interrupt& interrupt);
 

@@ -146,7 +146,7 @@ void Objective::check_cost(Index i, const double* cost) const {
 
 void Objective::check_gold() const {
     Workspace ws;
-    // Structures of the core count wrong parts. One written in Python may answer anything.
+    // Structures of the core count wrong parts: a valid cost. A structure in Python may return any cost.
     const bool check_costs = cost_.empty() && loss_.cost_scale != 0.0 && !structure_->thread_safe();
     for (Index i = 0; i < num_examples(); ++i) {
         structure_->check_labelling(i, gold(i), ws);
@@ -237,7 +237,7 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
     structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
     if (marginals) copy(directions, marginals + first, all);
     Term sum;
-    // Nothing per example but its gold labelling.
+    // A shortcut: here the sums need nothing but each example's gold labelling, so the loop below is not needed.
     if (unit_weights_ && loss_.link.fixed_mass() && loss_.cost_scale == 0.0) {
         scale(-1.0, directions, all);
         for (Index k = 0; k < end - begin; ++k) {
@@ -254,10 +254,10 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
         double* direction = directions + (offset(i) - first);
         const double margin = values[i - begin] - gold_scores[i - begin];
         const double mass = loss_.link.mass(margin);
-        // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
+        // kappa <mu, c> + tau H equals smax - <mu, theta>, but that difference cancels: compute the two terms instead.
         double cost_term = 0;
         if (loss_.cost_scale != 0.0) {
-            double* cost = scores;  // of this run; no longer needed
+            double* cost = scores;  // reuse the run's scores, which are no longer needed
             costs(i, cost);
             cost_term = dot(direction, cost, n);
         }
@@ -272,7 +272,7 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
 
 namespace {
 
-// Changes p, and gives its entropy.
+// Moves mass within the distribution p, and returns its entropy.
 double move_mass(const MovedMass& moved, double* p) {
     double freed = 0;
     for (std::size_t r = 0; r < moved.keep.size(); ++r) freed += (1.0 - moved.keep[r]) * p[r];

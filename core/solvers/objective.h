@@ -1,4 +1,4 @@
-// The sums over examples in the objective. The penalty, and so the weights of a dual point, are the business of
+// The sums over examples in the objective. The penalty, and therefore the weights of a dual point, belong to
 // problem.py.
 //
 //   value = sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>),   theta_i = A_i w
@@ -30,11 +30,11 @@ struct GoldTable {
     std::vector<double> counts;
 };
 
-// What one example adds in addition to its direction in slot space (u gets A' direction).
+// The numbers that one example adds to a plane, besides A' direction, which is added to u.
 struct Term {
     double value = 0;
     double b = 0;
-    double extra = 0;  // whatever else a solver sums over examples
+    double extra = 0;  // another sum over examples, which differs between solvers
 
     void add(double omega, const Term& other) {
         value += omega * other.value;
@@ -43,13 +43,13 @@ struct Term {
     }
 };
 
-// The sums of all examples.
+// The sums over all examples.
 struct Plane : Term {
     std::vector<double> u;
 };
 
-// A change of distributions over labellings of one part each, the same for all examples: of every slot's probability
-// the share `keep` stays, and what the slots lose goes to slots in the proportions `to`, which sum to one.
+// A change that is the same for the distributions of all examples, where labellings are single slots: slot r keeps the
+// share keep[r] of its probability, and the rest goes to the slots in the proportions `to`, which sum to one.
 struct MovedMass {
     std::span<const double> keep;
     std::span<const double> to;
@@ -57,8 +57,8 @@ struct MovedMass {
 
 class Objective {
    public:
-    // cost: a value per slot, all examples end to end, at least 0 and 0 on gold slots; empty: the structure's own.
-    // sample_weight: empty: all 1.
+    // cost: a value per slot, all examples concatenated, at least 0 and 0 on gold slots; empty: the structure's own
+    // cost. sample_weight: empty: all 1.
     Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
               LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight);
 
@@ -70,7 +70,7 @@ class Objective {
     Index offset(Index i) const { return offsets_[i]; }
     Index num_slots(Index i) const { return offsets_[i + 1] - offsets_[i]; }
     double weight(Index i) const { return sample_weight_.empty() ? 1.0 : sample_weight_[i]; }
-    // Null if all are 1.
+    // Null if all sample weights are 1.
     const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;
     // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
@@ -83,59 +83,59 @@ class Objective {
     double dot_gold(Index i, const double* scores) const { return gold(i).dot(scores); }
     // out = kappa c
     void costs(Index i, double* out) const;
-    // scores = theta + kappa c; returns <theta, g>. Then kappa cost - <w, psi> of a labelling is <count, scores> less
-    // that.
+    // scores = theta + kappa c; returns <theta, g>. For a labelling y, kappa cost(y) - <w, psi> = <count(y), scores> -
+    // <theta, g>.
     double augmented_scores(Index i, const double* w, double* scores) const;
-    // The same for the examples [begin, end), slots end to end; w null: weights that are all 0. gold_scores may be null.
+    // `augmented_scores` of the examples [begin, end); w null: all weights are 0. gold_scores may be null.
     void augmented_scores_of(Index begin, Index end, const double* w, double* scores, double* gold_scores) const;
-    // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
+    // max over y of kappa cost(y) - <w, psi>, psi = A'(g - count(y)), and its labelling y: the hinges' oracle.
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
-    // The k labellings of the largest such values, best first (fewer if there are fewer), given augmented scores and
-    // <theta, g>: by k_best, which the structure has unless k is 1.
+    // The k labellings with the largest kappa cost - <w, psi>, best first (fewer if there are fewer), given augmented
+    // scores and <theta, g>. Calls k_best, which the structure must have unless k is 1.
     std::vector<Scored> worst_labellings(Index i, const double* scores, double gold_score, Index k,
                                          Workspace& ws) const;
     // `worst_margin` for several examples at the same weights.
     void worst_margins(std::span<const Index> examples, const double* w, double* margins, SlotCounts* answers,
                        Workspace& ws) const;
 
-    // Gold labellings are labellings, and cost nothing.
+    // Checks that gold labellings are valid and have cost 0.
     void check_gold() const;
     double value(const double* w, int n_jobs, Interrupt& interrupt) const;
-    // smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, for every example; 0 where the weight is zero.
+    // smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature for every example; 0 for examples of weight zero.
     void margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const;
-    // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
+    // u and b of the dual point that the oracle gives at w: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
-    // The same over these examples alone, each as often as it is named; one thread.
+    // `plane` over these examples only, each counted as often as it is listed; one thread.
     Plane plane_of(std::span<const Index> examples, const double* w, Interrupt& interrupt) const;
-    // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
-    // of losses with that temperature, u and b are those of the point p in this objective's own dual, `extra` is the
-    // sum of omega s H. marginals (or null): p's expected counts, slots end to end; those of examples of weight zero
-    // are left alone.
+    // The plane of the dual point p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's.
+    // `value` is the sum of losses at that temperature; u and b are those of p in this objective's own dual; `extra` is
+    // the sum of omega s H. marginals (or null): receives p's expected counts, all slots concatenated; the counts of
+    // examples of weight zero are not changed.
     Plane plane_at(const double* w, double temperature, double* marginals, int n_jobs, Interrupt& interrupt) const;
-    // moved: null, or what is changed in the distributions.
+    // The plane of the Gibbs distributions with these slot scores. moved: a change of the distributions, or null.
     Plane dual_terms_gibbs(const double* scores, const MovedMass* moved, int n_jobs, Interrupt& interrupt) const;
-    // Of slot scores A_i z + cost_scale c_i, which are never stored.
+    // The same for slot scores A_i z + cost_scale c_i, which are not stored.
     Plane dual_terms_linear(const double* z, double cost_scale, const MovedMass* moved, int n_jobs,
                             Interrupt& interrupt) const;
-    // counts: s mu; mass: s or null (1); entropies: s H or null (0).
+    // The plane of given expected counts. counts: s mu; mass: s, or null (1); entropies: s H, or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;
-    // The same where few slots are used: those of example i are slots[indptr[i]], ..., slots[indptr[i + 1] - 1], each
-    // `counts` times (more than once if it is named more than once). Memory does not grow with the number of slots.
+    // The same if few slots are used: example i uses slots[indptr[i]], ..., slots[indptr[i + 1] - 1], each `counts`
+    // times (repeated slots add up). Memory does not grow with the number of slots.
     Plane dual_terms_sparse(const Index* indptr, const Index* slots, const double* counts, const double* mass,
                             int n_jobs, Interrupt& interrupt) const;
     void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                              Interrupt& interrupt) const;
     void near_gold_scores(double sharpness, double* scores) const;
 
-    // The term of the Gibbs distribution with these slot scores; value: its log partition, extra: its entropy.
+    // The term of the Gibbs distribution with these slot scores. value: its log partition, extra: its entropy.
     Term gibbs_term(Index i, const double* scores, const MovedMass* moved, double* direction, Workspace& ws) const;
 
    private:
     void check_cost(Index i, const double* cost) const;
-    // b's share of expected counts s mu; they are replaced by s g - s mu.
+    // What an example with expected counts s mu adds to b; `counts` is replaced by s g - s mu.
     double dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
-    // What the examples [begin, end) add to `plane_at`, and their directions; w null: weights that are all 0.
+    // The term and directions of the examples [begin, end) in `plane_at`; w null: weights that are all 0.
     Term plane_run(Index begin, Index end, const double* w, double temperature, double* marginals, double* directions,
                    Workspace& ws) const;
     // sum over examples of f(i, margin of i)
@@ -152,7 +152,7 @@ class Objective {
     std::vector<Index> offsets_;
 };
 
-// Calls visit(i) for the examples of positive weight in this order, and looks for Ctrl-C before each.
+// Calls visit(i) for the examples of positive weight in this order, and checks for Ctrl-C before each call.
 template <class F>
 void for_each_visit(const Objective& objective, std::span<const Index> order, Interrupt& interrupt, F&& visit) {
     for (const Index i : order) {

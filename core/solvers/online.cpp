@@ -9,7 +9,7 @@ namespace partwise {
 
 namespace {
 
-// direction = g - count(y) of example i; whether they differ.
+// direction = g - count(y) of example i, where y is `answer`. Returns whether any entry is not 0.
 bool difference(const Objective& objective, Index i, const SlotCounts& answer, double* direction) {
     const Index n = objective.num_slots(i);
     fill(direction, n, 0.0);
@@ -95,7 +95,7 @@ class Mira {
         Workspace::Frame frame(ws_);
         double* scores = frame.take(n);
         w.scores(i, scores);
-        best_ = objective_.worst_labellings(i, scores, 0.0, k_, ws_);  // of the scores alone: the best ones
+        best_ = objective_.worst_labellings(i, scores, 0.0, k_, ws_);  // of the scores without costs
         collect(i, scores, frame);
         if (!need_.empty()) {
             ++report.mistakes;
@@ -108,7 +108,7 @@ class Mira {
     }
 
    private:
-    // Vectors, inner products and needs of the labellings found other than the gold one; none if all margins are met.
+    // The vectors, inner products and needs of the labellings that are not gold; empty if all margins are met.
     void collect(Index i, const double* scores, Workspace::Frame& frame) {
         const Index n = objective_.num_slots(i);
         double* direction = frame.take(n);
@@ -147,7 +147,7 @@ class Mira {
     HardMargins qp_;
 };
 
-// Visits the examples, and makes the weights and their sum whole.
+// Visits the examples, then completes the weights and their sum (`settle`).
 template <class Pass>
 auto run(Pass& pass, const OnlineState& state, std::span<const Index> order, Interrupt& interrupt) {
     for_each_visit(state.objective, order, interrupt, [&](Index i) { pass.visit(i); });
@@ -212,7 +212,7 @@ Index most_labellings(const Objective& objective, Index k, Interrupt& interrupt)
 
 namespace {
 
-// sum over these examples of omega_i f(i, slot scores, workspace); f may write to the scores.
+// sum over these examples of omega_i f(i, slot scores, workspace); f may overwrite the scores.
 template <class F>
 double weighted_sum(const Objective& objective, const double* weights, std::span<const Index> examples,
                     Interrupt& interrupt, F&& f) {

@@ -3,8 +3,8 @@
 //   min 1/2 |d|^2   subject to   <d, psi_j> >= need_j,       d = sum_j alpha_j psi_j,  alpha >= 0,
 //
 // given by the inner products of the psi. Solved exactly by a dual active-set method (Goldfarb and Idnani 1983): the
-// most violated constraint joins the active ones, with steps that keep alpha >= 0 and the active ones tight; one whose
-// alpha becomes 0 leaves. A constraint that cannot be met together with the active ones is left out.
+// most violated constraint becomes active, by steps that keep alpha >= 0 and the active constraints tight; a constraint
+// whose alpha becomes 0 leaves the active set. A constraint that contradicts the active ones is left out.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class HardMargins {
         left_out_.assign(k_, 0);
         active_.clear();
         Index n_left_out = 0;
-        // The dual rises with every turn, so there are finitely many; rounding must not make a circle of them.
+        // The dual rises in every turn, so the turns are finitely many; the limit stops cycles due to rounding.
         for (std::size_t turn = 0; turn < 20 * (k_ + 1); ++turn) {
             std::size_t worst = k_;
             double most = 0;
@@ -50,7 +50,7 @@ class HardMargins {
     const std::vector<double>& alpha() const { return alpha_; }
 
    private:
-    // A squared distance below this share of |psi|^2 is rounding: psi lies in the span of the active ones.
+    // A squared distance below this share of |psi|^2 is rounding: psi then lies in the span of the active vectors.
     static constexpr double kDependent = 1e-10;
     static constexpr double kRounding = 1e-12;
 
@@ -60,20 +60,20 @@ class HardMargins {
         for (std::size_t l = 0; l < k_; ++l) sum -= (*gram_)[j * k_ + l] * alpha_[l];
         return sum;
     }
-    // How large rounding in a violation may be.
+    // The most rounding that a violation can contain.
     double slack(std::size_t j) const {
         double sum = std::abs((*need_)[j]);
         for (std::size_t l = 0; l < k_; ++l) sum += std::abs((*gram_)[j * k_ + l]) * alpha_[l];
         return kRounding * sum;
     }
-    // Makes constraint j tight; false, and nothing changed, if it cannot be.
+    // Makes constraint j tight. Returns false, and changes nothing, if that is impossible.
     bool add(std::size_t j) {
         const std::vector<double> alpha = alpha_;
         const std::vector<std::size_t> active = active_;
         const double own = (*gram_)[j * k_ + j];
-        for (;;) {  // each turn but the last takes a constraint away
+        for (;;) {  // each turn but the last removes a constraint
             project(j);
-            double distance = own;  // |psi_j|^2 outside of the span of the active ones
+            double distance = own;  // squared distance of psi_j from the span of the active ones
             double largest = kInfinity;
             std::size_t blocking = active_.size();
             for (std::size_t r = 0; r < active_.size(); ++r) {

@@ -1,10 +1,10 @@
-// Weights of an online method: w = scale * v, so that w *= factor costs one product, and the sum of the iterates,
+// Weights of an online method, stored as w = scale * v so that w *= factor is one product, and the sum of the iterates,
 //
 //   sum over visits of rho w = rest + lead v
 //
-// so that a visit that leaves most of v alone touches little of the sum as well: when v becomes v + x, rest becomes
-// rest - lead x, and after each visit lead grows by rho scale. `rest` is the array `sum` of the caller, which
-// settle() completes; between epochs scale is 1 and the sum is whole.
+// so that a visit that leaves most of v alone changes little of the sum as well: when v becomes v + x, rest becomes
+// rest - lead x, and after each visit lead grows by rho scale. `rest` is the caller's array `sum`; settle() completes
+// it. Between passes scale is 1 and `sum` is the whole sum.
 #pragma once
 
 #include <cmath>
@@ -14,14 +14,14 @@
 
 namespace partwise {
 
-// NumberError unless all scores of example i are finite.
+// Throws NumberError unless all scores of example i are finite.
 inline void check_scores(Index i, const double* scores, Index n) {
     if (!all_finite(scores, n)) throw NumberError(concat("the scores of example ", i, " are no longer finite"));
 }
 
 class OnlineWeights {
    public:
-    // sum: null where no average is wanted.
+    // sum: null if no average is wanted.
     OnlineWeights(const FeatureMap& features, double* weights, double* sum)
         : features_(features), v_(weights), sum_(sum) {}
 
@@ -46,7 +46,7 @@ class OnlineWeights {
         x.axpy(step / scale_, v_);
         if (sum_ && lead_ != 0.0) x.axpy(-lead_ * (step / scale_), sum_);
     }
-    // The sum of iterates gets rho w.
+    // Adds rho w to the sum of the iterates.
     void average(double rho) {
         lead_ += rho * scale_;
         mass_ += rho;
@@ -54,7 +54,7 @@ class OnlineWeights {
     // The sum of all rho so far.
     double mass() const { return mass_; }
 
-    // Makes the arrays whole: scale 1, nothing of the sum in v.
+    // Completes the caller's arrays: scale becomes 1, and lead v is added to `sum`.
     void settle() {
         const Index d = features_.num_weights();
         if (sum_ && lead_ != 0.0) axpy(lead_, v_, sum_, d);

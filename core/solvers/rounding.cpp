@@ -36,7 +36,7 @@ void add_example(const Objective& o, Index i, double fixed, double examples, Rou
 RoundingSums rounding_sums(const Objective& objective, double fixed, double examples, int n_jobs,
                            Interrupt& interrupt) {
     const Index n = objective.num_examples();
-    const Index n_blocks = std::min<Index>(n, 64);  // the same sums for any number of threads
+    const Index n_blocks = std::min<Index>(n, 64);  // fixed, so that sums have the same bits for any number of threads
     std::vector<RoundingSums> blocks(n_blocks);
     parallel_with_scratch(n_blocks, objective.jobs(n_jobs), interrupt, [&](Index k, Workspace& ws) {
         for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {

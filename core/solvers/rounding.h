@@ -1,16 +1,16 @@
-// What bounds on the rounding of sums over examples are made of (rounding.py has the bounds).
+// The sums over examples from which rounding.py computes bounds on the rounding of a certificate.
 #pragma once
 
 #include "solvers/objective.h"
 
 namespace partwise {
 
-// Sums over examples of omega x and of omega x^2, for three x. With r an example's reach (see FeatureMap), m the parts
-// of its gold labelling and its depth delta = fixed + sqrt(m):
+// Sums over examples of omega x and of omega x^2, for three quantities x. With r an example's reach (see FeatureMap), m
+// the number of parts of its gold labelling, and its depth delta = fixed + sqrt(m):
 struct RoundingSums {
-    double scores = 0;      // delta r: what multiplies |w| in the rounding of its scores
-    double level = 0;       // delta (tau m + kappa m max |c|): what does not
-    double transposed = 0;  // (delta + examples) r: of A' directions, summed over examples
+    double scores = 0;      // x = delta r: the factor of |w| in the rounding of its scores
+    double level = 0;       // x = delta (tau m + kappa m max |c|): rounding that does not depend on w
+    double transposed = 0;  // x = (delta + examples) r: rounding of the sum of A' directions
     double scores2 = 0;
     double level2 = 0;
     double transposed2 = 0;
