@@ -53,7 +53,7 @@ class Scaling {
     }
 
     ScalingReport rounds(VisitPlan& plan) {
-        // Fixed cost of a visit, in cells.
+        // The fixed cost of a visit to a weight, in units of cells read.
         constexpr double kVisit = 100.0;
         ScalingReport report;
         Scratch scratch;
@@ -89,7 +89,7 @@ class Scaling {
         IisTerms terms;
     };
 
-    // Algorithm 1's step for one weight.
+    // Algorithm 1's step for one weight (column k).
     void visit(Index k, Scratch& scratch, ScalingReport& report) {
         interrupt_.check();
         const Column c = columns_.column(k);
@@ -111,13 +111,13 @@ class Scaling {
         return {l2_, state_.weights[c.weight], state_.empirical[c.weight], tau_};
     }
     double mass(const Column& c) const { return state_.mass[c.weight]; }
-    // F of GIS or SCGIS; anything for a column without cells.
+    // F of GIS or SCGIS, 1 for a column without cells.
     double steepness(const Column& c) const {
         const double f = options_.bound == Bound::kGis ? state_.largest_sum : c.highest;
         return f > 0.0 ? f : 1.0;
     }
 
-    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`.
+    // The step for one column: (an approximation of) argmin A_t, or 0 if |A_t'(0)| <= flat.
     double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat) const {
         const OneVariable a = one_variable(c);
         scratch.view.load(cells_, c);
@@ -148,7 +148,7 @@ class Scaling {
             const double f = steepness(c);
             const auto slopes = [&](double x) { return a.with(exponential_slopes(at_zero.mean, f, a.scale(x)), x); };
             reach = reach_of(f);
-            // (25) without a penalty.
+            // The closed form (25), if there is no penalty.
             z = l2_ > 0.0 ? minimum(slopes, reach, ceiling(a, at_zero.mean, f))
                           : bounded(tau_ * std::log(a.empirical / at_zero.mean) / f, reach);
             value = a.with(exponential(at_zero.mean, f, a.scale(z)), z).value;
@@ -167,13 +167,13 @@ class Scaling {
     double reach_of(double steepness) const { return tau_ * kMostExponent / steepness; }
     static double bounded(double z, double reach) { return std::clamp(z, -reach, reach); }
 
-    // A' >= l2 w - e + E exp(z F / tau) for z >= 0, so that its root, if positive, is not above this.
+    // A' >= l2 w - e + E exp(z F / tau) for z >= 0: a positive root of A' is not above the root of this bound.
     double ceiling(const OneVariable& a, double expectation, double f) const {
         const double room = a.empirical - l2_ * a.weight;
         return room > expectation && expectation > 0.0 ? tau_ * std::log(room / expectation) / f : kInfinity;
     }
 
-    // The minimum of the bound (39) without a penalty: q exp(x) / (1 - q + q exp(x)) = e / (F M).
+    // The minimiser of the bound (39) without a penalty: x with q exp(x) / (1 - q + q exp(x)) = e / (F M).
     double log_odds(const Column& c, const OneVariable& a, double expectation) const {
         const double whole = c.highest * mass(c);
         const double odds = std::log(a.empirical / (whole - a.empirical));
@@ -190,9 +190,9 @@ class Scaling {
         const double whole = bounded(-slope / curvature, reach);
         if (!std::isfinite(whole)) return 0.0;
         report.capped += std::abs(whole) >= reach;
-        // Labels that the column does not have are at 0.
+        // The feature is 0 at labels without a cell in the column.
         const double range = std::max(c.highest, 0.0) - std::min(c.lowest, 0.0);
-        // The value is that of A or of a bound.
+        // Sets `value` to A(z) or a bound of it; returns whether it fulfils (35), a sufficient decrease.
         const auto decreases = [&](double z, double& value) {
             const double enough = options_.gamma * z * slope;
             const double s = a.scale(z);
@@ -204,13 +204,13 @@ class Scaling {
                 value = a.quadratic(z) + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
                 if (value <= enough) return true;
             }
-            ++report.searches;  // (35)
+            ++report.searches;  // A itself, in (35)
             report.cells += c.size;
             value = a.quadratic(z) + tau_ * view.log_partition_change(s);
             return value <= enough;
         };
-        // A is convex, A'' <= H = l2 + M range^2 / (4 tau): (35) holds for steps up to 2 (1 - gamma) |A'(0)| / H at
-        // least (Theorem 4), and where it holds it does for all shorter ones. If not, that is rounding, of P or of A.
+        // A is convex and A'' <= H = l2 + M range^2 / (4 tau): (35) holds for all steps up to 2 (1 - gamma) |A'(0)| / H
+        // (Theorem 4), and for all steps shorter than one that fulfils it. Exceptions are due to rounding.
         const double steepest = l2_ + 0.25 * mass(c) * range * (range / tau_);
         const double sure = std::min(2.0 * (1.0 - options_.gamma) * std::abs(slope) / steepest, reach / kMostExponent);
         const Trial found = first_good(whole, options_.beta, sure, decreases);
@@ -227,7 +227,7 @@ class Scaling {
     Cells cells_;
     int n_jobs_;
     Interrupt& interrupt_;
-    std::vector<double> cell_sums_;  // f#(x, y), for IIS
+    std::vector<double> cell_sums_;  // f#(x, y) of every cell, for IIS
 };
 
 void check_signs(const ScalingState& state, const ScalingOptions& options) {

@@ -1,5 +1,5 @@
-// The functions of one variable that scaling.h's methods minimise (the table there), and Newton's method for their
-// minima.
+// The functions of one variable that the methods of scaling.h minimise (see the table there), and Newton's method for
+// their minima. Numbers of equations and sections are those of Huang et al. 2010.
 #pragma once
 
 #include <algorithm>
@@ -10,35 +10,35 @@
 
 namespace partwise {
 
-// No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
+// No step multiplies a potential by more than exp(50): probabilities that have underflowed stay negligible.
 constexpr double kMostExponent = 50.0;
 
-// A function of one variable and its derivatives.
+// The value and derivatives of a function of one variable at a point.
 struct Jet {
     double value;
     double first;
     double second;
 };
 
-// B of GIS and SCGIS.
+// B of GIS and SCGIS: expectation (exp(s F) - 1) / F, with F = steepness.
 inline Jet exponential(double expectation, double steepness, double s) {
     const double growth = expectation * fast_exp(s * steepness);
     return {expectation * fast_expm1(s * steepness) / steepness, growth, growth * steepness};
 }
 
-// Its derivatives alone, for one exponential less.
+// Its derivatives without its value, which saves one exponential.
 inline Jet exponential_slopes(double expectation, double steepness, double s) {
     const double growth = expectation * fast_exp(s * steepness);
     return {0.0, growth, growth * steepness};
 }
 
-// B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)). 0 for a column without cells,
-// and for one whose examples have no weight.
+// B of (39): M log(1 - q + q exp(sF)), where q = E / (F M) is a mean of probabilities. It is 0 for a column without
+// cells, and for one whose examples have weight zero.
 inline Jet logarithmic(double expectation, double steepness, double mass, double s) {
     if (mass == 0.0) return {0.0, 0.0, 0.0};
     const double q = std::min(expectation / (steepness * mass), 1.0);
     const double x = s * steepness;
-    // Where exp(x) would be large it is divided out.
+    // Divide by exp(x) where that would be large.
     const double up = q * (x > 0.0 ? 1.0 : fast_exp(x));
     const double sum = up + (1.0 - q) * (x > 0.0 ? fast_exp(-x) : 1.0);
     const double share = sum > 0.0 ? up / sum : q;
@@ -46,15 +46,15 @@ inline Jet logarithmic(double expectation, double steepness, double mass, double
     return {mass * value, mass * steepness * share, mass * steepness * steepness * share * (1.0 - share)};
 }
 
-// An upper bound of CD's B at s from its mean and variance at 0. B is a sum of log partition functions of one variable,
-// whose third derivative is at most R times the second, R the range of the feature: with V = B''(0),
+// An upper bound of CD's B at s from its mean E and variance V at 0. B is a sum of log partition functions of one
+// variable, whose third derivative is at most R times the second, R the feature's range. So with V = B''(0),
 //   B(s) <= s E + V (exp(R|s|) - 1 - R|s|) / R^2.
 inline double third_order(const Moments& at_zero, double range, double s) {
     const double x = range * std::abs(s);
     return s * at_zero.mean + at_zero.variance * (fast_expm1(x) - x) / (range * range);
 }
 
-// B of IIS: terms coefficient (exp(s F) - 1) / F. With 0/1 features F is a count, and cells of one count are one term.
+// B of IIS: a sum of c (exp(s F) - 1) / F. With 0/1 features F is a count, and all cells with one count make one term.
 struct IisTerms {
     std::vector<double> coefficients;
     std::vector<double> sums;
@@ -121,8 +121,8 @@ struct OneVariable {
     }
 };
 
-// The root of A', which is increasing: Newton's method without line search, as in section 5.1. What keeps it from
-// running away: steps of at most `reach`, `ceiling` (which no root exceeds), and the bracket that the signs of A' give.
+// The root of A', which is increasing: Newton's method without line search, as in section 5.1. Three limits keep it
+// from diverging: steps are at most `reach`, no root exceeds `ceiling`, and the signs of A' bracket the root.
 template <class F>
 double newton(F&& function, double reach, double ceiling, double tol, Index max_steps) {
     double z = 0;
@@ -141,15 +141,15 @@ double newton(F&& function, double reach, double ceiling, double tol, Index max_
     return z;
 }
 
-// A step and what it changes.
+// A step z and the change of the objective (or a bound of it) that the step makes.
 struct Trial {
     double z = 0;
     double value = 0;
 };
 
-// The first of z, beta z, beta^2 z, ... for which test(., value) holds, where it then holds for all that follow; no
-// step if it does not hold for one of size `sure` or less. They are tried one by one at first, then by doubled
-// exponents and bisection, so that a beta near 1 costs little more than another.
+// The first of z, beta z, beta^2 z, ... for which test(step, value) holds; no step if it fails for one of size <=
+// `sure`. If the test holds for a step it holds for all later ones: after a few steps exponents are doubled and then
+// bisected, so that a beta near 1 takes few tests.
 template <class F>
 Trial first_good(double z, double beta, double sure, F&& test) {
     constexpr double kOneByOne = 4.0;
@@ -176,8 +176,8 @@ Trial first_good(double z, double beta, double sure, F&& test) {
     }
 }
 
-// The parallel update (Algorithm 2): the steps of all weights are known before any is taken. solve(begin, end, steps,
-// report, worker) finds those of a run of the order; weight(k) is the weight of an entry k of the order.
+// The parallel update (Algorithm 2): all steps are computed before any weight changes. solve(begin, end, steps, report,
+// worker) computes the steps of a run of the order; weight(k) is the weight of entry k of the order.
 template <class Weight, class Solve>
 ScalingReport step_together(std::span<const Index> order, double* weights, int n_jobs, Interrupt& interrupt,
                             Weight&& weight, Solve&& solve) {

@@ -1,7 +1,7 @@
-// What iterative scaling and coordinate descent do to one column: its moments, the change of the log partitions, and
-// the update of S and T by (18)-(19). The column's probabilities are fetched once; all but the update then works on
-// neighbouring memory. Columns of one slot have separate loops, with 0/1 features there is one exponential per
-// column.
+// The inner loops of iterative scaling and coordinate descent on one column: its moments, the change of the log
+// partitions, and the update of S and T by (18)-(19) of Huang et al. 2010. The column's probabilities are copied once,
+// so that all but the update read contiguous memory. Columns of a single slot have separate loops; with 0/1 features
+// these take one exponential per column.
 #pragma once
 
 #include <algorithm>
@@ -12,22 +12,22 @@
 
 namespace partwise {
 
-// S_w(x, y) and 1 / T_w(x) of (1), both up to a factor of the context; slot r of example i is at r * n + i, so that a
-// column of one slot stays within n neighbours.
+// S_w(x, y) and 1 / T_w(x) of (1), both up to a factor per example x. The value of slot r of example i is at r * n + i,
+// so that a column of a single slot reads n neighbouring values.
 struct Cells {
     double* potentials;
     double* inverse;
-    const double* omega;  // null if all are 1
+    const double* omega;  // null if all sample weights are 1
     Index n;
 };
 
-// sum_x omega_x E[f_t], the terms (41), and sum_x omega_x Var[f_t], the terms of (31), under P_w(.|x).
+// sum_x omega_x E[f_t] (terms (41)) and sum_x omega_x Var[f_t] (terms of (31)) under P_w(.|x).
 struct Moments {
     double mean = 0;
     double variance = 0;
 };
 
-// One column with P_w(y|x) and omega_x of its cells.
+// One column, with copies of P_w(y|x) and omega_x for its cells.
 class ColumnView {
    public:
     const Column& column() const { return c_; }
@@ -58,7 +58,7 @@ class ColumnView {
     double weight(Index k) const { return weighted_ ? omega_[k] : 1.0; }
 
    private:
-    // Calls f with (whether all values are 1, whether there are weights) as compile-time constants.
+    // Calls f with (whether all values are 1, whether there are sample weights) as compile-time constants.
     template <class F>
     auto dispatch(F&& f) const {
         const auto yes = std::true_type{};
@@ -76,7 +76,7 @@ class ColumnView {
         for_each_example(c_, [&](Index, Index first, Index last) {
             double mean = 0;
             for (Index k = first; k < last; ++k) mean += probability(k) * value_at(c_, k);
-            // Var[f] = E[(f - mean)^2], where f = 0 on the cells that the column does not have.
+            // Var[f] = E[(f - mean)^2], where f = 0 on the labels that have no cell in the column.
             double variance = 0;
             double rest = 1;
             for (Index k = first; k < last; ++k) {
@@ -104,7 +104,7 @@ class ColumnView {
         return sum;
     }
 
-    // (18)-(19): S and T at w + z e_t.
+    // S and T become those of w + z e_t, by (18)-(19).
     void update(const Cells& cells, double z, Index n_slots) const {
         double low = 1;  // 1 / T
         double high = 1;
@@ -123,8 +123,8 @@ class ColumnView {
                 high = std::max(high, cells.inverse[i]);
             });
         }
-        // Where T shrinks, what it was before leaves its rounding behind (and a T of 0 or less is nothing but that). S
-        // is a product and keeps its digits: recompute its sum, and scale it to a sum of 1, as the factor is free.
+        // Where T shrinks, the rounding of its old value remains (a T of at most 0 is only rounding). S is a product
+        // and keeps its digits: sum it again, and scale it to a sum of 1, as its factor is free.
         constexpr double kLow = 1e-6;
         constexpr double kHigh = 1e3;
         if (low > kLow && high < kHigh) return;
@@ -139,7 +139,7 @@ class ColumnView {
     }
 
    private:
-    // P is known to rounding, so that 1 - P is not known where P is all but 1: T is taken to keep this much at least.
+    // P has rounding errors, so 1 - P is unknown where P is close to 1: T is assumed to keep at least this share.
     static constexpr double kLeast = 1e-10;
     static constexpr double kLeastChange = kLeast - 1.0;
 
@@ -169,7 +169,7 @@ class ColumnView {
         const double growth = Binary ? fast_exp(z) : 0.0;
         double low = lowest;
         double high = highest;
-        // No example occurs twice, so that its cells may be written side by side.
+        // Each example occurs once in the column, so its cells can be written in parallel.
 #pragma omp simd reduction(min : low) reduction(max : high)
         for (Index k = 0; k < c_.size; ++k) {
             const std::int32_t i = examples[k];

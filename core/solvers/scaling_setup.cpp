@@ -18,7 +18,7 @@ const ColumnAccess& scaling_columns(const Objective& objective) {
 
 namespace {
 
-// Arrays over all cells, slot by slot (see Cells), from rows: row(i, values, workspace) fills the slots of example i.
+// Fills arrays over all cells, in the order of Cells: row(i, values, workspace) computes the values of example i.
 template <class F>
 void fill_cells(const Objective& objective, double* out, int n_jobs, Interrupt& interrupt, F&& row) {
     constexpr Index kBlock = 64;  // several cache lines of every slot
@@ -37,7 +37,7 @@ void fill_cells(const Objective& objective, double* out, int n_jobs, Interrupt& 
     });
 }
 
-// 1 for every weight that is not padding: A_i of it is f#(x, y) = sum_t f_t(x, y).
+// 1 for every weight that is not padding: the scores of these weights are f#(x, y) = sum_t f_t(x, y).
 std::vector<double> unit_weights(const Objective& objective, const ColumnAccess& columns) {
     std::vector<double> ones(objective.features().num_weights(), 0.0);
     for (const Index weight : columns.weights()) ones[weight] = 1.0;
@@ -53,7 +53,7 @@ void probabilities(const Objective& objective, const double* weights, Index i, d
     objective.structure().log_partition(i, scores, objective.loss().temperature, row, nullptr, ws);
 }
 
-// f(i, likely) for every example, with values above 0 for the slots that are labellings.
+// Calls f(i, likely) for every example, where likely[r] > 0 for the slots r that are labellings of the example.
 template <class F>
 void for_each_likely(const Objective& objective, Index width, Interrupt& interrupt, F&& f) {
     const std::vector<double> zero(objective.features().num_weights(), 0.0);
@@ -102,7 +102,7 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
     out.empirical.assign(objective.features().num_weights(), 0.0);
     out.mass.assign(objective.features().num_weights(), 0.0);
     std::vector<double> slots(columns.width());
-    std::vector<double> likeliest(slots);  // of each slot, over the examples
+    std::vector<double> likeliest(slots);  // largest probability of each slot over the examples
     for_each_likely(objective, columns.width(), interrupt, [&](Index i, const std::vector<double>& likely) {
         fill(slots.data(), columns.width(), 0.0);
         objective.add_gold(i, 1.0, slots.data());
@@ -112,7 +112,7 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
     for (Index r = 0; r < columns.width(); ++r) {
         if (likeliest[r] > 0.0) out.labels.push_back(r);
     }
-    // Features of one attribute share its examples. (An empty list begins where the next one does.)
+    // Features of one attribute share its list of examples. (An empty list begins where the next list does.)
     std::unordered_map<const std::int32_t*, double> known;
     for (Index k = 0; k < columns.num_columns(); ++k) {
         interrupt.check();
@@ -159,8 +159,8 @@ Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt) {
     Extremes out;
     out.lowest.assign(objective.features().num_weights(), 0.0);
     out.highest.assign(objective.features().num_weights(), 0.0);
-    std::vector<bool> possible(n * width);  // bits: the cells that are labellings
-    std::vector<Index> labels(n, 0);        // how many each example has
+    std::vector<bool> possible(n * width);  // one bit per cell: whether it is a labelling
+    std::vector<Index> labels(n, 0);        // number of labellings of each example
     for_each_likely(objective, width, interrupt, [&](Index i, const std::vector<double>& likely) {
         for (Index r = 0; r < width; ++r) {
             possible[i * width + r] = likely[r] > 0.0;

@@ -12,13 +12,13 @@ namespace partwise {
 
 namespace {
 
-// Logarithms of probabilities stay above this, so that a slot in use keeps a positive probability.
+// The least logarithm of a probability: a slot in use keeps a positive probability.
 constexpr double kLowest = -690.0;
 constexpr int kMostIterations = 50;
-// After a step d of log q, q's error is at most about q d^2 / 2: a step that leaves less than this is the last.
+// After a step d of log q, the error of q is at most about q d^2 / 2. A step with a smaller error is the last one.
 constexpr double kSettled = 1e-11;
 
-// The loop of `newton`; inlined, so that a constant n unrolls it.
+// The loop of `newton`. It is inlined, so that a constant n unrolls it.
 [[gnu::always_inline]] inline std::optional<int> descend(const double* __restrict target, const double* __restrict rho,
                                                          const double* __restrict used, double* __restrict logs,
                                                          double* __restrict q, double* __restrict inverse,
@@ -54,21 +54,21 @@ constexpr double kSettled = 1e-11;
     return std::nullopt;
 }
 
-// Arrays of one block; `used` is 1 for slots in use and 0 for the others.
+// Arrays of one block; used[a] is 1 for slots in use and 0 for the others.
 struct Block {
     const double* target;  // t_a + rho_a p_a
     const double* rho;
     const double* used;
-    double* logs;    // log q, in: a guess
-    double* q;       // its exponential where used, in and out; out: sums to one
+    double* logs;    // log q; on entry a guess
+    double* q;       // exp(logs) for slots in use; on return it sums to one
     double* change;  // scratch
 };
 
-// Newton's method on both conditions at once: with e_a = target_a - log q_a - rho_a q_a, the step of log q_a is
-// (e_a - nu) / (1 + rho_a q_a), and nu makes the linearised sum of q one. Logs are cut off at 0 (q_a <= 1): a slot that
-// rises from nearly nothing starts its way from there, along a convex function that Newton descends.
+// Newton's method on both conditions of sdca.h: with e_a = target_a - log q_a - rho_a q_a, the step of log q_a is (e_a
+// - nu) / (1 + rho_a q_a), and nu makes the linearised sum of q one. Logs are cut off at 0 (q_a <= 1): a slot that
+// rises from almost 0 then starts from there, where Newton's method descends a convex function.
 //
-// For the widths that kernels are compiled for, everything lives in local arrays: few labels then stay in registers.
+// For the widths that kernels are compiled for, all values are in local arrays, which few labels keep in registers.
 template <int W>
 std::optional<int> newton(const Block& block, Index slots) {
     if constexpr (W > 0) {
@@ -92,7 +92,7 @@ std::optional<int> newton(const Block& block, Index slots) {
     }
 }
 
-// log q with log q + rho q = v: with x = rho q, x + log x = v + log rho.
+// Solves log q + rho q = v for log q: with x = rho q, x + log x = v + log rho.
 double solve_slot(double v, double rho) {
     if (rho == 0.0) return v;
     const double log_rho = std::log(rho);
@@ -107,7 +107,7 @@ double solve_slot(double v, double rho) {
     return log_x - log_rho;
 }
 
-// The slow and sure way, where Newton's method has not settled: bisection on nu, each slot solved for itself.
+// The slow but safe method, if Newton's method has not converged: bisection on nu, with each slot solved separately.
 void bisect(const Block& block, Index n) {
     double low = kInfinity;
     double high = -kInfinity;
@@ -115,7 +115,7 @@ void bisect(const Block& block, Index n) {
     for (Index a = 0; a < n; ++a) count += block.used[a];
     for (Index a = 0; a < n; ++a) {
         if (block.used[a] == 0.0) continue;
-        // With nu = target - rho this slot alone has q = 1; with nu = target - rho / n + log n it has at most 1 / n.
+        // With nu = target - rho this slot has q = 1; with nu = target - rho / n + log n it has at most q = 1 / n.
         high = std::max(high, block.target[a] - block.rho[a] / count + std::log(count));
         low = std::min(low, block.target[a] - block.rho[a]);
     }
@@ -205,7 +205,7 @@ class Pass {
         }
         const double gain = linear + (entropy - state_.entropies[i]) - quadratic;
         state_.gains[i] = std::max(0.0, omega * tau * gain);
-        // A maximum that is worse than where the block stood is at its optimum already: the difference is rounding.
+        // A maximum that is no better than the current point differs from it by rounding: the block is at its optimum.
         if (!(gain > 0.0)) {
             ++report.refused;
             return;
@@ -219,7 +219,7 @@ class Pass {
     }
 
    private:
-    // What makes the block's maximum the right one, checked for nothing.
+    // Checks the curvatures, on which the block's maximum depends; the norm for it is known already.
     static void check_geometry(Index i, double found, double expected) {
         if (!(std::abs(found - expected) <= 1e-6 * (found + expected) + 1e-200)) {
             throw InputError("example ", i, ": the curvatures given are not those of its features");
@@ -234,7 +234,7 @@ class Pass {
     Workspace ws_;
 };
 
-// Entries between 1/2 and 3/2 without a pattern, all different.
+// Values between 1/2 and 3/2, all different and without a pattern.
 double probe(Index a) {
     const double x = 0.6180339887498949 * static_cast<double>(a + 1);
     return 0.5 + (x - std::floor(x));
@@ -247,7 +247,7 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
     Index total = 0;
     for (const Index i : examples) total += objective.num_slots(i);
     std::vector<double> all;
-    all.reserve(total);  // a vector that grows would take twice the room
+    all.reserve(total);  // reserved, because a growing vector would take twice the memory
     std::vector<double> v, ones, uniform, unit, sums, along;
     std::vector<double> weights;  // zero between products
     SparseVector row;
@@ -260,7 +260,7 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
         ones.assign(n, 0.0);
         unit.assign(n, 0.0);
         uniform.resize(n);
-        // Slots that labellings use: those with a positive probability under the uniform distribution.
+        // Slots that labellings use: those with a positive probability under the uniform distribution over labellings.
         objective.structure().log_partition(i, unit.data(), 1.0, uniform.data(), nullptr, ws);
         double norm = 0;
         Index some = -1;
@@ -278,7 +278,7 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
             unit[a] = 0.0;
             return k;
         };
-        // out = A_i A_i' x, for as much work as a visit
+        // out = A_i A_i' x; takes as long as a visit.
         const auto multiply = [&](const std::vector<double>& x, std::vector<double>& out) {
             weights.resize(features.num_weights(), 0.0);
             out.resize(n);
@@ -290,10 +290,10 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
         const std::size_t begin = all.size();
         all.resize(begin + n, -1.0);
         const double same = slot(some);
-        const bool alike = match(found, same * norm);  // one curvature for all slots, as for full rows of features
-        // If A A' is diagonal, A A' 1 is its diagonal k, and A A' v is k v. If not, some slot tells: both hold only where
-        // sum_b (A A')_ab (v_b - v_a) = 0. (Sums over all slots tell too little: what two slots share adds the square of
-        // v_b - v_a to them, which may be next to nothing among hundreds of slots.)
+        const bool alike = match(found, same * norm);  // the same curvature for all slots, as for full rows of features
+        // If A A' is diagonal, A A' 1 is its diagonal k, and A A' v = k v. Otherwise some slot shows it, as both hold
+        // only if sum_b (A A')_ab (v_b - v_a) = 0 for every a. (Sums over all slots would show too little: features
+        // that two slots share add only the square of v_b - v_a, which may be tiny among hundreds of slots.)
         const bool by_slot = !alike && features.explicit_weights();
         if (by_slot) {
             multiply(ones, sums);

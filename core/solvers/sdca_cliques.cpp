@@ -12,10 +12,10 @@ namespace partwise {
 namespace {
 
 constexpr int kMostTrials = 60;
-// Where the first point of a line lies.
+// The least and the largest first point of a line search.
 constexpr double kShortest = 1e-3;
 constexpr double kLongest = 0.9;
-// A search ends when this times line_tol of the gain made can be left.
+// A search ends if the gain that is left is at most this times line_tol times the gain made.
 constexpr double kLittle = 0.1;
 
 class Lines {
@@ -46,7 +46,7 @@ class Lines {
         objective_.add_cost(i, objective_.loss().cost_scale, target);
         const double value = view.clique_marginals(i, target, tau, d, ws_);
         view.slots_from_cliques(i, d, slots);
-        const double entropy_of_q = value - dot(target, slots, n);  // times tau
+        const double entropy_of_q = value - dot(target, slots, n);  // entropy of q times tau
         for (Index k = 0; k < size; ++k) d[k] -= m[k];
         for (Index r = 0; r < n; ++r) slots[r] -= counts[r];
         Line line;
@@ -79,10 +79,10 @@ class Lines {
         double entropy;
     };
 
-    // The maximum of f from a first guess. Near the ends of the line f may bend like a logarithm, and a short Newton step
-    // need not be near the maximum: it is the last only if it is short beside the way to either end (no entry of the
-    // marginals then changes much), or if no more than a little of the gain can be left. The entropy after the last one
-    // is that of the second order expansion.
+    // Maximises f on the line, starting from `step`. Near the ends f can bend like a logarithm, so a short Newton step
+    // does not prove that the maximum is near: a step is the last only if it is short compared with the distance to
+    // either end (then no marginal changes much), or if at most a little gain can be left. The entropy after the last
+    // step is that of the second-order expansion.
     Found search(Index i, const Line& line, const double* m, const double* d, double step) {
         double low = 0;
         double high = 1;

@@ -11,7 +11,7 @@ namespace partwise {
 
 namespace {
 
-// Costs are taken for multiples of a unit if they are so up to this.
+// Costs are treated as multiples of a unit if they are multiples up to this relative error.
 constexpr double kIntegral = 1e-9;
 
 struct Corner {
@@ -23,7 +23,7 @@ struct Corner {
 
 class SlackOracle {
    public:
-    // scores: theta; cost: kappa c. `labelling` is the best found so far: at first the gold one, of product 0.
+    // scores: theta; cost: kappa c. `labelling` is the best found so far: first the gold one, of product 0.
     SlackOracle(const Objective& objective, Index i, const double* scores, const double* cost, Workspace& ws)
         : structure_(objective.structure()),
           i_(i),
@@ -39,15 +39,15 @@ class SlackOracle {
     }
 
     SlotCounts labelling;
-    double found = 0;  // its product
-    double bound = 0;  // at least every labelling's product
+    double found = 0;  // the product of `labelling`
+    double bound = 0;  // at least the product of any labelling
 
     double cost_of_found() const { return best_.c; }
 
     void search() {
         const Corner high = ask(1.0, 0.0);
         const Corner costly = ask(0.0, 1.0);
-        // No labelling has a larger c, none a larger m: outside of this box there is nothing.
+        // No labelling has a larger c or a larger m than these, so the search region is the box that they span.
         explore(high, costly, {high.m, costly.c});
         if (structure_.capabilities() & kKBest) {
             for (Edge& edge : edges_) look_below(edge);
@@ -57,7 +57,7 @@ class SlackOracle {
     }
 
    private:
-    // Labellings with costs between those of two neighbouring corners of the hull, and a bound of their products.
+    // Two neighbouring corners of the hull, and a bound of the products of labellings with costs between theirs.
     struct Edge {
         Corner left;
         Corner right;
@@ -78,7 +78,7 @@ class SlackOracle {
         return out;
     }
 
-    // Where a labelling lies; the best one is kept.
+    // The point (m, c) of a labelling; the labelling is kept if its product is the best so far.
     Corner consider(const SlotCounts& y) {
         Corner corner{-gold_score_, 0.0};
         for (std::size_t k = 0; k < y.slots.size(); ++k) {
@@ -93,8 +93,8 @@ class SlackOracle {
         return corner;
     }
 
-    // Labellings below an edge of the hull, the nearest ones first: what is not among the k nearest lies below the
-    // line of the last of them.
+    // Looks at labellings below an edge of the hull, in the order of their distance from it: all labellings except the
+    // k nearest lie below the line, parallel to the edge, through the k-th.
     void look_below(Edge& edge) {
         const double alpha = edge.right.c - edge.left.c;
         const double lambda = edge.left.m - edge.right.m;
@@ -114,14 +114,14 @@ class SlackOracle {
         }
     }
 
-    // All labellings with costs between those of `left` (larger m) and `right` (larger c) lie below both the line
-    // from left to `tip` and that from tip to right.
+    // Finds the hull between two of its corners. All labellings with costs between those of `left` (larger m) and
+    // `right` (larger c) lie below the line from left to `tip` and below the line from tip to right.
     void explore(const Corner& left, const Corner& right, const Corner& tip) {
         const double over = std::max(edge_bound(left, tip), edge_bound(tip, right));
         if (over <= found) return;
         const double alpha = right.c - left.c;
         const double lambda = left.m - right.m;
-        if (!(alpha > 0.0) || !(lambda > 0.0)) return;  // the same cost or the same m: the tip is one of the two
+        if (!(alpha > 0.0) || !(lambda > 0.0)) return;  // same cost or same m: the tip is one of the two
         if (calls_ >= kSlackCalls) {
             edges_.push_back({left, right, over});
             return;
@@ -130,26 +130,26 @@ class SlackOracle {
         const double level = alpha * left.m + lambda * left.c;
         const double rise = alpha * corner.m + lambda * corner.c - level;
         const double noise = 1e-12 * (std::abs(alpha * left.m) + std::abs(lambda * left.c) + alpha + lambda);
-        if (rise <= noise) {  // the edge itself is part of the hull
+        if (rise <= noise) {  // no labelling lies above the edge: it is part of the hull
             edges_.push_back({left, right, edge_bound(left, right)});
             return;
         }
-        // Several labellings may share the largest cost (or m), and the first that came was not the best of them.
+        // Several labellings may have the largest cost (or m); the corner found first was then not the best of them.
         if (corner.c >= right.c) return explore(left, corner, {tip.m, corner.c});
         if (corner.m >= left.m) return explore(corner, right, {corner.m, tip.c});
-        // The new tips: where the line through the corner, parallel to the edge, meets the old lines.
+        // The new tips: the old lines' intersections with the line through the corner parallel to the edge.
         explore(left, corner, meet(left, tip, corner, {corner.m - lambda, corner.c + alpha}));
         explore(corner, right, meet(tip, right, corner, {corner.m - lambda, corner.c + alpha}));
     }
 
-    // The largest product that a labelling under the line from a to b can have, with a cost between theirs.
+    // The largest product of a point under the line from a to b, with a cost between those of a and b.
     double edge_bound(const Corner& a, const Corner& b) const {
         const double low = std::min(a.c, b.c);
         const double high = std::max(a.c, b.c);
         if (high - low <= kIntegral * (1.0 + high)) return std::max(0.0, high * (1.0 + std::max(a.m, b.m)));
         const double slope = (b.m - a.m) / (b.c - a.c);
         const auto product = [&](double c) { return c * (1.0 + a.m + slope * (c - a.c)); };
-        // c (k + slope c) with k = 1 + a.m - slope a.c
+        // The product on the line is c (k + slope c), with k = 1 + a.m - slope a.c.
         const double k = 1.0 + a.m - slope * a.c;
         const double top = slope < 0.0 ? std::clamp(-k / (2.0 * slope), low, high) : high;
         if (unit_ == 0.0) return std::max({0.0, product(top), product(low), product(high)});
@@ -161,7 +161,7 @@ class SlackOracle {
         return best;
     }
 
-    // Where the line through a and b meets that through p and q.
+    // The intersection of the line through a and b with the line through p and q.
     static Corner meet(const Corner& a, const Corner& b, const Corner& p, const Corner& q) {
         const double am = b.m - a.m;
         const double ac = b.c - a.c;
@@ -173,7 +173,7 @@ class SlackOracle {
         return {a.m + t * am, a.c + t * ac};
     }
 
-    // The number that all costs are multiples of, 0 if there is none to be seen: the smallest of them.
+    // The smallest positive cost, if all costs are multiples of it, else 0.
     static double unit(const double* cost, Index n) {
         double least = kInfinity;
         for (Index r = 0; r < n; ++r) {

@@ -8,7 +8,7 @@ namespace partwise {
 
 namespace {
 
-// Mass below this is rounding: no labelling that needs it is in the support.
+// Mass below this is rounding: labellings that need an entry with less mass are not in the support.
 constexpr double kNoMass = 1e-12;
 
 class Pass {
@@ -55,7 +55,7 @@ class Pass {
     }
 
    private:
-    // Entries of both labellings; the most mass that can leave those of the one that are not the other's.
+    // Finds the entries of both labellings. Returns the most mass that can move (gamma's limit in smo.h).
     double room(Index i, const double* q) {
         const std::size_t n_cliques = view_.clique_offsets(i).size() - 1;
         up_entries_.resize(n_cliques);

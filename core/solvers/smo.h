@@ -3,11 +3,11 @@
 // The block of example i is kept as marginals q of the structure's cliques. A visit takes two labellings,
 //   y = argmax of <count(y), theta + kappa c>                       over all labellings,
 //   z = argmin of <count(z), theta + kappa c>                       over those whose cliques' entries all have q > 0,
-// and moves the mass gamma from z to y: q += gamma on y's entries, -= gamma on z's. The entries of z where they are not
-// y's own, at least the smallest q of them, allow for it; q stays the marginals of a distribution, as all that is added
-// are marginals of labellings, and on a junction tree nothing more is asked of them. With d = count(z) - count(y),
+// and moves the mass gamma from z to y: q += gamma on y's entries, -= gamma on z's. gamma is at most the smallest q on
+// those entries of z that y does not have. q then stays the marginals of a distribution: only marginals of labellings
+// are added, and on a junction tree non-negative consistent marginals suffice. With d = count(z) - count(y),
 //   gain(gamma) = omega gamma <theta + kappa c, -d> - gamma^2 omega^2 / (2 l2) |A'd|^2,   w += gamma omega / l2 A'd,
-// the gamma in [0, that smallest q] that maximises it.
+// with the gamma in [0, that smallest q] that maximises the gain.
 #pragma once
 
 #include "solvers/cliques.h"
@@ -20,7 +20,7 @@ struct SmoState {
     const Objective& objective;
     double* weights;
     double* cliques;  // marginals, examples end to end
-    double* gaps;     // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
+    double* gaps;     // each block's gap <count(y) - mu, theta + kappa c> at its last visit
 };
 
 struct SmoOptions {
@@ -29,7 +29,7 @@ struct SmoOptions {
 
 struct SmoReport {
     Index visits = 0;
-    Index steps = 0;  // visits that moved
+    Index steps = 0;  // number of visits that moved mass
     double dual_gain = 0;
 };
 

@@ -1,4 +1,4 @@
-// Sums over examples in an order that does not depend on the number of threads: the same bits for any n_jobs.
+// Sums over examples in an order that is the same for any number of threads, so that the bits are the same too.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace partwise {
 
-// Enough blocks to keep threads busy, few enough that their copies of u cost little beside the work on the examples.
+// The number of blocks: enough to keep threads busy, and few enough that their copies of u cost little.
 inline Index num_blocks(const Objective& o, bool with_u) {
     const Index n = std::max<Index>(o.num_examples(), 1);
     if (!with_u) return std::min<Index>(n, 64);
@@ -18,26 +18,26 @@ inline Index num_blocks(const Objective& o, bool with_u) {
     return std::min(n, std::clamp<Index>(most, 2, 16));
 }
 
-// Slots of the examples that are worked on together: scores and directions stay in the nearest caches.
+// The most slots of examples that are processed together, so that scores and directions stay in the L1 and L2 caches.
 constexpr Index kRunSlots = Index{1} << 11;
-// The same where the structure answers many examples at less cost than one by one.
+// The same for structures that answer many examples together faster than one by one.
 constexpr Index kManySlots = Index{1} << 18;
 
-// Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms
-// and u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
-// every > 1: only every `every`-th run (always the same ones). squares: the squares of A_i's entries instead.
+// Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight, adds up the Terms, and
+// adds A_i' directions_i to u (directions is null, and u empty, unless with_u). `run` applies sample weights itself.
+// every > 1: only every `every`-th run, always the same runs. squares: uses the squares of A_i's entries.
 template <class F>
 Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run, Index every = 1,
                bool squares = false) {
     const Index n = o.num_examples();
     const bool together = every == 1 && o.structure().together();
     const Index most_slots = together ? kManySlots : kRunSlots;
-    // A part is the same part whatever is summed. What is asked together is not divided.
+    // Blocks must not depend on what is summed. Structures that answer many examples together get a single block.
     const Index n_blocks = together ? 1 : num_blocks(o, with_u || every > 1);
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(n_blocks);
-    // Ctrl-C is looked for inside blocks too: they can be long.
+    // Check for Ctrl-C inside blocks too, as they can be long.
     parallel_with_scratch(n_blocks, workers, interrupt, [&](Index k, Workspace& ws) {
         Plane& block = blocks[k];
         if (with_u) block.u.assign(d, 0.0);

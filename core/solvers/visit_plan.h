@@ -1,7 +1,7 @@
-// Which weights to visit when not all are worth it. Each has a number of rounds to wait between two visits; it doubles
-// when a visit gained little for its cost, and halves when it did not. Little: below a share of what the visits of the
-// same round gained on average. No wait is longer than `kLongest` rounds: the order is essentially cyclic, and methods
-// that converge in cyclic order do so in this one.
+// Which weights to visit in a round. Each weight waits a number of rounds between visits: the number doubles if a visit
+// gained little for its cost, and halves otherwise. "Little" is less than a share (kLittle) of the round's average gain
+// per cost. No wait exceeds `kLongest` rounds, so every weight is visited regularly (an essentially cyclic order), and
+// methods that converge for cyclic orders converge.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace partwise {
 
 class VisitPlan {
    public:
-    // A number per column: `wait` (at the start 1), rounds from one visit to the next, and `rest` (at the start 0),
-    // rounds left until the next visit. Somebody else stores them.
+    // Arrays of the caller, one number per column. wait: rounds between visits, initially 1; rest: rounds left until
+    // the next visit, initially 0.
     VisitPlan(Index* wait, Index* rest, Index size) : wait_(wait), rest_(rest), size_(size) {
         for (Index k = 0; k < size; ++k) {
             if (wait[k] < 1 || wait[k] > kLongest || rest[k] < 0 || rest[k] >= kLongest)
@@ -25,7 +25,7 @@ class VisitPlan {
 
     Index size() const { return size_; }
 
-    // One round. visit(k) visits a column and returns its gain; cost(k) says what that cost.
+    // One round: visit(k) visits a column and returns its gain; cost(k) is the cost of that visit.
     template <class Visit, class Cost>
     void round(Visit&& visit, Cost&& cost) {
         visited_.clear();

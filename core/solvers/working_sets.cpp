@@ -18,7 +18,7 @@ void sort_by_slot(SlotCounts& labelling) {
     constexpr std::size_t kFew = 64;
     auto& [slots, counts] = labelling;
     if (std::is_sorted(slots.begin(), slots.end())) return;
-    if (slots.size() <= kFew) {  // without memory for pairs
+    if (slots.size() <= kFew) {  // few slots: sort without memory for pairs
         for (std::size_t k = 1; k < slots.size(); ++k) {
             const Index slot = slots[k];
             const double count = counts[k];
@@ -39,7 +39,7 @@ void sort_by_slot(SlotCounts& labelling) {
     for (std::size_t k = 0; k < pairs.size(); ++k) std::tie(slots[k], counts[k]) = pairs[k];
 }
 
-// Of sorted slots, by multiplications (FNV-1a, a slot at a time).
+// Hashes sorted slots (FNV-1a, one step per slot).
 std::uint64_t hash_slots(const SlotCounts& labelling) {
     std::uint64_t hash = 0xcbf29ce484222325ULL;
     for (const Index slot : labelling.slots) hash = (hash ^ static_cast<std::uint64_t>(slot)) * 0x100000001b3ULL;
@@ -206,7 +206,7 @@ double* WorkingSets::slot_scratch(Index num_slots) {
 
 void WorkingSets::complete(const Objective& objective, Index i, std::size_t first) {
     Set& set = sets_[i];
-    const bool all = std::exchange(attached_, false);  // until it is done: what follows may be interrupted
+    const bool all = std::exchange(attached_, false);  // stays false if the following is interrupted
     set.attached = false;
     needed_.clear();
     if (first == 0) set.differences.clear();
@@ -275,7 +275,7 @@ void WorkingSets::compare(const Objective& objective, Index i) {
     set.differences.finish_row();
 }
 
-// <psi_k, psi_l> = <d_l, A psi_k>. Sums follow the order of slots: a resumed run has the same bits.
+// <psi_k, psi_l> = <d_l, A psi_k>. Sums are in the order of slots, so that a resumed run has the same bits.
 void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
     const std::size_t n = set.atoms.size();
     double* d = slots_.data();
@@ -289,7 +289,7 @@ void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
     }
 }
 
-// cost - <w, psi> = <count, theta + kappa c> - <g, theta> = -<d, theta + kappa c>: gold costs nothing.
+// cost - <w, psi> = <count, theta + kappa c> - <g, theta> = -<d, theta + kappa c>, as gold slots have cost 0.
 void WorkingSets::values(Index i, const double* scores, double* v) const {
     const Set& set = sets_[i];
     for (std::size_t k = 0; k < set.atoms.size(); ++k) v[k] = -set.difference(k, scores);
@@ -313,7 +313,7 @@ void WorkingSets::keep(Index i) {
     const std::size_t m = kept_.size();
     PackedRows& all = set.differences;
     double* used = slots_.data();
-    std::size_t end = 0;  // of the differences kept
+    std::size_t end = 0;  // of the differences that are kept
     for (std::size_t k = 0; k < m; ++k) {
         const std::size_t from = kept_[k];
         for (std::size_t l = 0; l < m; ++l) set.gram[k * m + l] = set.gram[from * n + kept_[l]];
@@ -358,7 +358,7 @@ bool WorkingSets::merge(const Objective& objective, Index i) {
     }
     remove_if(i, positive);
     atoms.insert(atoms.begin(), Atom(mixture, mass, newest));
-    // All from the counts, so that a run that starts from saved counts has the same bits.
+    // Recompute everything from the counts, so that a run that resumes from saved counts has the same bits.
     complete(objective, i, 0);
     sets_[i].gram.shrink_to_fit();
     atoms.shrink_to_fit();
@@ -400,7 +400,7 @@ ViolatorReport find_violators(const Objective& objective, const double* weights,
         const Index n = len(sets.of(i).size());
         double* v = frame.take(n);
         sets.values(i, scores, v);
-        // Without a labelling there is no slack yet: the gold one's, 0.
+        // The slack of an empty working set is that of the gold labelling, 0.
         const double slack = n > 0 ? *std::max_element(v, v + n) : 0.0;
         const double violation = std::max(0.0, margin - slack);
         report.losses += omega * margin;
