@@ -35,7 +35,7 @@ SENTENCES = [[("the", "D"), ("Cat", "N")], [("x", "?")]]
 ITEMS = [[["w=a", "bias"], ["w=b"], ["never seen"]], [["bias"]]]
 
 
-# models of other tools
+# Models of other tools.
 
 
 def crfsuite_model() -> bytes:
@@ -72,7 +72,7 @@ def crfpp_model() -> bytes:
 
 
 def _answers(tagger: Any, X: list[Any]) -> None:
-    with np.errstate(all="ignore"):  # weights of 1e308 are finite
+    with np.errstate(all="ignore"):  # weights of 1e308 are finite, but sums of them overflow
         try:
             labels, marginals = tagger.predict(X), tagger.predict_marginals(X)
         # Scores that overflow, or templates that name columns which the sentences do not have

@@ -71,7 +71,7 @@ def faults_of(one: Drawn, tol: float, result: Result, best: Optimum) -> list[str
 
     value = exact.primal(result.weights)
     primal, dual, gap, rounding = (LONG(x) for x in (result.primal, result.dual, result.gap, result.rounding))
-    # The primal value of slack rescaling is an upper bound where a structure has no better one.
+    # The primal value of slack rescaling is an upper bound if the structure has no exact oracle.
     off = value - primal if slack else abs(primal - value)
     if not np.isfinite(result.gap):
         check("primal", off, LONG(UNSTATED) * (abs(value) + exact.size(result.weights)))

@@ -64,7 +64,7 @@ def _nothing(found: Any, path: Path, number: int) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files.
+    """A format of files, and how to test its reader.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def asked(model: Any, X: Any) -> tuple[str, str]:
         if not hasattr(model, question):
             continue
         try:
-            with np.errstate(all="ignore"):  # weights of 1e308 are finite
+            with np.errstate(all="ignore"):  # weights of 1e308 are finite, but sums of them overflow
                 answers = getattr(model, question)(X, *arguments)
         except ValueError as error:
             if not REFUSALS.search(str(error)):

@@ -47,7 +47,7 @@ class Plan:
         self.alone = ""
 
     def cost(self, name: str) -> float:
-        """Seconds per trial."""
+        """Return the estimated seconds per trial."""
         return self.used[name] / self.trials[name] if self.trials[name] else self.known.get(name, GUESS)
 
     def note(self, name: str, seconds: float) -> None:

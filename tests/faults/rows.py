@@ -31,7 +31,7 @@ MODULES += ("certificates", "numbers", "sizes", "limits", "shared", "clusters", 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of fault.
+    """One kind of fault: a row of the table.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A few trials of each row of the table of faults, and the runner itself. ``-m faults`` runs the table at full size."""
+"""A few trials of each row of the table of faults, and tests of the runner. ``-m faults`` runs all trials."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_what_sanitizers_write_is_an_outcome(fake_rows, tmp_path):
 @pytest.mark.parametrize(
     ("core", "row", "message"), [("asan", "overflow", "heap-buffer-overflow"), ("tsan", "race", "data race")]
 )
-def test_a_real_report_is_kept(core, row, message, fake_rows, tmp_path, monkeypatch):
+def test_a_sanitizer_report_is_kept_with_the_result(core, row, message, fake_rows, tmp_path, monkeypatch):
     _, library, options = sanitizers.CORES[core]
     if not os.path.isabs(sanitizers.library_path(library)):
         pytest.skip(f"there is no compiler with {library}")
@@ -187,7 +187,7 @@ def test_a_real_report_is_kept(core, row, message, fake_rows, tmp_path, monkeypa
     assert message in results[1]["detail"]
 
 
-def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
+def test_an_outdated_sanitizer_build_is_refused(fake_rows, tmp_path):
     (tmp_path / "site" / "partwise").mkdir(parents=True)
     (tmp_path / "site" / "partwise" / "__init__.py").write_text("")
     found = []
@@ -216,7 +216,7 @@ def test_rows_run_side_by_side_except_those_that_must_not(fake_rows, tmp_path, m
     assert any(overlaps(("met", k)) for k in range(6))
 
 
-def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_path, monkeypatch, capsys):
+def test_results_are_kept_but_those_of_older_sources_are_not_counted(fake_rows, tmp_path, monkeypatch, capsys):
     path, target = tmp_path / "kept.jsonl", tmp_path / "page.md"
     monkeypatch.setattr(command, "all_rows", lambda: fake_rows)
 
@@ -243,7 +243,7 @@ def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_
     assert len(path.read_text().splitlines()) == 4  # earlier lines are kept
 
 
-def test_a_digest_is_of_contents_not_of_places(tmp_path):
+def test_a_digest_depends_on_contents_not_on_folders(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name / "inner").mkdir(parents=True)
         (tmp_path / name / "inner" / "a.py").write_text("a")

@@ -141,7 +141,7 @@ def test_gram_matrix_against_naive_features(gold, memory):
         features.project(i, slots).axpy(0.3, change)
         np.testing.assert_allclose(w - before, change, atol=1e-12)
         check_shrunk(features, i, slots, change / 0.3, rng)
-        # scores are the transpose of project
+        # scores is the transpose of project
         assert features.scores(i, w, 2.0) @ slots == pytest.approx(2.0 * features.project(i, slots).dot(w))
         np.testing.assert_allclose(features.scores(i, w)[np.array([h == m for h, m in slots_of(bank.lengths[i])])], 0)
         assert v.norm2() >= 0

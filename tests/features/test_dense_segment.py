@@ -72,7 +72,7 @@ def test_a_row_has_the_same_scores_alone(n_inputs, n_labels, rng):
 
 
 @pytest.mark.parametrize(("n_inputs", "n_labels"), SIZES)
-def test_floats_are_doubles_of_the_same_values(n_inputs, n_labels, rng):
+def test_single_precision_rows_act_like_doubles_of_the_same_values(n_inputs, n_labels, rng):
     rows = rng.normal(size=(int(LENGTHS.sum()), n_inputs)).astype(np.float32)
     narrow, wide = segment(rows, n_labels), segment(rows.astype(np.float64), n_labels)
     weights = rng.normal(size=narrow.num_weights)
@@ -92,7 +92,7 @@ def sentences(rng, dtype):
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdca", "eg"])
-def test_a_tagger_of_floats_is_the_tagger_of_doubles(solver, rng):
+def test_a_tagger_gives_the_same_result_in_single_precision(solver, rng):
     X, y = sentences(rng, np.float32)
     narrow = SequenceTagger(solver=solver, tol=1e-3, random_state=0).fit(X, y)
     wide = SequenceTagger(solver=solver, tol=1e-3, random_state=0).fit([x.astype(np.float64) for x in X], y)
@@ -102,7 +102,7 @@ def test_a_tagger_of_floats_is_the_tagger_of_doubles(solver, rng):
 
 
 @pytest.mark.parametrize("penalize_intercept", [False, True])
-def test_a_classifier_of_floats_is_the_classifier_of_doubles(penalize_intercept, rng):
+def test_a_classifier_gives_the_same_result_in_single_precision(penalize_intercept, rng):
     X = rng.normal(size=(60, 7)).astype(np.float32)
     y = rng.integers(0, 3, 60)
     options = {"penalize_intercept": penalize_intercept, "random_state": 0}
@@ -113,7 +113,7 @@ def test_a_classifier_of_floats_is_the_classifier_of_doubles(penalize_intercept,
     np.testing.assert_array_equal(narrow.decision_function(X), wide.decision_function(X))
 
 
-def test_floats_are_not_widened(rng):
+def test_single_precision_is_kept(rng):
     X, _ = sentences(rng, np.float32)
     rows = ColumnReader().read(Sequences.of(X))
     assert rows.table.dtype == rows.with_ones().table.dtype == np.float32
@@ -127,7 +127,7 @@ def test_floats_are_not_widened(rng):
     np.testing.assert_array_equal(EncodedRows.from_parts(parts, 20, 3).rows.table, half.rows.table, strict=True)
 
 
-def test_rows_are_used_in_place():
+def test_rows_are_not_copied():
     rows = np.zeros((2, 3), dtype=np.float32)
     features = chain_map(Chain(np.array([2], dtype=np.int64), 3), rows)
     rows[:] = 1.0

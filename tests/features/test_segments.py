@@ -93,7 +93,7 @@ def stacks(draw):
 
 
 @given(stacks())
-def test_scores_are_the_raw_matrix(stack):
+def test_scores_are_products_with_the_matrix(stack):
     features = stack.features
     assert features.num_examples == 3
     assert features.num_weights == sum(s.num_weights for s in features.segments)
@@ -120,7 +120,7 @@ def test_transpose_is_the_adjoint(stack):
 
 
 @given(stacks(), st.sampled_from([0.2, 1.0]))
-def test_project_is_the_merged_transpose(stack, density):
+def test_project_merges_repeated_features_of_the_transpose(stack, density):
     features = stack.features
     for i, matrix in enumerate(stack.matrices):
         slots = stack.slots(i, density)
@@ -260,7 +260,7 @@ def test_norm_of_single_rows_and_of_several(n_rows, rng):
 def test_bounds_of_rows_that_are_used_several_times(once, values, n_rows, rng):
     """The bound covers |A'(y - z)|^2 for labellings that use a row at most `uses` times, and `parts` rows in total."""
     n_columns, width, n_attributes, uses, parts = 3, 4, 5, 2, 3
-    # Attributes are repeated within rows and between them.
+    # Attributes repeat within rows and between rows.
     sizes = rng.integers(1, 5, 2 * n_rows)
     row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     attributes = rng.integers(-1, n_attributes, row_ptr[-1]).astype(np.int64)

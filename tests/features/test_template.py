@@ -225,7 +225,7 @@ def test_unknown_presets_and_names():
         Template.preset("ner", gazetteers={"a,b": ["x"]})
 
 
-def test_templates_are_values():
+def test_pickled_templates_are_equal():
     template = Template.preset("ner", **NER)
     copy = pickle.loads(pickle.dumps(template))
     assert copy == template
@@ -319,7 +319,7 @@ def test_columns_by_name_become_numbers():
         Template("A %x[0,form]")
 
 
-def test_morphology_looks_at_all_its_columns():
+def test_morphological_templates_read_all_their_columns():
     template = Template.preset("morph", tags=[1], features={2: ["Case", "Number"]})
     assert template.columns == [0, 1, 2]
     (found,) = template.attributes([[("Houses", "NOUN", "Case=Nom"), ("fall", "VERB", "_")]])

@@ -1,7 +1,5 @@
-"""Cutting planes over enumerated labellings: one slack (Joachims, Finley, Yu 2009, Algorithm 3), BMRM (Teo et al. 2010,
-Algorithm 2) and n slacks (Tsochantaridis et al. 2005, Algorithm 1), with the inner problem solved by trying every set
-of planes that may be used.
-"""
+"""Cutting planes over enumerated labellings: one slack (Joachims et al. 2009, Algorithm 3), BMRM (Teo et al. 2010,
+Algorithm 2) and n slacks (Tsochantaridis et al. 2005, Algorithm 1). The inner problem tries every set of planes."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def algorithm_1(problem: DenseProblem, psi2: float | None = None) -> Iterator[tu
         return problem.label_costs(i) - problem.psi(i) @ problem.weights(alpha)
 
     def project(alpha: list[Floats], directions: list[Floats]) -> list[Floats]:  # (39)
-        with np.errstate(divide="ignore"):  # probabilities that have underflowed stay 0
+        with np.errstate(divide="ignore"):  # probabilities that underflow stay 0
             return [softmax(np.log(a) - d) for a, d in zip(alpha, directions, strict=True)]
 
     uniform = [np.full(len(e), 1.0 / len(e)) for e in problem.examples]

@@ -1,4 +1,4 @@
-"""The search direction of limited-memory BFGS: the two-loop recursion of Nocedal 1980 (Liu, Nocedal 1989)."""
+"""The search direction of limited-memory BFGS: the two-loop recursion of Nocedal 1980 (see Liu and Nocedal 1989)."""
 
 from __future__ import annotations
 

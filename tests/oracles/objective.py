@@ -20,7 +20,7 @@ from .enumerate import Enumeration, entropy
 
 Floats = NDArray[np.float64]
 
-# name -> (temperature, cost_scale, link)
+# Name -> (temperature, cost_scale, link).
 LOSSES: dict[str, tuple[float, float, str]] = {
     "log": (1.0, 0.0, "identity"),
     "hinge": (0.0, 1.0, "identity"),
@@ -32,7 +32,7 @@ LOSSES: dict[str, tuple[float, float, str]] = {
 
 @dataclass(frozen=True)
 class DenseProblem:
-    """A_i: (num_slots_i, d); gold, cost: (num_slots_i,); one Enumeration per example."""
+    """A problem with enumerated labellings. matrices: the A_i, (num_slots_i, d). gold, cost: one value per slot."""
 
     examples: Sequence[Enumeration]
     matrices: Sequence[Floats]

@@ -147,7 +147,7 @@ class Enumerated:
 
 @dataclass(frozen=True)
 class Optimum:
-    """lower <= min P <= upper = P(weights)."""
+    """Bounds of the minimum of P: lower <= min P <= upper = P(weights)."""
 
     lower: LONG
     upper: LONG

@@ -1,4 +1,4 @@
-"""OWL-QN: Algorithm 1 of Andrew, Gao 2007 ("Scalable training of L1-regularized log-linear models")."""
+"""OWL-QN: Algorithm 1 of Andrew and Gao 2007 ("Scalable training of L1-regularized log-linear models")."""
 
 from __future__ import annotations
 

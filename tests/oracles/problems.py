@@ -345,7 +345,7 @@ def make_case(
     edge_ptr = _pointers(lengths - 1)
     edges = random_rows(rng, int(edge_ptr[-1]), 2, values=True) if kind == "chain-untied" else None
     labels = rng.integers(0, n_labels, int(lengths.sum())).astype(np.int64)
-    masked = kind == "chain-masked"  # masks are drawn before the weights
+    masked = kind == "chain-masked"  # draw masks before the weights
     weight = None if masked else random_weights(rng, n, plain)
     if part is not None:
         assert weight is not None

@@ -43,7 +43,7 @@ class Maxent:
         return max(float(f[:, t].max()) for f in self.f) or 1.0
 
     def value(self, name: str, t: int, z: float) -> float:
-        """A_t(z)."""
+        """A_t(z) of the function `name`."""
         s = z / self.tau
         column, q = self.column(t), self.l2 * (self.w[t] * z + z * z / 2) - z * self.empirical[t]
         if name in ("gis", "scgis"):
@@ -120,13 +120,13 @@ class Maxent:
 
 
 def parallel(problem: DenseProblem, name: str, w: Floats, tol: float = 1e-5) -> Floats:
-    """One iteration of Algorithm 2."""
+    """One iteration of Algorithm 2: all weights at once."""
     at = Maxent(problem, w)
     return w + np.array([at.minimum(name, t, tol) for t in range(problem.dim)])
 
 
 def sequential(problem: DenseProblem, name: str, w: Floats, order: Sequence[int], tol: float = 1e-5) -> Floats:
-    """One iteration of Algorithm 1, over the weights in `order`."""
+    """One iteration of Algorithm 1: the weights in `order`, one after the other."""
     w = np.array(w)
     for t in order:
         w[t] += Maxent(problem, w).minimum(name, t, tol)

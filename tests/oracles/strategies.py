@@ -1,4 +1,4 @@
-"""Hypothesis strategies for small structures of the core with scores."""
+"""Hypothesis strategies that draw small structures of the core, with scores."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def test_slots_of_a_chain_written_by_hand():
-    # 2 labels in rows of 4, labels 1 0 0: rows, one 2 x 4 table, begin row, end row.
+    # two labels in rows of 4, labelling 1 0 0; the slots are rows, one 2 x 4 table, a row for begin, a row for end
     assert chain_slots([1, 0, 0], 2, 4, tied=True, ends=True) == [1, 4, 8, 12 + 4, 12, 20 + 1, 24]
     assert chain_slots([1, 0, 0], 2, 4, tied=False, ends=False) == [1, 4, 8, 12 + 4, 20]
     assert enumerate_chain(3, 2, 4, tied=True).counts[0].tolist() == [1, 0, 0, 0] * 3 + [2] + [0] * 7
@@ -26,8 +26,8 @@ def test_slots_of_a_chain_written_by_hand():
 
 def test_masks_cut_labellings():
     mask = np.ones(12 + 8, dtype=np.uint8)
-    mask[4] = 0  # position 1 not label 0
-    mask[12 + 4 + 1] = 0  # 1 never follows 1
+    mask[4] = 0  # forbids label 0 at position 1
+    mask[12 + 4 + 1] = 0  # forbids label 1 after label 1
     left = enumerate_chain(3, 2, 4, tied=True, mask=mask).labellings.tolist()
     assert left == [[0, 1, 0]]
     assert enumerate_multiclass(3, 4, np.array([1, 0, 1, 1], dtype=np.uint8)).labellings.tolist() == [[0], [2]]
@@ -71,7 +71,7 @@ class TestDuality:
                 assert dual <= problem.primal(w) + 1e-10
 
     def test_the_gap_of_the_oracles_answer(self, kind, loss):
-        # D at the best response is P(w) - |grad P(w)|^2 / (2 l2) for every loss.
+        # D at the best response is P(w) - |grad P(w)|^2 / (2 l2), for every loss.
         problem = dense_problem(kind, loss, seed=5)
         w = np.random.default_rng(6).normal(size=problem.dim)
         gradient = problem.gradient(w)

@@ -18,7 +18,7 @@ def test_a_batch_is_structure_and_features():
         Batch(make_case("chain-tied", 3, n=2).structure, case.features)
 
 
-def test_a_labelled_batch_is_its_own_reference():
+def test_opening_a_labelled_batch_returns_the_batch():
     case = make_case("chain-tied", 3)
     batch = Batch(case.structure, case.features)
     labelled = LabelledBatch(batch, case.gold, case.sample_weight)

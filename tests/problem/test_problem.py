@@ -166,12 +166,12 @@ def test_without_a_penalty_there_is_no_certificate():
     assert "l2 > 0" not in problem.capabilities()
 
 
-def test_a_dual_point_without_its_arrays():
+def test_a_dual_point_that_lacks_its_arrays_is_refused():
     with pytest.raises(ValueError, match="lacks"):
         Small("multiclass", "log").problem.dual_terms(DualPoint("gibbs"))
 
 
-def test_weights_count_like_copies(rng):
+def test_sample_weights_act_like_copies_of_examples(rng):
     rows, labels, omega = rng.normal(size=(6, 3)), rng.integers(0, 3, 6), np.array([0, 1, 2, 3, 1, 2])
     again = np.repeat(np.arange(6), omega)
     problems = []
@@ -298,7 +298,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="at least one example"):
             self.make(structure=structure)
 
-    def test_gold_outside_the_labellings(self):
+    def test_gold_labellings_outside_the_structure_are_refused(self):
         structure = Multiclass(3, 2)
         structure.set_mask(2, np.array([0, 1, 0, 0], dtype=np.uint8))
         with pytest.raises(ValueError, match="2"):

@@ -83,7 +83,7 @@ def left(folder) -> list[str]:
 
 
 @pytest.mark.parametrize(("solver", "loss"), INNER)
-def test_on_files_as_in_memory(solver, loss, folder):
+def test_files_give_the_result_of_batches_in_memory(solver, loss, folder):
     case = case_of(folder)
     tol = 0.2 if (solver, loss) == ("eg", "hinge") else 1e-2
     fitted = case.make(solver=solver, loss=loss, tol=tol, max_passes=300, C=0.03).fit(folder)
@@ -181,7 +181,7 @@ def test_the_iterates_are_those_of_cocoa_plus(groups):
     assert (state.scaling, state.repeated) == (groups, 0)
 
 
-def test_batches_come_in_a_new_order_in_each_round():
+def test_each_round_visits_batches_in_a_new_order():
     walk = SimpleNamespace(visits=[None] * 20, group=1)
     other = SimpleNamespace(visits=[None] * 20, group=2)
     nothing = np.zeros(0)

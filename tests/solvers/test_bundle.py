@@ -20,7 +20,7 @@ from partwise.solvers.planes.simplex_qp import QPError, best_mixture, optimality
 
 
 def states(solver, problem, steps):
-    """The state after each step."""
+    """Yield the state after each of `steps` steps."""
     state = solver.init_state(problem, np.random.default_rng(0), None)
     for _ in range(steps):
         solver.step(problem, state)

@@ -174,7 +174,7 @@ class TestStarts:
         assert again.converged
 
     @pytest.mark.parametrize("second", [BCFW(), ExcessiveGap()])
-    def test_from_clique_marginals(self, second):
+    def test_a_warm_start_from_clique_marginals_saves_passes(self, second):
         small = Small("chain-tied", "hinge")
         earlier = solve(small.problem, "bcfw", tol=1e-2, random_state=0)
         cliques = DualPoint.of_cliques(clique_marginals(small.problem, earlier.dual_point.with_blocks()))

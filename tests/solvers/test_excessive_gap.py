@@ -37,7 +37,7 @@ def test_accurate_solutions(kind):
     assert distance <= np.sqrt(2 * other.gap / 2.0) + np.sqrt(2 * result.gap / 2.0)
 
 
-def test_to_the_end_of_double_precision():
+def test_tol_zero_reaches_double_precision():
     problem = Small("chain-tied", "hinge", l2=20.0).problem
     result = solve(problem, ExcessiveGap(check_every=100), tol=0.0, max_passes=20_000)
     assert result.relative_gap <= 1e-9

@@ -121,7 +121,7 @@ def test_masses_are_set_to_1():
 
 
 @pytest.mark.parametrize("solver", ["smo", "sdca", "excessive-gap"])
-def test_a_checkpoint_with_such_distributions_is_refused(solver, tmp_path):
+def test_a_checkpoint_with_foreign_distributions_is_refused(solver, tmp_path):
     problem, path = saved_run(solver, tmp_path)
     values, arrays = parts(path)
     name = "state.marginals" if solver == "excessive-gap" else "state.cliques"

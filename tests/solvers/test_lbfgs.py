@@ -51,7 +51,7 @@ def test_line_search(name, first):
         assert abs(found.slope) <= CURVATURE * abs(slope(0.0))
 
 
-def test_line_search_gives_up_where_nothing_is_lower():
+def test_line_search_stops_if_no_value_is_lower():
     search = searched(lambda alpha: 1.0 + alpha, lambda alpha: 1.0 if alpha else -1.0, 1.0, 25)
     assert search.best is None
     assert search.trials == 25
@@ -108,7 +108,7 @@ class TestWithoutPenalty:
         assert warm.status == "no certificate"
         assert warm.passes <= 2
 
-    def test_separable_data_end_at_a_limit(self):
+    def test_separable_data_without_a_penalty_end_at_a_limit(self):
         structure = Multiclass(2, 2)
         problem = Problem(multiclass_map(structure, np.eye(2)), structure, structure.encode(np.array([0, 1])), "log", 0)
         with pytest.warns(ConvergenceWarning, match="no certificate"):

@@ -219,7 +219,7 @@ class TestDiagonal:
         assert diagonals == expected
         assert 1 < len(diagonals) < len(seen)
 
-    def test_not_with_the_squared_link(self):
+    def test_the_squared_link_has_no_diagonal(self):
         small = Small("multiclass", "log")
         loss = Loss("squared log", 1.0, 0.5, "squared")
         problem = Problem(small.case.features, small.structure, small.case.gold, loss, 1.0)

@@ -85,7 +85,7 @@ def test_a_large_l1_leaves_no_weight():
     assert result.gap <= 1e-9 * result.primal
 
 
-def test_a_short_run_says_so():
+def test_a_short_run_warns():
     with pytest.warns(ConvergenceWarning, match="l1 or l2"):
         result = solve(with_net("chain-tied"), "owlqn", tol=1e-9, max_passes=3)
     assert result.gap > 0

@@ -26,7 +26,7 @@ def small(loss: str, kind: str = "chain-tied") -> Small:
 
 
 class TestSequence:
-    def test_it_falls_to_the_last_strength(self):
+    def test_strengths_fall_to_the_last_one(self):
         found = penalties(1000.0, 0.7, 0.25)
         assert found[:3] == pytest.approx([1000.0, 700.0, 490.0])
         assert found[-1] == 0.25
@@ -107,7 +107,7 @@ def test_dual_points():
         assert dual == pytest.approx(two.dual, rel=1e-10)
 
 
-def test_the_callback_ends_it():
+def test_the_callback_can_end_the_path():
     seen = []
     path = regularization_path(
         small("log").problem, 10.0, 0.5, callback=lambda result: seen.append(result) or result.l2 < 4, random_state=0

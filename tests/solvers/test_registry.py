@@ -146,7 +146,7 @@ def test_dual_methods_need_a_penalty():
     assert suitable_solvers(problem) == ["lbfgs", "newton"]
 
 
-def test_when_nothing_fits_it_says_so():
+def test_the_error_says_if_no_solver_fits():
     small = Small("multiclass", "log")
     with_max = MaxOnly(small.case.structure)
     problem = Problem(small.case.features, with_max, small.case.gold, "log", 1.0)
@@ -310,7 +310,7 @@ class TestAuto:
                     assert choose(problem).solver.name == ("newton" if rows == 5000 else "sdca")
         assert solve(problem.with_penalty(2.0), tol=1e-6, random_state=0).relative_gap <= 1e-6
 
-    def test_tol_is_what_was_asked_for(self):
+    def test_auto_stops_at_the_tolerance(self):
         # Except on tiny problems, a run ends at its tolerance and not at rounding.
         problem = rows_problem(np.random.default_rng(0), 6000, 20)
         loose, tight = (solve(problem, tol=tol) for tol in (1e-2, 1e-9))

@@ -67,7 +67,7 @@ def test_the_optimum_is_scipys_on_shared_features(solver):
 
 @pytest.mark.parametrize("solver", ALL)
 def test_logistic_regression_is_scikit_learns(solver, rng):
-    """Huang et al. 2010, section 7.11: two labels, one weight vector, non-negative real features."""
+    """Huang et al. 2010, section 7.11: logistic regression with one weight vector and non-negative features."""
     x, labels = documents(rng)
     labels = (labels == 1).astype(np.int64)
     theirs = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(x, labels)

@@ -22,7 +22,7 @@ EVERY_ORDER = [
 
 
 def matrix_problem(table: np.ndarray, labels: np.ndarray, l2: float, **options) -> Problem:
-    """table: (examples, labels, features)."""
+    """Make a problem with a map of features; `table` is (examples, labels, features)."""
     n, n_labels, n_features = table.shape
     structure = Multiclass(n, n_labels)
     features = maxent_matrix_map(structure, table.reshape(-1, n_features))
@@ -86,7 +86,7 @@ def test_empty_and_weightless_columns(solver, weightless, l2, rng):
 
 
 @pytest.mark.parametrize("solver", ALL)
-def test_a_warm_start_on_weightless_columns_goes_back_to_zero(solver):
+def test_weights_of_columns_without_sample_weight_return_to_zero(solver):
     table, labels = three_features()
     table[7, 0, 1] = 1.5
     omega = np.append(np.ones(7), 0.0)

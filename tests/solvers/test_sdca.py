@@ -22,7 +22,7 @@ from partwise.solvers.online.base import drawn_by_gap
 from partwise.structures import Multiclass
 
 
-def test_it_fits_structures_with_cliques():
+def test_sdca_fits_structures_with_cliques():
     for kind in ("multiclass", "chain-tied", "chain-untied", "graph"):
         assert "sdca" in suitable_solvers(Small(kind, "log").problem)
     for kind, loss in (("projective", "log"), ("multiclass", "hinge"), ("python", "log"), ("segments", "log")):

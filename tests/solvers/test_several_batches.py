@@ -251,7 +251,7 @@ def test_a_pass_of_eg_is_that_of_one_batch(kind, penalty, n_jobs):
 
 
 @pytest.mark.parametrize("solver", ["eg", "eg-prox"])
-def test_eg_takes_the_passes_of_one_batch(solver):
+def test_eg_needs_as_many_passes_as_with_one_batch(solver):
     one, several = (solve(make("chain-tied", "log", 0.7, (9, 1, 14)), solver) for make in (whole, parted))
     assert several.passes == one.passes
     np.testing.assert_allclose(several.weights, one.weights, atol=1e-9)
@@ -292,7 +292,7 @@ def test_a_problem_of_one_batch_equals_the_short_constructor(solver):
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "dcd", "eg", "sdca", "gis"])
-def test_a_saved_run_goes_on_to_the_same_bits(solver, tmp_path):
+def test_a_resumed_run_has_the_same_bits(solver, tmp_path):
     problem = parted(kind_for(solver), loss_for(solver))
     unbroken = solve(problem, solver, tol=0, max_passes=9)
     path = tmp_path / "run"

@@ -140,7 +140,7 @@ class TestParts:
         np.testing.assert_allclose(part(v), whole(v), rtol=1e-9)
         np.testing.assert_allclose(part.diagonal(), whole.diagonal(), rtol=1e-9)
 
-    def test_few_examples_are_all_used(self, rng):
+    def test_small_problems_use_all_examples(self, rng):
         X, y, _ = data(rng, 50, 3, True)
         problem = problem_of(X, y, 3)
         w, v = rng.normal(size=(2, problem.n_weights))

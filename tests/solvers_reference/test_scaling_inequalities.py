@@ -60,7 +60,7 @@ def test_the_order_of_the_functions(case, scale, z, seed):
 
 @given(case=cases, z=st.lists(st.floats(-1, 1), min_size=20, max_size=20))
 def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
-    """(9), for GIS and IIS."""
+    """Huang et al. 2010, inequality (9), for GIS and IIS: the sum of A_t bounds the change of the objective."""
     state = begin(case, l2=0.3)
     steps = np.zeros(case.features.num_weights)
     steps[state.columns] = np.array(z)[: len(state.columns)]

@@ -161,7 +161,7 @@ def test_one_feature_shared_by_two_labels_is_detected(pair, rng):
     assert curvatures() is None
 
 
-def test_features_of_single_labels_have_a_curvature_each():
+def test_curvatures_of_features_with_one_label_each():
     layout = _core.RowLayout.from_pairs(3, 3, 4, np.array([0, 1, 3, 4]), np.array([0, 0, 2, 1]))
     ptr = np.arange(3, dtype=np.int64)
     segment = _core.AttributeSegment(layout, ptr, np.array([0, 2, 4]), np.array([0, 1, 1, 2]), np.array([1.0, 2, 3, 4]))

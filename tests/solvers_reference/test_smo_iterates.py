@@ -115,7 +115,7 @@ def test_no_plateau_below_the_optimum(kind):
 
 class TestHybrid:
     @pytest.mark.parametrize("kind", WITH_CLIQUES)
-    def test_smo_first_then_eg_from_the_converted_point(self, kind):
+    def test_smo_eg_makes_smo_passes_and_then_eg_passes(self, kind):
         small = Small(kind, "hinge", l2=0.3)
         hybrid = get_solver("smo-eg", smo_passes=4)
         mine = hybrid.init_state(small.problem, np.random.default_rng(2), None)
@@ -169,7 +169,7 @@ class TestOptions:
         with pytest.raises(ValueError, match="weights alone do not give them"):
             solve(chain.problem, "smo", warm_start=np.zeros(chain.problem.n_weights))
 
-    def test_auto_takes_cliques_where_there_are_any(self):
+    def test_form_auto_uses_cliques_if_the_structure_has_them(self):
         for kind, cliques in (("chain-tied", True), ("projective", False)):
             small = Small(kind, "hinge")
             state = get_solver("smo").init_state(small.problem, np.random.default_rng(0), None)

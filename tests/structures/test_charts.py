@@ -155,5 +155,5 @@ def test_fast_chain_kernels_agree_with_the_chart(n_labels, length, tied, ends, r
                 ((fast, scores, direction), (slow, wide_scores, wide_direction))]  # fmt: skip
     np.testing.assert_allclose(products[1], widened(products[0], 0.0), atol=1e-11)
     value, slots, counts = fast.maximize(0, scores)
-    ((best, best_slots, best_counts),) = fast.k_best(0, scores, 1)  # from the chart
+    ((best, best_slots, best_counts),) = fast.k_best(0, scores, 1)  # k_best uses the chart
     assert (value, slots.tolist(), counts.tolist()) == (best, best_slots.tolist(), best_counts.tolist())

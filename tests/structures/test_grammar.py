@@ -113,7 +113,7 @@ def test_hashed_tuples_that_are_refused():
             KnownGrammar([2], ONE, **options)
 
 
-def test_slots_that_are_no_derivation():
+def test_slots_that_form_no_derivation_are_refused():
     structure, every, _ = draw(3, 4, gold=False)
     slots = np.flatnonzero(every.counts[0])
     counts = every.counts[0][slots]

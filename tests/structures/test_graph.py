@@ -154,7 +154,7 @@ def test_a_tree_against_direct_sums(rng):
 
 
 def test_separate_graphs_add_up(rng):
-    """A graph of two components is the sum of two graphs."""
+    """The sums of a graph of two components are the sums of two graphs."""
     one, two = random_graph(rng, 4), random_graph(rng, 4)
     joined = graph([(one[0] + two[0], one[1] + [[v + 4 for v in c] for c in two[1]])])
     apart = graph([one[:2], two[:2]])
@@ -313,7 +313,7 @@ def test_forbidden_pairs_rule_labels_out(order):
 
 
 @pytest.mark.parametrize(("shape", "width"), [((5, 20), 5), ((20, 5), 5), ((6, 6), 6), ((4, 50), 4)])
-def test_grids_have_the_width_they_can_have(shape, width):
+def test_junction_trees_of_grids_are_narrow(shape, width):
     own = graph([([2] * shape[0] * shape[1], grid(*shape))])
     assert own.width(0) <= width + (shape == (6, 6))
 
@@ -327,7 +327,7 @@ def test_widths_of_known_graphs():
     assert [known.width(i) for i in range(5)] == [2, 1, n - 1, 0, n - 1]
 
 
-def test_refusals_say_width_and_bytes_before_anything_is_allocated():
+def test_graphs_that_need_too_much_memory_are_refused_before_allocation():
     many = 2000
     wide = graph([([2] * 3, []), ([2] * many, list(itertools.combinations(range(70), 2)))])
     assert wide.width(0) == 0

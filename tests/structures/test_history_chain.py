@@ -69,7 +69,7 @@ class Case:
         return {tags: self.log_p(logs, tags) for tags in every if self.allowed(i, tags)}
 
     def logs(self, i):
-        """log p(label | position, history) of a sequence."""
+        """log p(label | position, history) of one sequence, as an array (positions, n_states, n_labels)."""
         return log_softmax(self.scores[self.parts()[i]][:, None, :] + self.after, axis=2)
 
 

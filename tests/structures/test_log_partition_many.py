@@ -40,7 +40,7 @@ def test_the_same_objective_in_one_call(kind, loss, rng):
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-14)
 
 
-def test_predictions_ask_once(rng):
+def test_predictions_make_one_call(rng):
     case = make_case("chain-tied", seed=4)
     mine, w = Many(case.structure), rng.normal(size=case.features.num_weights)
     mine.calls.clear()

@@ -215,7 +215,7 @@ class TestImpossibleGold:
         with pytest.raises(ValueError, match="example 1: the gold labelling is not one of the structure's labellings"):
             matching_problem(kind(2, 3), [[0, 4, 8], slots])
 
-    def test_every_set_of_parts(self, kind):
+    def test_every_set_of_slots_is_checked_against_enumeration(self, kind):
         structure = kind(1, 3)
         allowed = {tuple(np.flatnonzero(counts)) for counts in structure.counts}
         for size in range(5):
@@ -238,7 +238,7 @@ class TestImpossibleGold:
             matching_problem(Checked(2, 3), [[0, 4, 5], [0, 4, 8]])
 
 
-def test_tied_gold_that_no_labelling_has():
+def test_tied_gold_counts_without_a_labelling_are_refused():
     case = make_case("chain-tied", seed=3)
     structure = Enumerated(case.structure)
     indptr, slots, counts = case.gold

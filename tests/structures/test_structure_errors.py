@@ -55,7 +55,7 @@ def test_no_such_example(structure, method, i):
 
 
 @pytest.mark.parametrize("i", [-1, 2])
-def test_no_such_example_elsewhere(structure, i):
+def test_examples_out_of_range_in_other_calls(structure, i):
     with pytest.raises((ValueError, IndexError), match="example"):
         structure.num_slots(i)
     with pytest.raises((ValueError, IndexError), match="example"):

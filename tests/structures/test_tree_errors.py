@@ -32,7 +32,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_gold_that_is_no_tree(trees, what):
+def test_gold_heads_that_form_no_tree_are_refused(trees, what):
     heads, message = WRONG[what]
     with pytest.raises(ValueError, match=message):
         trees.encode(np.array(GOOD + heads))
@@ -139,7 +139,7 @@ def allow(n, *arcs):
     return mask
 
 
-def test_masks_that_leave_no_tree(trees):
+def test_masks_that_allow_no_tree_are_refused(trees):
     for mask in (
         np.zeros(20, dtype=np.uint8),
         allow(4, (1, 1), (2, 2), (3, 3), (4, 4)),  # every word is its own head

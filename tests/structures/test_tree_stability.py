@@ -248,7 +248,7 @@ def test_too_little_memory_is_an_error(kind):
 
 @pytest.mark.slow
 @both_kinds
-def test_two_thousand_words_if_asked_for(kind):
+def test_two_thousand_words_with_a_larger_limit(kind):
     trees = one(kind, 2000, max_length=2000)
     scores = np.zeros(trees.num_slots(0))
     value, slots, _ = trees.maximize(0, scores)

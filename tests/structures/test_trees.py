@@ -77,7 +77,7 @@ def test_numbers_of_projective_trees(single_root):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.booleans(), st.sampled_from([0.1, 1.0]))
-def test_projective_trees_are_some_of_all_trees(seed, n, single_root, temperature):
+def test_projective_trees_are_a_subset_of_all_trees(seed, n, single_root, temperature):
     scores = np.random.default_rng(seed).normal(size=n * (n + 1))
     projective, spanning = (one(kind, n, single_root) for kind in KINDS)
     less, more = (trees.log_partition(0, scores, temperature)[0] for trees in (projective, spanning))

@@ -27,7 +27,7 @@ def excessive(small: Small, steps: int, factor: float) -> Iterator[tuple[int, np
 
 
 def theorem_4(small: Small, factor: float) -> None:
-    """Theorem 4: J(w_k) - D(alpha_k) <= 6 L D / (sigma (k + 1) (k + 2))."""
+    """Zhang et al. 2011, Theorem 4: J(w_k) - D(alpha_k) <= 6 L D / (sigma (k + 1) (k + 2))."""
     first = None
     for k, w, dual, mu in excessive(small, 80, factor):
         first = mu if first is None else first
@@ -37,13 +37,13 @@ def theorem_4(small: Small, factor: float) -> None:
 
 
 def theorem_5(small: Small, factor: float) -> None:
-    """Theorem 5: J_mu(w_k) <= D(alpha_k)."""
+    """Zhang et al. 2011, Theorem 5: J_mu(w_k) <= D(alpha_k)."""
     for _, w, dual, mu in excessive(small, 80, factor):
         at_most(smoothed(small.dense, w, mu), dual, "(11)")
 
 
 def corollary_7(small: Small, factor: float) -> None:
-    """Corollary 7: max D - D(alpha_k) <= 6 L d(alpha*) / (sigma (k + 1) (k + 2))."""
+    """Zhang et al. 2011, Corollary 7: max D - D(alpha_k) <= 6 L d(alpha*) / (sigma (k + 1) (k + 2))."""
     z, _ = best_point(small)
     uniform = [np.full(len(p), 1.0 / len(p)) for p in z]
     first, best, distance = None, small.dense.dual(z), kl(z, uniform, small.dense.sample_weight)

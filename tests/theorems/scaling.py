@@ -91,7 +91,7 @@ def theorem_4(form: str, factor: float) -> None:
     w[method.columns] = 3.0 * np.sin(np.arange(len(method.columns)))
     for k, t in zip(method.places, method.columns, strict=True):
         at = Maxent(method.problem, w)
-        H = method.l2 + sum(o * float((f**2).max()) for o, _, f, _ in at.column(t))  # (64) bounds A'' by less than this
+        H = method.l2 + sum(o * float((f**2).max()) for o, _, f, _ in at.column(t))  # A'' is less than this, by (64)
         slope = at.derivatives("cd", t, 0.0)[0]
         new = method.step(w, factor, [k])
         z = new[t] - w[t]

@@ -59,7 +59,7 @@ def test_repeated_and_ignored_attributes():
     np.testing.assert_allclose(values, [[2.25, 1.5], [1.5, 5.0]])
 
 
-def test_a_far_away_row_and_a_row_and_itself():
+def test_rbf_is_0_for_distant_rows_and_1_for_equal_rows():
     rows = np.array([[0.0, 0.0], [1e3, 1e3]])
     np.testing.assert_allclose(
         DenseKernel(KernelFunction("rbf", 1.0), rows).values(0, 2, 0, 2).reshape(2, 2), np.eye(2), atol=1e-12

@@ -30,7 +30,7 @@ OMEGA = np.array([1.0, 0.5, 2.0, 0.0, 1.3])
 
 
 class Data:
-    """Rows, edges, labels and both kinds of feature maps."""
+    """Rows, edges and labels, with kernel maps and explicit maps of them."""
 
     def __init__(self, kind, seed=3, sparse=False):
         rng = np.random.default_rng(seed)
@@ -130,7 +130,7 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("name", ["excessive-gap", "eg", "eg-batch"])
 def test_little_memory_gives_the_same_result(name):
     data = Data("untied")
-    # room for 200 of the 225 + 100 kernel values
+    # room for 200 of the 325 kernel values
     small = data.kernel("rbf", "rbf", memory_limit=1600, recompute=True)
     runs = [solve(data.problem(f), name, tol=5e-2, random_state=0) for f in (data.kernel("rbf", "rbf"), small)]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
@@ -155,7 +155,7 @@ def test_an_l1_penalty_is_refused():
 class TestPrediction:
     @pytest.mark.parametrize("sparse", [False, True])
     @pytest.mark.parametrize("kind", ["multiclass", "tied", "ends", "untied"])
-    def test_from_the_expansion(self, kind, sparse):
+    def test_predictions_from_coefficients_equal_those_from_explicit_weights(self, kind, sparse):
         data, new = Data(kind, sparse=sparse), Data(kind, seed=9, sparse=sparse)
         edges = {"edge_rows": data.edges, "edge_kernel": "linear"} if kind == "untied" else {}
         features = KernelFeatures.of(data.given, "linear", **edges)
@@ -228,7 +228,7 @@ class TestPrecomputed:
         with pytest.raises(ValueError, match=message):
             KernelFeatures.of(change(rows @ rows.T), "precomputed")
 
-    def test_columns_at_prediction(self):
+    def test_precomputed_prediction_needs_a_column_per_training_row(self):
         rows = Data("tied").rows
         features = KernelFeatures.of(rows @ rows.T, "precomputed")
         with pytest.raises(ValueError, match=f"4 columns, there were {N_ROWS} training rows"):
