@@ -157,7 +157,7 @@ def size(number: int, folder: Path) -> tuple[str, str]:
         begin = time.process_time()
         try:
             work()
-        except (ValueError, TooLarge) as error:  # any other MemoryError comes from the allocator and explains nothing
+        except (ValueError, TooLarge) as error:  # any other MemoryError comes from the allocator, without advice
             return [f"{type(error).__name__}: {error}"[:300], time.process_time() - begin]
         return [None, time.process_time() - begin]
 

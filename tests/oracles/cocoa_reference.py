@@ -41,7 +41,7 @@ class CocoaPlus:
         return np.full(self.gold.shape[1], 1.0 / self.gold.shape[1])
 
     def dual(self, w: Floats | None = None, p: Floats | None = None, l2: float | None = None) -> float:
-        """sum_i H(p_i) - l2/2 |w|^2."""
+        """The dual value of distributions p with weights w: sum_i H(p_i) - l2/2 |w|^2."""
         p = self.p if p is None else p
         entropy = -float(np.sum(p * np.log(np.where(p > 0, p, 1.0))))
         w, l2 = self.w if w is None else w, self.l2 if l2 is None else l2

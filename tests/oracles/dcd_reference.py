@@ -41,7 +41,7 @@ class DcdState:
     violation: float = 0.0
 
     def objective(self) -> float:
-        """Equation (4) of Chang and Yih 2013."""
+        """The paper's objective, equation (4) of Chang and Yih 2013."""
         p = self.problem
         w = sum((a @ p.psi(i) for i, a in enumerate(self.alpha)), np.zeros(p.dim))
         value = 0.5 * float(w @ w)
@@ -53,7 +53,7 @@ class DcdState:
         return float(self.problem.sample_weight[i] / self.problem.l2)
 
     def masses(self) -> Floats:
-        """s_i = sum of alpha / C_i."""
+        """The mass of each example, s_i = sum of alpha / C_i."""
         return np.array([a.sum() / self.c(i) for i, a in enumerate(self.alpha)])
 
 

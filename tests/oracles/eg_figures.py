@@ -92,12 +92,12 @@ def part_eg(
 
 
 def soft(u: Floats, l1: float) -> Floats:
-    """sign(u) max(|u| - l1, 0)."""
+    """Soft thresholding: sign(u) max(|u| - l1, 0)."""
     return np.sign(u) * np.maximum(np.abs(u) - l1, 0.0)
 
 
 def _gain(problem: DenseProblem, k: int, old: Floats, new: Floats, w: Floats, trial_w: Floats) -> float:
-    """D(new) - D(old) when only example k changes (the displayed formula of section 7)."""
+    """The rise of the dual when only example k changes: D(new) - D(old) (the displayed formula of section 7)."""
     linear = float((new - old) @ problem.label_costs(k)) + problem.temperature * (entropy(new) - entropy(old))
     return problem.sample_weight[k] * linear - 0.5 * problem.l2 * float(trial_w @ trial_w - w @ w)
 

@@ -46,11 +46,11 @@ class Enumeration:
         return np.any(self.counts > 0, axis=0)
 
     def values(self, scores: Floats) -> Floats:
-        """<counts(y), scores> of every labelling. Scores of unused slots are never read."""
+        """The score <counts(y), scores> of every labelling. Scores of unused slots are never read."""
         return self.counts[:, self.used] @ np.asarray(scores)[self.used]
 
     def probabilities(self, scores: Floats, temperature: float = 1.0) -> Floats:
-        """p(y) proportional to exp(<counts(y), scores> / temperature)."""
+        """The Gibbs distribution: p(y) proportional to exp(<counts(y), scores> / temperature)."""
         return softmax(self.values(scores) / temperature)
 
     def maximum(self, scores: Floats) -> tuple[float, int]:
@@ -68,11 +68,11 @@ class Enumeration:
         return temperature * log_sum_exp(values / temperature), self.expected(p), entropy(p)
 
     def expected(self, p: Floats) -> Floats:
-        """E_p[counts]."""
+        """The expected counts E_p[counts]."""
         return p @ self.counts
 
     def covariance(self, p: Floats) -> Floats:
-        """Cov_p(counts), (num_slots, num_slots)."""
+        """The covariance of the counts, Cov_p(counts), a matrix (num_slots, num_slots)."""
         centred = self.counts - self.expected(p)
         return (centred * p[:, None]).T @ centred
 
@@ -95,12 +95,12 @@ class Enumeration:
         return out
 
     def gibbs_of_cliques(self, potentials: Floats) -> Floats:
-        """p(y) proportional to exp(sum over cliques of the potential of y's entry)."""
+        """The Gibbs distribution of cliques: p(y) proportional to exp(sum of the potentials of y's entries)."""
         return softmax(potentials[self.cliques].sum(axis=1))
 
 
 def softmax(values: Floats) -> Floats:
-    """exp(values) normalised."""
+    """exp(values), normalised to the sum 1."""
     weights = np.exp(values - values.max())
     return weights / weights.sum()
 
@@ -112,7 +112,7 @@ def log_sum_exp(values: Floats) -> float:
 
 
 def entropy(p: Floats) -> float:
-    """-sum p log p, with 0 log 0 = 0."""
+    """The entropy -sum p log p, with 0 log 0 = 0."""
     positive = p[p > 0]
     return float(-(positive * np.log(positive)).sum())
 

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def smoothed(problem: DenseProblem, w: Floats, mu: float) -> float:
-    """J_mu(w), equation 8 with (29)."""
+    """The smoothed objective J_mu(w), equation 8 with (29) of Zhang et al. 2011."""
     total = 0.5 * problem.l2 * float(w @ w)
     for i, omega in enumerate(problem.sample_weight):
         logs = (problem.label_costs(i) - problem.psi(i) @ w) / mu

@@ -1,9 +1,7 @@
 """Extragradient with entropic projections (Taskar et al. 2006) and a fixed step, over enumerated labellings.
 
-The problem is: min over w, max over distributions p of l2/2 |w|^2 + sum_i omega_i p_i'(costs_i - psi_i w). The
-prox-function is prox/2 |w|^2 + sum_i omega_i KL(p_i
-
-uniform).
+The problem is: min over w, max over distributions p of l2/2 |w|^2 + sum_i omega_i p_i'(costs_i - psi_i w).
+The prox-function is prox/2 |w|^2 + sum_i omega_i KL(p_i || uniform).
 """
 
 from __future__ import annotations

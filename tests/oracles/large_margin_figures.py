@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def quadratic(A: Floats, b: Floats, alpha: Floats) -> float:
-    """Q(alpha) = b'alpha + alpha'A alpha / 2."""
+    """The objective of the quadratic program, Q(alpha) = b'alpha + alpha'A alpha / 2."""
     return float(b @ alpha + 0.5 * alpha @ A @ alpha)
 
 

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def two_loop(gradient: Floats, pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """-H gradient, H from pairs (s: step, y: change of the gradient), oldest first, and (s'y / y'y) I of the newest."""
+    """-H gradient, with H from pairs (s: step, y: change of gradient), oldest first, and (s'y / y'y) I of the last."""
     q, alphas = gradient.copy(), []
     for s, y in reversed(pairs):
         alphas.append(s @ q / (s @ y))

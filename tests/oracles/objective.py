@@ -56,11 +56,11 @@ class DenseProblem:
         return t if self.link == "identity" else max(t, 0.0) ** 2
 
     def slope(self, t: float) -> float:
-        """phi'(t), which is the dual mass s at the oracle's answer."""
+        """The derivative of the link, phi'(t), which is the dual mass s at the oracle's answer."""
         return 1.0 if self.link == "identity" else 2.0 * max(t, 0.0)
 
     def conjugate(self, s: float) -> float:
-        """phi*(s): 0 at s = 1 for the identity, s^2 / 4 for s >= 0 for the squared link."""
+        """The conjugate of the link, phi*(s): 0 at s = 1 for the identity, s^2 / 4 for s >= 0 for the squared link."""
         if self.link == "identity":
             assert s == 1.0
             return 0.0
@@ -110,20 +110,20 @@ class DenseProblem:
         return [p for _, _, p in answers], np.array([s for _, s, _ in answers])
 
     def psi(self, i: int) -> Floats:
-        """A_i'(g_i - counts(y)) of every labelling, (N_i, d): the g_{i,y} of Collins et al. 2008."""
+        """Feature differences A_i'(g_i - counts(y)) of all labellings, (N_i, d): g_{i,y} of Collins et al. 2008."""
         return (self.gold[i] - self.examples[i].counts) @ self.matrices[i]
 
     def label_costs(self, i: int) -> Floats:
-        """kappa * cost of every labelling, (N_i,): the b_{i,y} of Collins et al. 2008."""
+        """Costs kappa * cost of every labelling, (N_i,): the b_{i,y} of Collins et al. 2008."""
         return self.cost_scale * (self.examples[i].counts @ self.cost[i])
 
     def direction(self, ps: Sequence[Floats], mass: Floats | None = None) -> Floats:
-        """u = sum_i omega_i s_i A_i'(g_i - mu_i)."""
+        """The slope of a dual point's plane: u = sum_i omega_i s_i A_i'(g_i - mu_i)."""
         mass = np.ones(self.n) if mass is None else mass
         return sum((self.sample_weight[i] * mass[i] * (ps[i] @ self.psi(i)) for i in range(self.n)), np.zeros(self.dim))
 
     def linear_part(self, ps: Sequence[Floats], mass: Floats | None = None) -> float:
-        """b = sum_i omega_i [s_i (kappa <mu_i, c_i> + tau H_i) - phi*(s_i)]."""
+        """The offset of a dual point's plane: b = sum_i omega_i [s_i (kappa <mu_i, c_i> + tau H_i) - phi*(s_i)]."""
         mass = np.ones(self.n) if mass is None else mass
         total = 0.0
         for i, p in enumerate(ps):

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def perceptron(problem: DenseProblem, w: Floats, order: Iterable[int]) -> Iterator[Floats]:
-    """Collins 2002, Figure 1, with sample weights."""
+    """The perceptron of Collins 2002, Figure 1, with sample weights."""
     for i in order:
         y = int(np.argmax(problem.examples[i].counts @ (problem.matrices[i] @ w)))
         w = w + problem.sample_weight[i] * problem.psi(i)[y]
@@ -26,7 +26,7 @@ def perceptron(problem: DenseProblem, w: Floats, order: Iterable[int]) -> Iterat
 
 
 def smallest_step(psi: Floats, need: Floats) -> Floats | None:
-    """argmin |d|^2 with psi d >= need, by trying every set of tight constraints; None if no d satisfies them."""
+    """The shortest d with psi d >= need, by trying every set of tight constraints; None if no d satisfies them."""
     best = None
     for size in range(len(need) + 1):
         for tight in map(list, combinations(range(len(need)), size)):
@@ -38,7 +38,7 @@ def smallest_step(psi: Floats, need: Floats) -> Floats | None:
 
 
 def mira(problem: DenseProblem, w: Floats, order: Iterable[int], k: int) -> Iterator[Floats]:
-    """Chang and Yih 2013, section 2.1."""
+    """MIRA as in Chang and Yih 2013, section 2.1."""
     for i in order:
         scores = problem.examples[i].counts @ (problem.matrices[i] @ w)
         best = np.argsort(-scores, kind="stable")[:k]
@@ -51,7 +51,7 @@ def mira(problem: DenseProblem, w: Floats, order: Iterable[int], k: int) -> Iter
 
 
 def reciprocal(eta0: float, n: int, l2: float) -> Callable[[int], float]:
-    """Collins et al. 2008, section 7.1.3."""
+    """The step eta0 / (1 + k / n), as in Collins et al. 2008, section 7.1.3."""
     return lambda k: eta0 / (1 + k / n)
 
 

@@ -131,7 +131,7 @@ class Enumerated:
         return each @ self.psi, b
 
     def dual(self, u: Long, b: LONG) -> LONG:
-        """b - R*(u); with an l1 term, the better of two multiples of the plane."""
+        """The dual value b - R*(u) of a plane (R*: the penalty's conjugate); with an l1 term, of a better multiple."""
         bounded = self.l1 > 0
         inside = min([LONG(1), *((1 - ENOUGH) * self.l1[bounded] / np.maximum(np.abs(u[bounded]), TINY))])
         return max(share * b - self._conjugate(share * u) for share in {LONG(1), inside})

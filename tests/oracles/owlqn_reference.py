@@ -23,7 +23,7 @@ def pseudo_gradient(x: Floats, gradient: Floats, C: float) -> Floats:
 
 
 def project(x: Floats, y: Floats) -> Floats:
-    """pi(x; y): x_j where its sign equals that of y_j, else 0."""
+    """The projection pi(x; y): x_j where its sign equals that of y_j, else 0."""
     return np.where(np.sign(x) == np.sign(y), x, 0.0)
 
 

@@ -70,7 +70,7 @@ def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, 
 
 @dataclass(frozen=True)
 class Case:
-    """A structure and a feature map of the core, and the same two enumerated."""
+    """A structure and a feature map of the core, with their enumerated labellings and matrices."""
 
     structure: Any
     features: Any

@@ -43,7 +43,7 @@ class Maxent:
         return max(float(f[:, t].max()) for f in self.f) or 1.0
 
     def value(self, name: str, t: int, z: float) -> float:
-        """A_t(z) of the function `name`."""
+        """The value A_t(z) of the function `name`."""
         s = z / self.tau
         column, q = self.column(t), self.l2 * (self.w[t] * z + z * z / 2) - z * self.empirical[t]
         if name in ("gis", "scgis"):
@@ -70,7 +70,7 @@ class Maxent:
         return q + z * self.expectation(t) + self.tau * variance * (np.expm1(x) - x) / reach**2
 
     def derivatives(self, name: str, t: int, z: float) -> tuple[float, float]:
-        """A_t'(z) and A_t''(z): (27), (28), (30)-(31)."""
+        """The derivatives A_t'(z) and A_t''(z): equations (27), (28), (30) and (31)."""
         s, first, second = z / self.tau, self.l2 * (self.w[t] + z) - self.empirical[t], self.l2
         column = self.column(t)
         if name in ("gis", "scgis"):
@@ -95,7 +95,7 @@ class Maxent:
         return first + mass * steep * share, second + mass * steep**2 * share * (1 - share) / self.tau
 
     def minimum(self, name: str, t: int, tol: float = 1e-5) -> float:
-        """argmin A_t by Newton's method (26), or by the closed form (25) where there is no penalty."""
+        """The z that minimises A_t, by Newton's method (26), or by the closed form (25) where there is no penalty."""
         e, expected = self.empirical[t], self.expectation(t)
         if not self.column(t):  # only the penalty depends on this weight
             return -self.w[t] if self.l2 > 0 else 0.0

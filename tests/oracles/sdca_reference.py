@@ -91,7 +91,7 @@ class Lines:
         return list(zip(self.problem.examples, self.marginals, strict=True))
 
     def visit(self, i: int) -> None:
-        """m_i <- m_i + g (q - m_i), where q are the marginals of p_w and g maximises the dual on that line."""
+        """Step towards q, the marginals of p_w: m_i <- m_i + g (q - m_i), where g maximises the dual on that line."""
         problem, example = self.problem, self.problem.examples[i]
         p_w = problem.oracle(i, self.weights())[2]
         m, d = self.marginals[i], self.marginals_of(example, p_w) - self.marginals[i]

@@ -244,7 +244,7 @@ def test_forged_arrays(solver, tmp_path, monkeypatch):
     ],
 )
 def test_a_state_that_diverges_at_once_is_refused(solver, name, number, tmp_path):
-    """The error is a CheckpointError. It was a DivergenceError, which blames the data."""
+    """A checkpoint whose state diverges at once gives a CheckpointError, not a DivergenceError that blames the data."""
     problem, path = saved_run(solver, tmp_path)
     values, arrays = parts(path)
     array = arrays[name].copy()

@@ -141,7 +141,7 @@ def test_large_features_do_not_prevent_convergence():
 
 
 def test_a_gap_below_rounding_does_not_end_a_run():
-    """Rounding may put the best plane above the objective: its gap of 0 must not end the run."""
+    """Rounding may put the best plane above the objective. The resulting gap of 0 must not end the run."""
     problem = Small("chain-tied", "log", l2=1e-3).problem
     solver = LBFGS()
     state = solver.init_state(problem, np.random.default_rng(0), None)

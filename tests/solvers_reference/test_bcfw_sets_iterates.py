@@ -87,7 +87,7 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
 
 
 def block(small, sets, i, w):
-    """<x, v> - phi*(s) of example i."""
+    """Example i's part of the dual, linearised at w: <x, v> - phi*(s), where v are the labellings' values."""
     arrays = sets.to_arrays()
     value = mass = 0.0
     for k in range(*arrays["example_ptr"][i : i + 2]):

@@ -1,9 +1,7 @@
 """Inequalities of Collins et al. 2008 about the dual at any two points.
 
 They are checked with the library's dual values, gradients, steps and updates. `solvers/test_theorems` checks what the
-paper proves about iterates. With sample weights omega the divergence is sum_i omega_i D[p_i
-
-q_i].
+paper proves about iterates. With sample weights omega the divergence is sum_i omega_i D[p_i || q_i].
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def random_scores(small, rng):
 
 
 def loss_of(small, scores):
-    """Q = -D."""
+    """The paper's objective Q = -D."""
     return -small.problem.dual_value(DualPoint.of_scores(scores))
 
 
@@ -50,10 +48,7 @@ def expected_counts(small, scores):
 
 
 def bregman(small, p, q):
-    """B_Q[p
-
-    q] = Q(p) - Q(q) - grad Q(q) . (p - q), with the gradient in slots: tau v - A w - kappa c (docs/math.md).
-    """
+    """The Bregman divergence B_Q[p || q] = Q(p) - Q(q) - grad Q(q) . (p - q), with the gradient of docs/math.md."""
     problem = small.problem
     weights = problem.weights_from_dual(DualPoint.of_scores(q))
     gradient = problem.loss.temperature * q - problem.sums.linear_scores(weights, problem.loss.cost_scale)

@@ -15,7 +15,7 @@ from .checks import Broken, Named, Theorem, a_small, at_most, contracts, grows_a
 
 
 def theorem_1(small: Small, factor: float) -> None:
-    """Theorem 1: in 60 passes, violations of at least delta are met no more often than the bound allows."""
+    """Chang and Yih 2013, Theorem 1: in 60 passes, violations of at least delta are no more than the bound allows."""
     problem, n = small.problem, small.dense.n
     delta = 0.4 * float(np.max([small.dense.label_costs(i).max() for i in range(n)]))
     sets, weights, met = _core.WorkingSets(n), np.zeros(problem.n_weights), 0
@@ -37,7 +37,7 @@ def theorem_1(small: Small, factor: float) -> None:
 
 
 def theorem_2(small: Small, factor: float) -> None:
-    """Theorem 2: with fixed working sets, the distance of the objective F_S from its minimum falls linearly."""
+    """Chang and Yih 2013, Theorem 2: on fixed working sets, the objective F_S approaches its minimum linearly."""
     problem = small.problem
     solver = DCD(rounds=0)
     state = solver.init_state(problem, np.random.default_rng(0), None)
@@ -64,7 +64,7 @@ def theorem_2(small: Small, factor: float) -> None:
 
 
 def theorem_3(small: Small, factor: float) -> None:
-    """Theorem 3: passes to an accuracy of eps grow no faster than log(1 / eps) / eps^2, from goal to goal."""
+    """Chang and Yih 2013, Theorem 3: from goal to goal, passes to accuracy eps grow at most like log(1/eps) / eps^2."""
     problem, solver = small.problem, DCD(delta=1e-9)
     state = solver.init_state(problem, np.random.default_rng(0), None)
     best = solve(problem, "dcd", tol=1e-10, max_passes=20_000, random_state=0).primal

@@ -73,7 +73,7 @@ def theorem_3(name: str, form: str, parallel: bool, factor: float) -> None:
 
 
 def linear_rate(name: str, form: str, parallel: bool, factor: float) -> None:
-    """Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*) for some constant mu, here at least 1e-3."""
+    """Huang et al. 2010, Theorems 2 and 5: L(w^(k+1)) - L* <= (1 - mu) (L(w^k) - L*) with mu at least 1e-3."""
     method = Scaling(name, form, parallel)
     least, w = method.problem.primal(method.best()), np.zeros(method.case.features.num_weights)
     distances = []
@@ -84,7 +84,7 @@ def linear_rate(name: str, form: str, parallel: bool, factor: float) -> None:
 
 
 def theorem_4(form: str, factor: float) -> None:
-    """Theorem 4 with (67) and (35): Algorithm 3 finds a step that decreases enough and is as long as the proof says."""
+    """Huang et al. 2010, Theorem 4, (67) and (35): Algorithm 3's step is long enough and decreases enough."""
     gamma, beta = 0.3, 0.5
     method = Scaling("cd", form, False, l2=0.05, gamma=gamma, beta=beta)
     w = np.zeros(method.case.features.num_weights)
@@ -101,7 +101,7 @@ def theorem_4(form: str, factor: float) -> None:
 
 
 def theorem_6(form: str, factor: float) -> None:
-    """Theorem 6: near the optimum the line search accepts the full Newton step."""
+    """Huang et al. 2010, Theorem 6: near the optimum the line search accepts the full Newton step."""
     method = Scaling("cd", form, False, l2=0.05, gamma=0.4)
     w = method.best()
     w[method.columns] += 1e-4 * np.sin(np.arange(len(method.columns)) + 1.0)
@@ -113,7 +113,7 @@ def theorem_6(form: str, factor: float) -> None:
 
 
 def theorem_7(form: str, factor: float) -> None:
-    """Theorem 7: near the optimum one Newton step decreases more than the minimum of any of the other functions."""
+    """Huang et al. 2010, Theorem 7: near the optimum a Newton step decreases more than any other function's minimum."""
     methods = {name: Scaling(name, form, False, l2=0.1) for name in ("cd", "gis", "iis", "scgis")}
     optimum = methods["cd"].best()
     rng, columns = np.random.default_rng(0), methods["cd"].columns
