@@ -1,8 +1,8 @@
 """Feature maps: the linear maps A_i from weights to slot scores.
 
 `multiclass_map`, `chain_map`, `second_order_map` and `segment_map` build the usual ones from rows of input, `slot_map`
-one for any structure from a row of input per slot; `LinearMap` stacks any segments. `maxent_map` and its kin (see
-`maxent`) build maps with column access; `ArcTable` (see `arcs`) those of dependency arcs.
+one for any structure from a row of input per slot; `LinearMap` stacks any segments. `maxent_map` and the other
+functions of `maxent` build maps with column access; `ArcTable` (see `arcs`) those of dependency arcs.
 """
 
 from partwise._core import (

@@ -1,6 +1,6 @@
-"""Features of arcs for dependency parsing: tables of templates, and sentences as the core reads them.
+"""Features of arcs for dependency parsing: tables of templates, and sentences in the form that the core reads.
 
-A table has one template per line: what is looked at on the head's side, on the modifier's side, and in between::
+A table has one template per line: the columns of the head, those of the modifier, and the column of words in between::
 
     form upos | form upos           the two words and their parts of speech
     upos upos+1 | upos-1 upos       parts of speech with those of the head's right and the modifier's left neighbour
@@ -8,9 +8,9 @@ A table has one template per line: what is looked at on the head's side, on the 
     form |                          the head alone
     feats.Case | upos feats.Number  single features out of lists such as Case=Nom|Number=Sing; _ for a word without
 
-Every template makes two features of an arc: by itself, and with the arc's direction and distance (1, 2, 3, 4, 5-6,
-7-10, 11 and more words). A template for the modifier alone makes the second kind only: the first would be the same for
-all its heads.
+Every template makes two features of an arc: the values alone, and the values with the arc's direction and distance
+(1, 2, 3, 4, 5-6, 7-10, 11 and more words). A template for the modifier alone makes the second kind only: the first
+would be the same for all its heads.
 """
 
 import re
@@ -131,7 +131,7 @@ upos | upos | upos
 """
 
 _ATOM = re.compile(rf"([A-Za-z_]+(?:\.{KEY.pattern})?)([+-]\d+)?")
-#: What begins the name of a single feature.
+#: The prefix of names of single features.
 _FEATURE = "feats."
 
 
@@ -170,7 +170,7 @@ class ArcTemplate:
 
     @property
     def columns(self) -> set[str]:
-        """The names of all columns and single features that it looks at."""
+        """The names of the columns and single features of the template."""
         return {name for name, _ in (*self.head, *self.modifier)} | ({self.between} if self.between else set())
 
     def compiled(self, keys: Sequence[str] = ()) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
@@ -185,7 +185,7 @@ def _is_column(name: str) -> bool:
 
 
 def feature_keys(templates: Iterable[ArcTemplate]) -> tuple[str, ...]:
-    """Return the single features that templates look at, in order of their names."""
+    """Return the single features of templates, in order of their names."""
     names = {name for template in templates for name in template.columns}
     return tuple(sorted(name.removeprefix(_FEATURE) for name in names if name.startswith(_FEATURE)))
 
@@ -205,7 +205,7 @@ def _side(words: Sequence[str], line: str) -> tuple[Atom, ...]:
 
 
 def parse_templates(table: str) -> list[ArcTemplate]:
-    """Return the templates of a table; blank lines and lines that begin with # are passed over."""
+    """Return the templates of a table; blank lines and lines that begin with # are skipped."""
     if not isinstance(table, str):
         raise ValueError(f"a table of templates must be a string, got {table!r}")
     lines = [line for line in table.split("\n") if line.strip() and not line.lstrip().startswith("#")]
@@ -217,8 +217,8 @@ def parse_templates(table: str) -> list[ArcTemplate]:
 class ArcTable:
     """A table of templates, ready for the core.
 
-    Templates that are equal are taken once. `keys` are the single features that the templates look at: the core takes
-    words that have just these, in this order, behind the other columns (`arc_tokens`).
+    Equal templates are kept once. keys: the single features of the templates; the core takes words with exactly these,
+    in this order, behind the other columns (`arc_tokens`).
     """
 
     def __init__(self, templates: Iterable[ArcTemplate]) -> None:
@@ -232,7 +232,7 @@ class ArcTable:
     def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> "ArcTable":
         """Return the templates without columns that have one value everywhere (a treebank without lemmas).
 
-        inputs: the columns that may be looked at.
+        inputs: the columns that templates may use.
         """
         templates = parse_templates(table)
         names = (*COLUMNS, *(_FEATURE + key for key in feature_keys(templates)))
@@ -266,7 +266,7 @@ class ArcTable:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of words that templates look at, in the order of `COLUMNS`."""
+        """The columns of words that templates use, in the order of `COLUMNS`."""
         atoms = {name.partition(".")[0] for template in self.templates for name in template.columns}
         return [name for name in COLUMNS if name in atoms]
 
@@ -274,7 +274,7 @@ class ArcTable:
 def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]], keys: Sequence[str] = ()) -> ArcTokens:
     """Return words for the core from form, lemma, upos, xpos and feats of all words, sentences end to end.
 
-    keys: single features that are columns of their own; ValueError if feats is no list of features.
+    keys: single features that become columns of their own; ValueError if feats is not a list of features.
     """
     split = {cell: split_feats(cell) for cell in (dict.fromkeys(columns[4]) if keys else ())}
     features = ([split[cell].get(key, BLANK) for cell in columns[4]] for key in keys)
@@ -283,7 +283,7 @@ def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]], keys: Sequence[s
 
 
 def _bytes(values: Sequence[str]) -> bytes:
-    # Zero bytes end values, so they cannot be in one; no file can hold a word with one.
+    # Zero bytes end values, so a value must not hold one (words from files never do).
     text = "\0".join(values)
     if text.count("\0") != max(len(values) - 1, 0):
         text = "\0".join(value.replace("\0", "\ufffd") for value in values)

@@ -1,4 +1,4 @@
-"""Kernels on the parts of labellings: features known by their inner products alone.
+"""Kernels on the parts of labellings: features that are known by their inner products alone.
 
 With a kernel k on rows of input (positions of a sequence, or edges between them), the score of label a at row t is
 sum_p k(x_t, x_p) beta_pa over the training rows p: weights are the coefficients beta. `KernelFeatures.of` and `map`
@@ -10,7 +10,7 @@ give the feature map that dual solvers (`eg`, `eg-batch`, `excessive-gap`) train
     precomputed   the rows are the kernel's values themselves, one column per training row
 
 gamma None is 1 / (number of inputs * variance of the training rows' values), as scikit-learn's "scale". `bias` is a
-constant added to the kernel: what an attribute that every row has would add. Weights lie in this order:
+constant added to the kernel, like an attribute that every row has. Weights lie in this order:
 
     rows of labels     n_labels coefficients (padded to the structure's width) per training row
     transitions        tied chains: one weight per (label, next label), as without a kernel; untied ones: coefficients
@@ -32,19 +32,19 @@ from partwise.support.arrays import Booleans, Bytes, Floats, Ints, pointers, run
 
 Rows = Attributes | Floats
 
-#: Values with a larger variance have squares that are no double precision numbers.
+#: Values with a larger variance have squares beyond double precision.
 MOST_VARIANCE = 1e300
 #: Eigenvalues down to minus this share of the trace count as rounding.
 TOLERANCE = 1e-10
-#: Bytes of kernel values that may be kept, unless said otherwise.
+#: The default limit of bytes of kernel values that are kept.
 MEMORY_LIMIT = 2e9
-#: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel. So few that LAPACK stays
-#: on one thread: it takes a millisecond, not the wait for busy processors.
+#: Training rows whose kernel matrix is checked to be positive semi-definite. They are so few that LAPACK stays on one
+#: thread: this takes a millisecond, without a wait for busy processors.
 SAMPLE = 150
 
 
 class _Function:
-    """A kernel that the core computes."""
+    """A kernel that the core computes from two rows of input."""
 
     name: ClassVar[str]
 
@@ -56,7 +56,7 @@ class _Function:
         self.core()
 
     def core(self) -> _core.KernelFunction:
-        """Return the function in the core; ValueError if its parameters make no kernel."""
+        """Return the function in the core; ValueError if its parameters do not give a kernel."""
         return _core.KernelFunction(
             self.name, **{name: value for name, value in vars(self).items() if value is not None}
         )
@@ -245,7 +245,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Kernels and the rows that have coefficients: what prediction needs in addition to the coefficients."""
+    """Kernels and the rows that have coefficients, which prediction needs in addition to the coefficients."""
 
     nodes: Part
     edges: Part | None

@@ -53,9 +53,9 @@ def chain_map(
     layout: which (attribute, label) pairs have a weight (sparse rows only; default: all). Untied chains: edge_rows has
     one row per edge, length - 1 per sequence (default: one attribute, always present), and edge_layout says which (edge
     attribute, label * width + next label) pairs have a weight (default: all). Tied chains: transition_mask, bytes of
-    n_labels * width, says which transitions have a weight (default: all). once: scores will be asked for about once per
-    sequence, as in prediction, so rows are not prepared for many passes; the scores are the same (but for rounding
-    where all sequences have one position).
+    n_labels * width, says which transitions have a weight (default: all). once: scores are needed about once per
+    sequence, as in prediction, so rows are not prepared for many passes; the scores are the same (except for rounding
+    if all sequences have one position).
     """
     lengths, width, size = structure.lengths, structure.width, structure.n_labels * structure.width
     nodes = row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
@@ -83,7 +83,7 @@ def stacked(structure: Chain, nodes: Segment, edges: Segment | None = None, mask
 def history_chain_map(structure: HistoryChain, rows: object, *, layout: RowLayout) -> LinearMap:
     """Return the map of one row of input per position, for prediction: rows are not prepared for passes.
 
-    The layout may have more attributes than the rows: those of histories, whose scores the structure has.
+    The layout may have more attributes than the rows: those of histories, whose scores the structure computes.
     """
     ptr = pointers(structure.lengths)
     return LinearMap([row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
@@ -100,8 +100,8 @@ def second_order_map(
 ) -> LinearMap:
     """Return the map of one row of input per position, with a weight per pair and per triple of labels.
 
-    transition_mask, triple_mask: which of them have a weight (default: all), n_labels * width and n_labels * n_labels *
-    width bytes; the other arguments are those of `chain_map`.
+    transition_mask, triple_mask: which pairs and triples have a weight (default: all), n_labels * width and
+    n_labels * n_labels * width bytes; the other arguments are those of `chain_map`.
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
     nodes = row_segment(rows, pointers(lengths), n_labels, width, layout, once)
@@ -209,16 +209,10 @@ def slot_map(
 ) -> LinearMap:
     """Return the map of one row of input per slot, for any structure: a slot scores its row times the weights.
 
-    Parameters
-    ----------
-    structure : Structure
-    *blocks : rows of input, or `SlotRows`
-        An example's slots are those of the first block, then those of the second, and so on; each block has weights of
-        its own. `SlotRows` says which forms rows may have. Of several blocks all must be given example by example.
-    uses, parts : int
-        Of the blocks that are not `SlotRows`; see there.
-    n_weights : int, optional
-        How many weights there are in all; needed where there may be no example to tell, else compared.
+    blocks: rows of input, or `SlotRows`, which says which forms rows may have. An example's slots are those of the
+    first block, then those of the second, and so on; each block has weights of its own. Several blocks must all be
+    given example by example. uses, parts: those of `SlotRows`, for the other blocks. n_weights: the number of all
+    weights, needed if there are no examples to determine it, else compared.
 
     ValueError if rows and slots do not agree, or a number is not finite; the message names the example.
     """
@@ -247,7 +241,7 @@ def slot_map(
 def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
     """Return rows for `slot_map` whose weights belong to features of labels, not to labels.
 
-    The slot of row x and label a has the products x_j * labels[a, k], and weight j * K + k for each. Labels that share
+    The slot of row x and label a has the products x_j * labels[a, k], with the weight j * K + k. Labels that share
     features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
 
     rows: an array or sparse matrix, all examples end to end, or a list with each example's own. labels: the features of
@@ -292,7 +286,7 @@ def _read(block: SlotRows, n_examples: int, n_weights: int | None) -> tuple[Attr
 
 
 def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any, Ints | None]:
-    """Return rows as one matrix, and how many each example has (None if not given by example)."""
+    """Return rows as one matrix, and how many each example has (None if not given example by example)."""
     if isinstance(rows, np.ndarray) and rows.dtype != object:
         if rows.ndim == 2 and (len(rows) or n_examples):
             return np.asarray(rows, dtype=np.float64), None

@@ -84,9 +84,8 @@ class Contexts:
 def merge_contexts(rows: object, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Contexts:
     """Merge examples that have the same attributes (with the same values) and the same label.
 
-    The weights of what is merged add up, so that the objective stays what it was. Examples that share frequent
-    attributes become neighbours: methods that go through the examples of an attribute then find them in the same
-    cache lines.
+    The weights of merged examples add up, so that the objective stays the same. Examples that share frequent attributes
+    become neighbours, so that methods that visit the examples of an attribute find them in the same cache lines.
     """
     table = as_attributes(rows)
     labels = np.asarray(labels, dtype=np.int64)

@@ -1,15 +1,15 @@
-r"""Patterns of Wapiti: from the columns of a sentence to the attributes of its tokens, as Wapiti reads them.
+r"""Patterns of Wapiti: from the columns of a sentence to the attributes of its tokens, with Wapiti's syntax.
 
     u:x=%x[-1,0]            an attribute: the cell one token to the left, first column
     b                       weights for pairs of neighbouring labels
     *:%x[0,1]               both, for each value of the macro
     u:%t[0,0,"^\u"]         "true" or "false": whether a regular expression matches the cell
-    u:%m[0,0,".?.?$"]       what it matches, maybe nothing
+    u:%m[0,0,".?.?$"]       the part of the cell that it matches, maybe nothing
     u:%X[@1,0]              the first token's cell (@-1: the last one's), in lower case, as are %T and %M
 
-The attribute is the line with its macros written out. Past the sentence's ends a cell is _x-1, ..., _x-4, then _x-#,
-and _x+1, ..., _x+#. Wapiti works on bytes, and so do these: a character that is cut by a match leaves its bytes, which
-are written as characters of a private area (U+F780 to U+F7FF).
+The attribute is the line with its macros replaced. Past the sentence's ends a cell is _x-1, ..., _x-4, then _x-#, and
+_x+1, ..., _x+#. As in Wapiti, patterns work on bytes: a character that a match cuts leaves single bytes, which are
+written as characters of a private area (U+F780 to U+F7FF).
 """
 
 import re
@@ -26,7 +26,7 @@ from partwise.support.arrays import pointers
 
 _PLACE = re.compile(r"\[(@?)[ \t]*([+-]?(?:0|[1-9][0-9]{0,3})),[ \t]*(0|[1-9][0-9]{0,3})")
 _OUTSIDE = [f"_x-{k}" for k in "1234#"] + [f"_x+{k}" for k in "1234#"]
-#: Characters and classes that a regular expression may have: matching goes as deep.
+#: Most characters and classes of a regular expression, which limit the depth of recursion in a match.
 MOST_ITEMS = 200
 
 
@@ -125,9 +125,9 @@ def _pieces(line: str, places: dict[Any, int]) -> list[Piece]:
 
 
 def _value(cell: str, macro: str, expression: str | None, lower: bool) -> str:
-    """Return what a macro makes of a cell."""
+    """Return the text that a macro gives for a cell."""
     data = cell.encode() if expression is None else _found(expression, cell, macro == "t")
-    return text_of(data.lower() if lower else data)  # of ASCII letters alone
+    return text_of(data.lower() if lower else data)  # `bytes.lower` changes ASCII letters alone
 
 
 @lru_cache(1 << 16)
@@ -156,10 +156,12 @@ _CLASSES |= {name.upper(): _ALL - chosen for name, chosen in _CLASSES.items()}
 
 
 class Expression:
-    """A regular expression of Wapiti's own kind: characters, ``.``, classes, ``*`` (as few as will do), ``?``, ``^`` at
-    the beginning and ``$`` at the end. ValueError for what is none.
+    """A regular expression of Wapiti's own syntax.
 
-    The length of a match is Wapiti's too: what an optional character tried in vain counts.
+    It has characters, ``.``, classes, ``*`` (as few as possible), ``?``, ``^`` at the beginning and ``$`` at the end.
+    ValueError if it is invalid.
+
+    The length of a match is Wapiti's too: it counts optional characters that were tried in vain.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -198,8 +200,8 @@ class Expression:
                 return place, length
         return None
 
-    # Whether items from `item` on match at `place`, and by how much that changes the length, also if they do not. What
-    # failed is remembered: the time is at most that of all pairs of items and places.
+    # Return whether items from `item` on match at `place`, and by how much this changes the length (also without a
+    # match). Failures are remembered: the time is at most that of all pairs of items and places.
     def _match(self, data: bytes, item: int, place: int, failed: dict[tuple[int, int], int]) -> tuple[bool, int]:
         if item == len(self.items):
             return not self.last or place == len(data), 0

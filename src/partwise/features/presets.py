@@ -5,11 +5,10 @@ chunk
 pos
     Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi 1996.
 ner
-    Words in column 0: words, shapes and affixes; if asked for, columns of tags such as parts of speech; with files
-    given, clusters (as Turian et al. 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of
-    names.
+    Words in column 0: words, shapes and affixes; optionally columns of tags such as parts of speech, clusters (as
+    Turian et al. 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of names.
 morph
-    Words in column 0: as "pos", with longer endings, and the word in lower case; if asked for, columns of tags, also
+    Words in column 0: as "pos", with longer endings, and the word in lower case; optionally columns of tags, also
     together with endings, and columns of features such as Case=Nom|Number=Sing, one by one.
 """
 
@@ -42,7 +41,7 @@ def preset(name: str, **options: Any) -> Template:
 
 
 def preset_for(name: str, table: Sentences, **options: Any) -> Template:
-    """Return the `preset` that looks at columns of tags and of features of this table too ("ner" and "morph")."""
+    """Return the `preset` that also uses this table's columns of tags and of features ("ner" and "morph")."""
     found: dict[str, Any] = {}
     if name == "ner":
         found = {"tags": tag_columns(table)}

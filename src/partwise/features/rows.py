@@ -1,8 +1,7 @@
-"""Rows of input: dense arrays, sparse `Attributes`, and matrices of SciPy, which are looked at before they are used.
+"""Rows of input: dense arrays, sparse `Attributes`, and matrices of SciPy, which are checked before they are used.
 
-SciPy's own routines, and ours, follow row pointers and indices without a question; damaged ones end the process or read
-foreign memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
-a private copy.
+SciPy's routines, and ours, do not check row pointers and indices; damaged ones end the process or read foreign memory.
+Another thread may damage a matrix after it was checked, so a private copy is used.
 """
 
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ class Attributes:
         return self.n_rows, self.num_attributes
 
     def take(self, rows: Ints, axis: Literal[0] = 0) -> "Attributes":
-        """Return these rows, in this order; one may come more than once. axis: as that of arrays."""
+        """Return these rows, in this order, some perhaps several times. axis: as for arrays."""
         sizes = np.diff(self.row_ptr)[rows]
         entries = runs(self.row_ptr[rows], sizes)
         values = None if self.values is None else self.values[entries]
@@ -57,7 +56,7 @@ def as_rows(rows: object, *, single: bool = False) -> Attributes | InputRows:
     """Return rows as `Attributes` or as a C-contiguous array of floats; single: keep float32."""
     if isinstance(rows, Attributes):
         return rows
-    if hasattr(rows, "tocsr"):  # SciPy's, without importing it
+    if hasattr(rows, "tocsr"):  # a matrix of SciPy, recognised without importing SciPy
         matrix = own_sparse(rows, "the matrix of rows").tocsr()
         return Attributes(
             np.ascontiguousarray(matrix.indptr, dtype=np.int64),
@@ -103,7 +102,7 @@ def own_sparse(X: Any, name: str = "X") -> Any:
         _check_range(column, n_columns, f"{damaged} column")
         return sparse.coo_array((data, (row, column)), shape=shape)
     if X.format not in ("csr", "csc", "bsr"):
-        return X.tocsr()  # of Python objects or diagonals, which SciPy does check
+        return X.tocsr()  # a list or diagonal format, which SciPy checks
     ends, indices, data = (np.array(part) for part in (X.indptr, X.indices, X.data))
     lines, width, what, make = n_rows, n_columns, "column", sparse.csr_array
     if X.format == "csc":

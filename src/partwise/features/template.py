@@ -11,16 +11,16 @@ A template is text. Lines of CRF++ are read as CRF++ reads them:
 The attribute is the line with its macros written out ("U00:the"). Past the sentence's ends a cell is _B-1, _B-2, ... to
 the left and _B+1, _B+2, ... to the right. Without a B line there are no weights of label pairs.
 
-Our own lines start with "A ". What follows is the attribute ("A w[0]=%x[0,0]" gives "w[0]=the"), and where a macro
-has nothing to say, such as past the sentence's ends, the line gives no attribute:
+Our own lines start with "A ". The rest is the attribute ("A w[0]=%x[0,0]" gives "w[0]=the"), and if a macro has no
+value, such as past the sentence's ends, the line gives no attribute:
 
     %x[row,col]  %x[row,col,TEXT]       the cell; TEXT is what it is past the sentence's ends
     %prefix[row,col,n]  %suffix[...]    its first or last n characters, if it has that many
     %lower  %shape  %shortshape         [row,col]: lower case, "XxXxx-d", the same with runs as one
     %hasdigit  %hasupper  %hashyphen  %alldigits  %allupper  %capital
-                                        [row,col]: nothing is written, and the line counts only where it is so
+                                        [row,col]: no text; the line counts only if the cell has this property
     %cluster[row,col,n]                 the first n bits of its cluster
-    %gazetteer[row,col,NAME]            B or I where it is in a phrase of a list
+    %gazetteer[row,col,NAME]            B or I if it is in a phrase of a list
     %feat[row,col,KEY]                  the value of one feature of a list such as Case=Nom|Number=Sing
     %first  %last                       the line counts only at a sentence's first or last token
     %%                                  a per cent sign
@@ -28,8 +28,8 @@ has nothing to say, such as past the sentence's ends, the line gives no attribut
 These macros may stand in U and B lines too. Where columns have names (`names`, as those of CoNLL-U have), a name may
 stand for the number: %x[0,upos], %feat[-1,feats,Case].
 
-A function of a cell takes a string to another or to None, where there is nothing to say; it is called once for each
-distinct string of a column, in Python, so that letters and digits are what Unicode says they are.
+A function of a cell maps a string to another one, or to None for no value; it is called once for each distinct string
+of a column, in Python, so that Unicode decides what letters and digits are.
 """
 
 import re
@@ -49,9 +49,9 @@ _ROW = re.compile(r"-?[0-9]{1,4}")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 
 Function = Callable[[str], str | None]
-#: What a template looks at: column, macro, argument.
+#: A value that a template uses: column, macro, argument.
 Source = tuple[int, str, Any]
-#: A piece of a line: text, a cell ("cell", number of the source, row, what it is past the ends), ("first",), ("last",).
+#: A piece of a line: text, a cell ("cell", number of the source, row, its value past the ends), ("first",), ("last",).
 Piece = str | tuple[Any, ...]
 
 
@@ -89,12 +89,12 @@ COUNTED: dict[str, Callable[[int], Function]] = {
     "suffix": lambda n: lambda word: word[-n:] if len(word) >= n else None,
 }
 
-#: How many fields each macro has in its brackets; "x" may have one more.
+#: The number of fields of each macro in brackets; "x" may have one more.
 _FEWEST = dict.fromkeys(("x", *PLAIN), 2) | dict.fromkeys((*COUNTED, "cluster", "gazetteer", "feat"), 3)
 
-#: Words of a phrase; more would be a text, and looking for it take as long at every word of a sentence.
+#: Most words of a phrase: longer ones would slow down the search at every word of a sentence.
 MOST_WORDS = 100
-#: What ends a phrase: no word, as words have no spaces.
+#: Marks the end of a phrase; it cannot be a word, as words have no spaces.
 _END = " "
 
 
@@ -163,9 +163,9 @@ class Template:
     the lines may use for columns 0, 1, ...; they are not kept.
     """
 
-    #: Its kind of lines, for model files.
+    #: The syntax of its lines, for model files.
     dialect: ClassVar[str] = "crfpp"
-    #: What attributes of pairs of labels start with; and those of them that are of no label alone.
+    #: Prefixes of attributes of pairs of labels; and those of them that are of no label alone.
     edge_prefixes: ClassVar[tuple[str, ...]] = ("B",)
     edge_only_prefixes: ClassVar[tuple[str, ...]] = ("B",)
 
@@ -193,7 +193,7 @@ class Template:
 
     @classmethod
     def from_file(cls, path: Path, **resources: Any) -> "Template":
-        """Return a template from a file, such as one made for CRF++. FormatError if it is none."""
+        """Return a template from a file, such as one made for CRF++; FormatError if the file is invalid."""
         found = cls(read_text(path), path=str(path), **resources)
         if not (found._lines or found.transitions):
             raise FormatError("there are no templates", path)
@@ -215,7 +215,7 @@ class Template:
 
     @property
     def columns(self) -> list[int]:
-        """The columns that it looks at, counted from 0."""
+        """The columns that it uses, counted from 0."""
         return sorted({column for column, _, _ in self._sources})
 
     def uses(self, macro: str, argument: Any = None) -> bool:
@@ -256,12 +256,12 @@ class Template:
         """Return the function of a macro."""
         if macro == "cluster":  # all bits, if there are fewer
             return lambda word: path[:argument] if (path := self.clusters.get(word)) is not None else None
-        if macro == "feat":  # ValueError for a cell that is no list of features
+        if macro == "feat":  # ValueError for a cell that is not a list of features
             return lambda cell: split_feats(cell).get(argument)
         return PLAIN[macro] if argument is None else COUNTED[macro](argument)
 
     def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
-        """Return the attributes of every token, written out: for looking at, and for other programs."""
+        """Return the attributes of every token as text, for reading and for other programs."""
         sentences = X if isinstance(X, Sentences) else Sentences.from_lists(X)
         extractor, tokens = self.extractor(sentences), count()
         return [[extractor.attributes(next(tokens)) for _ in range(n)] for n in sentences.lengths.tolist()]

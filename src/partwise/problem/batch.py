@@ -1,4 +1,4 @@
-"""Batches: some examples, ready for the core; and what else a problem needs to train on them."""
+"""Batches: examples that are ready for the core, and with labels, weights and costs, for training."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ Gold = tuple[Ints, Ints, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Structure and features of some examples, and nothing else; ValueError if of different numbers of examples."""
+    """Structure and features of some examples; ValueError if they have different numbers of examples."""
 
     structure: Structure
     features: FeatureMap
@@ -60,12 +60,12 @@ class LabelledBatch:
         return self.batch.n_slots
 
     def open(self) -> "LabelledBatch":
-        """Itself: a batch in memory is its own reference."""
+        """Return the batch itself: a batch in memory is its own reference."""
         return self
 
 
 def structure_costs(structure: Structure, gold: Gold) -> Floats:
-    """Return the structure's own costs of all slots where these labellings are right, one example after the other."""
+    """Return the structure's own costs of all slots, given these gold labellings, one example after the other."""
     indptr, slots, counts = gold
     parts = enumerate(map(slice, indptr[:-1], indptr[1:]))
     return np.concatenate([np.zeros(0), *(structure.cost(i, slots[part], counts[part]) for i, part in parts)])
@@ -74,7 +74,7 @@ def structure_costs(structure: Structure, gold: Gold) -> Floats:
 def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     if sample_weight is None:
         return np.ones(n)
-    # a copy: the objective must not change under the caller's hands
+    # A copy: later changes of the caller's array must not change the objective.
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight has shape {weights.shape}, there are {n} examples")

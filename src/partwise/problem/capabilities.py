@@ -52,7 +52,7 @@ class Capability(StrEnum):
     # of the batches
     IN_MEMORY = "batches in memory"  #: Examples can be visited one by one.
     ONE_BATCH = "one batch"  #: There is one batch, with all columns.
-    BLOCK_FILES = "files for blocks"  #: Those who work on batches can keep files.
+    BLOCK_FILES = "files for blocks"  #: Work on batches can keep files.
 
 
 #: An l2 penalty on all weights, and nothing besides.
@@ -75,7 +75,7 @@ def listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
 
-#: The methods by which a structure answers, and what each of them makes it capable of.
+#: The oracle that each method of a structure is.
 _ORACLES = {
     "maximize": Capability.MAX_ORACLE,
     "maximize_many": Capability.MAX_ORACLE,
@@ -87,17 +87,18 @@ _ORACLES = {
 def structure_capabilities(structure: Structure) -> frozenset[Capability]:
     """Return the oracles that a structure has, and its optional capabilities.
 
-    A structure written in Python has the oracles that it implements; the compiled ones have both.
+    A structure written in Python has the oracles that it implements; a compiled one has both.
     """
-    own, base = type(structure), Structure
-    compiled = is_compiled(structure)
+    own, compiled = type(structure), is_compiled(structure)
     found = {
-        oracle for method, oracle in _ORACLES.items() if compiled or getattr(own, method) is not getattr(base, method)
+        oracle
+        for method, oracle in _ORACLES.items()
+        if compiled or getattr(own, method) is not getattr(Structure, method)
     }
     return capabilities(structure.capabilities()) | found
 
 
 def is_compiled(structure: Structure) -> bool:
-    """Return whether its oracles are compiled: their cost follows from sizes; oracles in Python may cost anything."""
+    """Return whether the oracles are compiled, so that their cost follows from sizes, unlike that of Python code."""
     bases = type(structure).__mro__
     return any(base is not Structure and base.__module__ == Structure.__module__ for base in bases)

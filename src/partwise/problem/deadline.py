@@ -1,4 +1,4 @@
-"""A limit of time for work on this thread, looked at inside of long calls of the core."""
+"""A time limit for work on this thread, which long calls of the core check."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from partwise import _core
 
 
 class OutOfTime(Exception):
-    """The work was given up at its deadline."""
+    """The error that work was stopped at its deadline."""
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Work in this block that still goes on after so many seconds is given up: `OutOfTime`."""
+    """Stop work in this block after so many seconds, with `OutOfTime`."""
     _core.set_deadline(seconds)
     try:
         yield
@@ -21,6 +21,6 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def check_deadline() -> None:
-    """For work that waits for others: OutOfTime if the deadline has passed."""
+    """Raise OutOfTime if the deadline has passed, for work that waits for other work."""
     if _core.out_of_time():
         raise OutOfTime

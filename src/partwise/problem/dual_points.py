@@ -1,4 +1,4 @@
-"""Dual points: one distribution over labellings (and one mass) per example, in the form a solver has it in.
+"""Dual points: one distribution over labellings (and one mass) per example, in the form that a solver has.
 
     gibbs      p ~ exp(<counts, scores>), mass 1; slot scores of all examples end to end
     linear     the same with scores A_i z + k c_i, of which z and k are stored: a point of the size of the weights
@@ -44,7 +44,7 @@ class ActiveSet:
     coefficients: Floats
 
     def used_slots(self, n_examples: int) -> tuple[Ints, Ints, Floats, Floats]:
-        """(indptr, slots, s * mu, s): example i uses slots[indptr[i]:indptr[i + 1]], some perhaps named twice."""
+        """Return (indptr, slots, s * mu, s): example i uses slots[indptr[i]:indptr[i + 1]], which may repeat a slot."""
         n = len(self.example_ptr) - 1
         if n != n_examples:
             raise ValueError(f"the active set is of {n} examples, the problem has {n_examples}")
@@ -54,7 +54,7 @@ class ActiveSet:
         return self.labelling_ptr[self.example_ptr], self.slots, values, mass
 
     def expected_counts(self, slot_offsets: Ints) -> tuple[Floats, Floats]:
-        """(s * mu of all examples end to end, s)."""
+        """Return (s * mu of all examples end to end, s)."""
         indptr, slots, values, mass = self.used_slots(len(slot_offsets) - 1)
         index = np.repeat(slot_offsets[:-1], np.diff(indptr)) + slots
         counts: Floats = np.bincount(index, weights=values, minlength=int(slot_offsets[-1])).astype(np.float64)
@@ -65,7 +65,7 @@ class ActiveSet:
 class DualPoint:
     """A dual point of one of the kinds above; make it with the class method of that name.
 
-    For an aggregate point, `blocks` may hold another point whose parts are known, to start a solver from.
+    blocks: of an aggregate, another point whose parts are known, to start a solver from.
     """
 
     kind: Kind
@@ -83,57 +83,58 @@ class DualPoint:
 
     @classmethod
     def of_scores(cls, scores: Floats) -> "DualPoint":
-        """The Gibbs distributions with these slot scores."""
+        """Return the Gibbs distributions with these slot scores."""
         return cls("gibbs", scores=scores)
 
     @classmethod
     def of_linear(cls, z: Floats, cost_scale: float) -> "DualPoint":
-        """The Gibbs distributions with slot scores A_i z + cost_scale * c_i."""
+        """Return the Gibbs distributions with slot scores A_i z + cost_scale * c_i."""
         return cls("linear", z=z, cost_scale=cost_scale)
 
     @classmethod
     def of_counts(cls, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None) -> "DualPoint":
-        """Expected counts s * mu, masses s (None: 1) and entropies s * H (None: 0)."""
+        """Return the point of expected counts s * mu, masses s (None: 1) and entropies s * H (None: 0)."""
         return cls("slots", counts=counts, mass=mass, entropies=entropies)
 
     @classmethod
     def of_cliques(cls, marginals: Floats) -> "DualPoint":
-        """Clique marginals of all examples end to end."""
+        """Return the point of these clique marginals of all examples end to end."""
         return cls("cliques", marginals=marginals)
 
     @classmethod
     def of_active_set(cls, active: ActiveSet) -> "DualPoint":
-        """Mixtures of a few labellings."""
+        """Return mixtures of a few labellings."""
         return cls("active", active=active)
 
     @classmethod
     def of_plane(cls, u: Floats, b: float, blocks: "DualPoint | None" = None) -> "DualPoint":
-        """The pair (u, b): D = b - |u|^2 / (2 l2)."""
+        """Return the point known by (u, b) alone: D = b - |u|^2 / (2 l2)."""
         return cls("aggregate", u=u, b=b, blocks=blocks)
 
     def linear(self) -> tuple[Floats, float]:
-        """(z, k) of a linear point."""
+        """Return (z, k) of a linear point."""
         return given(self.z), given(self.cost_scale)
 
     def with_blocks(self) -> "DualPoint":
-        """The point itself, or for an aggregate the point it carries along to start from."""
+        """Return the point itself, or for an aggregate the point that it carries to start from."""
         return self.blocks if self.blocks is not None else self
 
 
 def given(value: T | None) -> T:
-    """Return the part of a dual point, without which it is none of its kind."""
+    """Return a part of a dual point; raise ValueError if it is missing."""
     if value is None:
         raise ValueError("the dual point lacks the arrays of its kind")
     return value
 
 
 def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved], Plane]") -> "Plane | None":
-    """Return a plane near this one in which no free weight has an entry, so that their bound costs the dual nothing.
+    """Return a plane near this one in which free weights have no entries, so that their bound does not lower the dual.
 
     Probability moves from labels that are expected too often to the others; with the squared link, where examples have
-    masses, planes are mixed (docs/math.md, "A dual point without these entries"). It takes one pass.
+    masses, planes are mixed (docs/math.md, "A dual point without these entries"). It takes one pass. None if the counts
+    are too far off.
 
-    changed: gives the plane of the same distributions after probability was moved. None: the counts are too far off.
+    changed: returns the plane of the same distributions after probability was moved.
     """
     free = problem.penalty.free
     assert free is not None

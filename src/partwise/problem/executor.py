@@ -1,11 +1,11 @@
-"""Where the sums over examples are done.
+"""Executors, which do the sums over examples.
 
 A problem asks its executor to do a piece of work on every batch and adds up the answers in the order of the batches.
 The work is stateless and can be pickled, as can the references of batches that are not in memory: an executor may do it
 in another process or on another machine, by `Work.on`. The same batches give the same bits wherever the work is done.
 
-A walk is work that goes from batch to batch and takes what it found on one to the next. Several walks, each over its
-own batches, may be done at the same time in several places.
+A walk is work that goes from batch to batch and carries results from one to the next. Several walks, each over its
+batches, may be done at the same time in several places.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ Blocks = Sequence[tuple[object, ...]]
 
 
 class BatchReference(Protocol):
-    """A batch that may lie elsewhere, with sizes that are known before it is opened."""
+    """A batch that may be in another process, with sizes that are known before it is opened."""
 
     @property
     def n_examples(self) -> int: ...
@@ -40,7 +40,7 @@ class BatchReference(Protocol):
 
 @dataclass(frozen=True)
 class Work(Generic[T]):
-    """A task, the loss, what is the same for every batch (weights, numbers), and threads to use for a batch."""
+    """A task, the loss, arguments that all batches share (weights, numbers), and threads to use for a batch."""
 
     task: Callable[..., T]
     loss: Loss
@@ -48,7 +48,7 @@ class Work(Generic[T]):
     n_jobs: int = 1
 
     def on(self, batch: BatchSums, block: tuple[object, ...]) -> T:
-        """Do the task for one batch; block: that batch's part of what is not shared."""
+        """Do the task for one batch; block: the batch's own arguments."""
         return self.task(batch, self.n_jobs, *block, *self.shared)
 
 
@@ -65,9 +65,9 @@ class Walk(ABC):
 class Executor(ABC):
     """Does work on batches."""
 
-    #: Whether files may be in any folder besides `files`: the work is done on this machine.
+    #: Whether files may be in any folder, not only in `files`: the work is done on this machine.
     files_anywhere: bool = False
-    #: Whether files may be overwritten: nobody else does the same work at the same time.
+    #: Whether files may be overwritten: no other process does the same work at the same time.
     overwrites: bool = True
     #: The bytes that a walk may keep of one batch's dual variables; None: any number.
     block_room: int | None = None
@@ -76,7 +76,7 @@ class Executor(ABC):
 
     @property
     def files(self) -> str | None:
-        """A folder where whoever does the work can write files and read those of others; None without such a folder."""
+        """A folder in which all workers can write files and read each other's; None without such a folder."""
         return None
 
     @property
@@ -109,7 +109,7 @@ class Executor(ABC):
 class ThreadExecutor(Executor):
     """In this process, batch after batch, each with the core's threads; batches are opened once and kept.
 
-    opened: batches that are open already.
+    opened: batches that are already open.
     """
 
     files_anywhere = roomy = True

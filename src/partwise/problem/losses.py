@@ -1,4 +1,4 @@
-"""Losses: which temperature, which weight on the cost and which link the one objective of `problem` takes.
+"""Losses: the temperature, the weight on the cost and the link of the objective of `problem`.
 
 An example's loss is phi(smax_tau(theta + kappa c) - <theta, g>), where
 
@@ -56,23 +56,23 @@ class Loss:
     def probabilistic(self) -> bool:
         """Whether a model trained with it is a distribution over labellings.
 
-        A margin's mass is not a probability, and where the temperature only smooths a maximum (`SMOOTHED`) the
-        distributions are a means of computing.
+        A margin's mass is not a probability, and a temperature that only smooths a maximum (`SMOOTHED`) gives
+        distributions that are a means of computing.
         """
         return self.smooth and self.link == "identity" and self.name not in SMOOTHED
 
     @property
     def takes_l1(self) -> bool:
-        """Whether there are solvers for it under an l1 term."""
+        """Whether there are solvers for the loss under an l1 term."""
         return self.smooth and self.link == "identity"
 
     @property
     def oracle(self) -> Capability:
-        """What a structure must answer for a plane that touches the loss."""
+        """The oracle that a structure needs for a plane that touches the loss."""
         return Capability.EXPECTATION_ORACLE if self.smooth else Capability.MAX_ORACLE
 
     def capabilities(self) -> frozenset[Capability]:
-        """What a solver may ask of a loss."""
+        """Return the capabilities that the loss gives a problem."""
         if self.rescaling == "slack":  # no smax, and so neither a temperature nor a link
             return frozenset({Capability.SLACK_RESCALING, Capability.MAXIMA})
         smooth = {Capability.SMOOTH, Capability.SMOOTH_TERM}
@@ -81,7 +81,7 @@ class Loss:
         return frozenset((smooth if self.smooth else maximum) | by_examples | {Capability(f"{self.link} link")})
 
 
-#: Losses whose temperature, if they have one, only smooths a maximum.
+#: Losses whose temperature, if above 0, only smooths a maximum.
 SMOOTHED = frozenset({"smoothed-hinge", "hinge"})
 
 LOSSES: dict[str, Loss] = {
@@ -118,9 +118,9 @@ def register_loss(loss: Loss) -> Loss:
 
 
 def get_loss(loss: str | Loss, *, temperature: float | None = None, cost_scale: float | None = None) -> Loss:
-    """The loss of this name (a Loss is returned as it is), with another temperature or cost scale if given.
+    """Return the loss of this name (or the given Loss), with another temperature or cost scale if given.
 
-    ValueError if the name is unknown; the message lists the names there are.
+    ValueError if the name is unknown; the message lists the known names.
     """
     if isinstance(loss, str):
         if loss not in LOSSES:

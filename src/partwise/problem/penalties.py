@@ -1,4 +1,4 @@
-"""Penalties on the weights. What a penalty means for the objective and its dual is written in `problem`."""
+"""Penalties on the weights; `problem` says what they mean for the objective and its dual."""
 
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
@@ -15,8 +15,8 @@ from partwise.support.arrays import Floats
 class Free:
     """Weights start, ..., stop - 1 have no penalty: intercepts, features of value 1 that a labelling has once at most.
 
-    In their place there is a bound on their size that some minimum keeps anyway, so that it changes nothing but the
-    dual (see `problem`). It depends on the penalty of the others, and so does not stand here but what it is made of.
+    Instead their size has a bound that holds at some minimum anyway, so that it changes nothing but the dual (see
+    `problem`). It depends on the penalty of the other weights; here are the numbers it is computed from.
 
     at_zero: an upper bound of the sum of the losses at w = 0 with some free weights, after the link. gold: for each
     label, the sum of the weights of the examples that have it; the free weights are those of these labels, or of all
@@ -42,17 +42,17 @@ class Free:
 
     @property
     def for_all(self) -> bool:
-        """Whether all labels have one: a number added to all of them changes nothing."""
+        """Whether all labels have a free weight: a number added to all of them changes nothing."""
         return self.stop - self.start == len(self.gold)
 
     def bound(self, l1: float, l2: float) -> float:
-        """What the absolute value of none of them exceeds at some minimum of P.
+        """Return a bound of the free weights' absolute values that holds at some minimum of P.
 
         There P <= P(0). So the others have l2/2 |w|^2 <= P(0) and l1 |w|_1 <= P(0), and the scores that they give a row
         for two labels differ by S <= min(sqrt(2) reach |w|, largest |w|_1). An example of label k has at least the loss
         phi(b_j - b_k - S), and the mean over all of these is at most m = P(0) / gold_k. So b_j - b_k - S is at most m
-        with the identity link, and sqrt(m) with the squared link. Where all labels have one, they can be as much above
-        0 as below.
+        with the identity link, and sqrt(m) with the squared link. If all labels have a free weight, these can be
+        centred around 0.
         """
         by_l2 = sqrt(2.0) * self.reach * sqrt(2.0 * self.at_zero / l2) if l2 > 0 else inf
         by_l1 = self.largest * self.at_zero / l1 if l1 > 0 else inf
@@ -80,7 +80,7 @@ class L2:
         return 0.0
 
     def capabilities(self) -> frozenset[Capability]:
-        """What a solver may ask of a penalty."""
+        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM})
 
 
@@ -102,7 +102,7 @@ class ElasticNet:
             raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
 
     def capabilities(self) -> frozenset[Capability]:
-        """What a solver may ask of a penalty."""
+        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.L1, Capability.PENALTY})
 
 
@@ -115,7 +115,7 @@ def _capabilities(penalty: Penalty, own: set[Capability]) -> frozenset[Capabilit
 
 
 def penalised(penalty: Penalty, vector: Floats) -> Floats:
-    """Return a vector with zeros for the weights that are not penalised; itself if all are."""
+    """Return a vector with zeros for the weights that are not penalised; the vector itself if all are."""
     if penalty.free is None:
         return vector
     found = vector.copy()
@@ -129,7 +129,7 @@ def free_part(penalty: Penalty, vector: Floats) -> Floats:
 
 
 def bound(penalty: Penalty) -> float:
-    """Return what no weight that is not penalised exceeds, in absolute value."""
+    """Return the bound of the free weights' absolute values."""
     return 0.0 if penalty.free is None else penalty.free.bound(penalty.l1, penalty.strength)
 
 

@@ -1,4 +1,4 @@
-"""What a run gives back, and the ways it can fail."""
+"""Results of runs, their certificates, and the errors and warnings of runs."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from partwise.support.arrays import Floats
 
 Status = Literal["converged", "max_passes", "max_seconds", "stopped", "stalled", "no certificate"]
 
-#: Columns of every `Result.history`: one entry each time a certificate was issued. A solver may add others.
+#: Columns of every `Result.history`, with one entry per certificate. A solver may add others.
 HISTORY = ("passes", "seconds", "primal", "dual", "gap")
 
 
@@ -22,7 +22,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class FeatureWarning(UserWarning):
-    """A feature or a label that the training data says nothing, or too much, about."""
+    """A feature or a label about which the training data tell nothing, or too much."""
 
 
 class CertificateError(ArithmeticError):
@@ -33,11 +33,11 @@ class CertificateError(ArithmeticError):
 
 
 class DivergenceError(ArithmeticError):
-    """A solver's iterates ran away (a constant step that is too large, or numbers that are no longer finite)."""
+    """A solver's iterates diverged (a constant step that is too large, or numbers that are no longer finite)."""
 
 
 def relative(gap: float, primal: float) -> float:
-    """The gap over |primal|, inf where that makes no sense."""
+    """Return the gap over |primal|, or inf if that is undefined."""
     return gap / abs(primal) if primal and math.isfinite(gap) else (0.0 if gap == 0 else math.inf)
 
 
@@ -45,10 +45,10 @@ def relative(gap: float, primal: float) -> float:
 class Certificate:
     """P(w), D(alpha) and the gap between them, which bounds primal - min P.
 
-    raw_gap: P - D as it came out. rounding: how far P and D may be off together (docs/math.md, "Rounding").
-    gap: raw_gap + rounding, which is never negative. resolution: how far raw_gap may be off, which is less than
-    rounding where it is not the difference of two numbers; P(w) - min P <= raw_gap + resolution. gradient_norm:
-    |grad P(w)| where the solver uses it, and NaN elsewhere.
+    raw_gap: P - D as computed. rounding: how far P and D may be off together (docs/math.md, "Rounding"). gap: raw_gap +
+    rounding, which is never negative. resolution: how far raw_gap may be off, which is less than rounding where it is
+    not the difference of two numbers; P(w) - min P <= raw_gap + resolution. gradient_norm: |grad P(w)| if the solver
+    uses it, else NaN.
     """
 
     primal: float
@@ -77,11 +77,11 @@ class Certificate:
 
     @classmethod
     def none(cls, primal: float) -> "Certificate":
-        """P(w) alone, without a lower bound."""
+        """Return the certificate of P(w) alone, without a lower bound."""
         return cls(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
 
     def hidden(self, tol: float) -> bool:
-        """Whether more work would not show: all but a tenth is rounding, or but for rounding it is within tol."""
+        """Return whether rounding hides more work: it is all but a tenth of the gap, or all that keeps it above tol."""
         goal = tol * abs(self.primal)
         within = self.raw_gap + self.resolution <= goal < self.rounding
         return within or self.raw_gap <= 0.1 * self.resolution < math.inf
@@ -92,7 +92,7 @@ class Certificate:
         return relative(self.gap, self.primal)
 
     def text(self, l2: float, certified: bool = True) -> str:
-        """What messages say of it; `l2` is the penalty's strength, without which there is none.
+        """Return the certificate as text; without a penalty (`l2` = 0) there is none.
 
         certified: whether the solver has certificates at all.
         """
@@ -108,21 +108,21 @@ class Result:
     """The outcome of a run.
 
     primal, dual, gap, rounding
-        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is present only
-        because primal and dual are rounded: dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
+        P(w), the best lower bound found, how far primal may be above the optimum, and the part of it that is rounding:
+        dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
     status
-        "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without
-        further progress in double precision;
+        "converged": gap <= tol * |primal|; or no further progress in double precision at a relative gap of at most
+        1e-10;
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
-        "stalled": no further progress possible in double precision, or by the solver's own criterion (its message says
-        so), but the gap is above that;
-        "no certificate": l2 = 0, where the gradient norm is what was brought down; or the solver has none (perceptron,
-        MIRA), and the run made the passes that it was to make.
+        "stalled": no further progress in double precision, or by the solver's own criterion (its message says so), at a
+        larger gap;
+        "no certificate": l2 = 0, where the gradient norm was lowered; or the solver has none (perceptron, MIRA), and
+        made its passes.
     l2, l1
         Strengths of the penalty; |w - w*|^2 <= 2 gap / l2.
     history
-        Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued; and what
-        else the solver follows (`Solver.traced`), such as `bmrm_gap` and `violation` of cutting planes.
+        Arrays `passes`, `seconds`, `primal`, `dual`, `gap` with one entry per certificate, and the solver's own
+        (`Solver.traced`), such as `bmrm_gap` and `violation` of cutting planes.
     """
 
     weights: Floats = field(repr=False)
@@ -157,7 +157,7 @@ class Result:
 
     @property
     def n_nonzero(self) -> int:
-        """How many weights are not zero."""
+        """The number of weights that are not zero."""
         return int(np.count_nonzero(self.weights))
 
     def report(self, path: str | os.PathLike[str], **parts: Any) -> None:
@@ -199,5 +199,5 @@ class Result:
         return notebook_view(self)
 
     def noted(self, remark: str) -> "Result":
-        """The same result with a remark before its message."""
+        """Return the result with a remark before its message."""
         return replace(self, message=f"{remark}; {self.message}") if remark else self

@@ -1,10 +1,10 @@
-"""How far rounding may have moved the sums that a certificate is made of (docs/math.md, "Rounding").
+"""Bounds of the rounding in the sums that a certificate consists of (docs/math.md, "Rounding").
 
-A sum in double precision is off by at most EPSILON times its depth times the sum of its terms' absolute values. How
-large those are is known without adding them up once more: example i's labellings have scores of at most r_i |w|, where
-r_i (`FeatureMap.reach`) bounds the norm of a labelling's features. Depths are those of errors that go up as often as
-down, sqrt(m) for m additions, and a few for the functions on the way; over examples, errors are added up as if all of
-them went the same way, because examples may be copies of each other.
+A sum in double precision is off by at most EPSILON times its depth times the sum of its terms' absolute values. Bounds
+of those are known without another sum: example i's labellings have scores of at most r_i |w|, where r_i
+(`FeatureMap.reach`) bounds the norm of a labelling's features. Depths are those of errors with random signs, sqrt(m)
+for m additions, and a few for the functions on the way. Errors of different examples are added up as if they had the
+same sign, because examples may be copies of each other.
 """
 
 from math import inf, isfinite, sqrt
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 EPSILON = float(np.finfo(np.float64).eps)
-#: Depth of whatever takes a fixed number of steps: products, exponentials, logarithms.
+#: Depth of operations with a fixed number of steps: products, exponentials, logarithms.
 FEW = 4.0
 
 
@@ -52,8 +52,8 @@ class Rounding:
             self.scores, self.level, self.transposed = cost * self.scores, cost * self.level, cost * self.transposed
 
     def size(self, vector: Floats) -> float:
-        """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""
-        # With a kernel a vector is a sum of vectors that may cancel; else it is its coordinates.
+        """Return a bound of the sum of absolute values in a product of the vector with A' slots, over |A' slots|."""
+        # With a kernel a vector is a sum of vectors that may cancel; otherwise its coordinates are the terms.
         if self.explicit:
             return sqrt(self.inner_product(vector, vector, 1))
         return self.largest_reach * float(np.abs(vector).sum())
@@ -61,7 +61,7 @@ class Rounding:
     def of_gap(
         self, penalty: Penalty, primal: float, u: Floats, b: float, raw: float, weights: Floats | None, carried: int
     ) -> float:
-        """Of raw = P(w) - D for a plane (u, b); arguments as in `Problem.certificate_of`."""
+        """Return the bound for raw = P(w) - D of a plane (u, b); arguments as in `Problem.certificate_of`."""
         l1, l2 = penalty.l1, penalty.strength
         if not (l1 or l2 > 0):
             return 0.0  # there is no D
@@ -73,7 +73,7 @@ class Rounding:
             # The gap has a term sum omega (t - s / 2)^2: masses are at most this.
             mass = 2.0 * (sqrt(abs(primal)) + sqrt(max(raw, 0.0) + bound))
             of_b, of_u = self.of_plane(b, mass, carried)
-            if l1:  # a little less of u is inside of the box whatever u is off by: D loses that share of b
+            if l1:  # by how much u is off, the multiple of it in the box changes: D loses that share of b
                 of_conjugate = (of_u / l1 + EPSILON * self.weights) * abs(b)
             else:
                 of_conjugate = (0.5 * EPSILON * self.weights * size_u * size_u + of_u * (size_u + 0.5 * of_u)) / l2
@@ -81,10 +81,10 @@ class Rounding:
         return bound
 
     def of_gradient_gap(self, penalty: Penalty, primal: float, norm2: float, weights: Floats) -> tuple[float, float]:
-        """Of |grad P(w)|^2 / (2 l2), norm2 = |grad P(w)|^2, as the gap to the oracle's answer at w; and of P(w).
+        """Return the bounds for |grad P(w)|^2 / (2 l2), as the gap to the oracle's answer at w, and for P(w).
 
-        The oracle answers at scores that are off themselves: a dual point like any other, whose distance from the right
-        one is of second order (a divergence for its distributions, a square for its masses).
+        norm2: |grad P(w)|^2. The oracle answers at rounded scores: a dual point like any other, whose distance from the
+        exact one is of second order (a divergence for its distributions, a square for its masses).
         """
         l2 = penalty.strength
         size, norm, mass = self.size(weights), sqrt(norm2), 2.0 * sqrt(abs(primal))
@@ -96,24 +96,24 @@ class Rounding:
         return _finite(first + second + self.of_free(penalty, mass)), _finite(self.of_primal(primal, l2, size))
 
     def of_free(self, penalty: Penalty, mass: float) -> float:
-        """Of bound |u|_1 over weights that are not penalised, whose entries of u are sums of probabilities."""
+        """Return the bound for bound |u|_1 of free weights, whose entries of u are sums of probabilities."""
         if penalty.free is None:
             return 0.0
         off = EPSILON * (mass if self.squared else 1.0) * self.counts
         return off * (penalty.free.stop - penalty.free.start) * 2.0 * penalty.free.bound(penalty.l1, penalty.strength)
 
     def of_shift(self, shift: Floats, weights: Floats) -> float:
-        """Of -<shift, w> in P(w), and of the shift in u + shift, which is of the size of that product."""
+        """Return the bound for -<shift, w> in P(w), and for the shift in u + shift, which is as large."""
         return _finite(2.0 * EPSILON * self.weights * self.size(shift) * self.size(weights))
 
     def of_plane_at(self, b: float, size_u: float, size: float) -> float:
-        """Of the losses at w and of b - <u, w>, together (identity link); size_u, size: those of u and w."""
+        """Return the bound for the losses at w and b - <u, w> together (identity link); size_u, size: of u and w."""
         of_b, of_u = self.of_plane(b, 1.0, 0)
         at_w = EPSILON * (self.scores * size + self.level)
         return _finite(at_w + of_b + (of_u + EPSILON * self.weights * size_u) * size)
 
     def of_primal(self, primal: float, l2: float, size: float) -> float:
-        """Of P(w); size: that of w."""
+        """Return the bound for P(w); size: that of w."""
         terms = EPSILON * (self.scores * size + self.level)
         if self.squared:  # (t + dt)^2, and sum omega t^2 <= P
             terms = 2.0 * sqrt(abs(primal)) * terms + 3.0 * terms * terms
@@ -121,7 +121,7 @@ class Rounding:
         return terms + EPSILON * ((self.examples + self.weights) * abs(primal) + self.weights * penalty)
 
     def of_plane(self, b: float, mass: float, carried: int) -> tuple[float, float]:
-        """Of b, and of u in norm."""
+        """Return the bounds for b, and for u in norm."""
         more = sqrt(carried)
         scale = mass if self.squared else 1.0
         # The squared link's terms s cost - s^2 / 4 have two signs.
@@ -131,5 +131,5 @@ class Rounding:
 
 
 def _finite(bound: float) -> float:
-    """The bound, inf where it is not a number."""
+    """Return the bound, or inf if it is not a number."""
     return bound if isfinite(bound) else inf

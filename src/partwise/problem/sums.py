@@ -1,7 +1,7 @@
-"""Sums over the examples of all batches, each added up in the order of the batches; what `Problem` is built on.
+"""Sums over the examples of all batches, each added up in the order of the batches; `Problem` is built on them.
 
-What belongs to an example or a slot (sample weights, slot scores, expected counts, ...) is one array, all examples
-end to end, batch after batch. A batch's part of it, its block, is a view. With one batch nothing is copied or added.
+Arrays with values per example or slot (sample weights, slot scores, expected counts, ...) hold all examples end to end,
+batch after batch. A batch's part, its block, is a view. With one batch nothing is copied or added.
 """
 
 from collections import deque
@@ -29,13 +29,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Array = TypeVar("Array", bound=NDArray[np.generic])
 Given = TypeVar("Given", Floats, Floats | None)
-#: Makes one answer of what the batches give; the answer of a single batch needs none.
+#: Makes one answer of the batches' answers; a single batch's answer needs none.
 Reduction = Callable[[Iterator[T]], T]
 
-#: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
-#: the last batch above all, and passes are lost. Passes to a gap of 1e-2, log loss, l2 = 2, CoNLL-2000 in ten batches
-#: (`eg-prox`): 1 round 21.6, 2: 12.3, 4: 9.2, 8 and more: 8.2, as in one batch. Hinge (`bcfw`), 1000 sentences of WNUT
-#: 17 in ten batches: 8 rounds 24, 16: 20, as in one batch.
+#: Rounds over several batches in memory that make up a pass of visits. If whole batches came one after the other, the
+#: weights would fit the last batch best, and passes would be lost. Passes to a gap of 1e-2, log loss, l2 = 2,
+#: CoNLL-2000 in ten batches (`eg-prox`): 1 round 21.6, 2: 12.3, 4: 9.2, 8 and more: 8.2, as in one batch. Hinge
+#: (`bcfw`), 1000 sentences of WNUT 17 in ten batches: 8 rounds 24, 16: 20, as in one batch.
 ROUNDS = 16
 
 
@@ -125,10 +125,9 @@ def by_clique(sums: "Sums", marginals: Floats) -> Sequence[Floats]:
 
 
 class Sum(Generic[P, T]):
-    """A method of `Sums`: a task for every batch, and the reduction that makes one answer of theirs.
+    """A method of `Sums`: a task for every batch, and the reduction of the batches' answers to one.
 
-    cut: for each of the task's first arguments the function that cuts it into the batches' blocks. The other arguments
-    are the same for all batches.
+    cut: the functions that cut the task's first arguments into the batches' blocks; all batches share the others.
     """
 
     def __init__(
@@ -152,8 +151,8 @@ class Sum(Generic[P, T]):
 class Part:
     """A batch in memory, for solvers that visit its examples one by one.
 
-    native: the core's sums over its examples, which are numbered from 0 there. examples, slots: where the batch's
-    blocks are in arrays of all examples and of all slots. number: of the batch.
+    native: the core's sums over its examples, which are numbered from 0 there. examples, slots: the places of the batch
+    in arrays of all examples and of all slots. number: of the batch.
     """
 
     native: Objective
@@ -167,7 +166,7 @@ class Part:
 class Sums:
     """The sums of a loss over the examples of all batches.
 
-    What is asked of every batch is in `BatchSums`; the same name here is the answer for all. `executor` does the work.
+    A method gives the answer for all batches of the method of `BatchSums` with the same name. `executor` does the work.
     sound: whether gold labellings are known to be valid.
     """
 
@@ -188,7 +187,7 @@ class Sums:
 
     @cached_property
     def facts(self) -> Facts:
-        """What all batches are; its complaint is of the first example whose gold labelling is refused."""
+        """The facts of all batches; the complaint is about the first example whose gold labelling is refused."""
         found = list(self.each(BatchSums.facts, self._sound))
         shared = frozenset.intersection(*(facts.capabilities for facts in found))
         if len(found) == 1:
@@ -288,10 +287,10 @@ class Sums:
         return added(found for _, found in self._run_on(examples, BatchSums.plane_of, weights))
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
-        """Return (losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own is.
+        """Return (losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature) for any temperature.
 
-        The losses are those of this temperature; u and b are of p as a point of this problem's dual. p's expected
-        counts go to `marginals` (those of examples of weight zero are left alone).
+        The losses are those of this temperature; u and b are of p as a dual point of this problem. p's expected counts
+        are written to `marginals` (except for examples of weight zero).
         """
         blocks = by_slot(self, marginals)
         results = self.each(BatchSums.plane_at, weights, temperature, blocks=[(block,) for block in blocks])
@@ -361,7 +360,7 @@ class Sums:
 
     def in_memory(self) -> tuple[Part, ...]:
         """Return the batches as solvers that visit single examples need them (capability "batches in memory")."""
-        return self._parts  # kept: a pass over few examples takes microseconds
+        return self._parts  # cached, because a pass over few examples takes microseconds
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -410,7 +409,7 @@ class Sums:
             (answer,) = parts
             return answer
         answer = chosen.reduce(parts)
-        deque(parts, maxlen=0)  # work that is called off may hang on a cluster
+        deque(parts, maxlen=0)  # work that is not finished may hang on a cluster
         return answer
 
     def each(self, task: Callable[..., T], *shared: object, blocks: Blocks | None = None) -> Iterator[T]:
@@ -452,7 +451,7 @@ def _ranges(sizes: Sequence[int]) -> list[slice]:
 
 
 def _written(results: Iterable[tuple[T, Floats]], blocks: Sequence[Floats]) -> Iterator[T]:
-    """Go over the results without their arrays, which go into the blocks (where they were not written at once)."""
+    """Yield the results without their arrays, which are copied to the blocks unless they are the blocks."""
     for (sums, answer), block in zip(results, blocks, strict=True):
         if answer is not block:
             block[:] = answer

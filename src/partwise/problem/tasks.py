@@ -23,9 +23,9 @@ from partwise.problem.capabilities import Capability, capabilities, is_compiled,
 from partwise.problem.losses import Loss
 from partwise.support.arrays import Floats, Ints
 
-#: Examples whose features are read to tell a batch's capabilities.
+#: Examples whose features are read to determine a batch's capabilities.
 SAMPLE = 20
-#: How far below those of gold parts the scores of wrong parts lie where a search for scores begins.
+#: How far the first scores of wrong parts lie below those of gold parts in a search for scores.
 NEAR_GOLD = 11.0
 
 P = ParamSpec("P")
@@ -53,7 +53,7 @@ def _empty_output(size: int) -> OutputArray:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a problem must know of batches before it works on them, read in one opening because opening is slow.
+    """What a problem must know about batches before it uses them, read in one opening because opening is slow.
 
     capabilities: of structures and features. row_length: weights that a slot's score is a sum of, at most. structure:
     the class, for messages. complaint: why the first gold labelling that is invalid or has a cost is refused, or "".
@@ -67,7 +67,7 @@ class Facts:
 
 
 def _complaint(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> str:
-    """Return the message of the ValueError that a check raises; "" if it raises none."""
+    """Return the message of the ValueError that a check raises, or ""."""
     try:
         check(*args, **kwargs)
     except ValueError as error:
@@ -77,9 +77,9 @@ def _complaint(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> s
 
 @dataclass(frozen=True)
 class ColumnConstants:
-    """What is known of the features before any step; see core/solvers/scaling.h.
+    """Constants of the features that column solvers need; see core/solvers/scaling.h.
 
-    empirical, mass: a number per weight. weights: those that have a feature, in an order that is good to visit them in.
+    empirical, mass: a number per weight. weights: those that have a feature, in a good order of visits.
     labels: slots that are labellings of some example. gold: slots that are gold where the example's weight is not 0.
     """
 
@@ -118,12 +118,12 @@ class BatchSums:
         self._hessian_at: tuple[Floats, int, bool] = np.empty(0), 0, False
 
     def _second_derivatives(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Hessian:
-        """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
+        """Return second derivatives at these weights; the last ones are kept, as many products are asked of them."""
         (known, *rest), asked = self._hessian_at, [every, marginals is not None]
-        # The caller may have written to the marginals since: with them, only the very same weights array counts.
+        # With marginals, which the caller may have changed since, only the very same weights array counts as equal.
         same = known is weights or (marginals is None and np.array_equal(known, weights))
         if self._hessian is None or rest != asked or not same:
-            self._hessian = None  # its memory first
+            self._hessian = None  # frees its memory first
             self._hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
             self._hessian_at = weights, every, marginals is not None
         return self._hessian
@@ -132,7 +132,7 @@ class BatchSums:
         complaint = "" if sound else _complaint(self.objective.check_gold)
         structure = structure_capabilities(self.structure)
         found = structure | capabilities(self.features.capabilities())
-        # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
+        # If a labelling is one slot and A_i A_i' is diagonal (a few examples tell), blocks of the dual are simple.
         n = self.structure.num_examples
         if Capability.ONE_PART in structure and n:
             some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
@@ -141,7 +141,7 @@ class BatchSums:
         return Facts(found, self.features.row_length, type(self.structure).__name__, self.sample_weight, complaint)
 
     def lacks(self, n_jobs: int, capability: str) -> str:
-        """Return why the features lack a capability, where there is more to say than its name, or ""."""
+        """Return why the features lack a capability, or "" if its name says it all."""
         return self.features.lacks(capability)
 
     def describe_weight(self, n_jobs: int, weight: int) -> str:
@@ -218,7 +218,7 @@ class BatchSums:
         return self._second_derivatives(n_jobs, marginals, weights, every).product(direction, n_jobs)
 
     def hessian_diagonal(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> Floats:
-        """Return something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
+        """Return an approximate diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
         return self._second_derivatives(n_jobs, marginals, weights, every).diagonal(n_jobs)
 
     def hessian_partial(self, n_jobs: int, marginals: Floats | None, weights: Floats, every: int) -> bool:
@@ -284,8 +284,8 @@ class BatchSums:
     ) -> tuple[Floats, int, int]:
         """Return slot scores of the Gibbs distributions with these expected counts and a share `floor` of uniform ones.
 
-        Then the inferences that this took, at most `most` per example, and of how many examples the counts are still
-        off by more than `tolerance` of their sum.
+        Also return the number of inferences, at most `most` per example, and of examples whose counts are still off by
+        more than `tolerance` of their sum.
         """
         scores = self.near_gold_scores(n_jobs, NEAR_GOLD)
         uniform = self.marginals_of_scores(n_jobs, np.zeros_like(scores))[0]
@@ -371,10 +371,10 @@ def register_task(function: Registered) -> Registered:
     """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
 
     The function is called as ``function(batch, n_jobs, *shared)`` for each batch, where `batch` has the batch's
-    structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has
-    no state, as it may run in another process; there its module must be importable. A function that is written again,
-    as in a notebook's cell, replaces the one before. TypeError if it is not a function; ValueError if there is another
-    task of this name.
+    structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It must
+    have no state, as it may run in another process, where its module must be importable. A function that is defined
+    again, as in a notebook's cell, replaces the one before. TypeError if it is not a function; ValueError if there is
+    another task of this name.
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"register_task takes a function, got {function!r}")

@@ -1,4 +1,4 @@
-"""What iterative scaling and coordinate descent share: state, passes, certificate, and complaints about data.
+"""What iterative scaling and coordinate descent share: state, passes, certificate, and checks of the data.
 
 Problem. min P(w) for smooth losses with the identity link where every labelling is one slot ("one part") and the
 features can be read one by one ("column access"); l2 = 0 is allowed.
@@ -6,15 +6,15 @@ features can be read one by one ("column access"); l2 = 0 is allowed.
 Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
 with A_t(0) = 0. The methods are their A_t (Huang et al. 2010, Table 1 and (39), all in core/solvers/scaling.h) and
 
-    sequential   the next weight sees this one's step (Algorithm 1), in the order of the weights' numbers (the paper's),
-                 by frequency or permuted (section 4.4), or in the adaptive order: weights whose last visit gained
-                 little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass is then as much
-                 work as a visit of every weight
+    sequential   each step is taken before the next weight's is computed (Algorithm 1), in the order of the weights'
+                 numbers (the paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose
+                 last visit gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass
+                 is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
 The sequential update changes S and T, examples x slots, as it goes ((18), (19)): all columns are needed in one place.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, or no step brings P or the gap down any more. With l2 = 0:
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, or no step lowers P or the gap any more. With l2 = 0:
 |grad P(w)| <= tol |grad P(0)|.
 
 Source. Huang et al. 2010, sections 2 to 4.
@@ -48,14 +48,14 @@ UpdateKind = Literal["parallel", "sequential"]
 REFRESH = 20
 #: Certificates without progress before a run counts as stalled.
 PATIENCE = 4
-#: The adaptive order: a column waits at most this many rounds.
+#: Most rounds that a column waits in the adaptive order.
 LONGEST = 64
-#: Newton steps for one weight's minimum, at most.
+#: Most Newton steps for one weight's minimum.
 MOST_NEWTON = 100
-#: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
+#: Without a penalty, a weight that multiplies odds by more than exp(this) probably grows to infinity.
 GROWN = 30.0
 
-#: What S and T need of the batches.
+#: Capabilities of the batches that S and T need.
 OF_TABLES = frozenset({Capability.IN_MEMORY, Capability.ONE_BATCH})
 NEEDS = (OF_TABLES | SMOOTH_LOSS).union(
     {Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY, Capability.ALL_PENALISED},
@@ -69,8 +69,9 @@ class ScalingState(State):
     GIS's parallel update, which works from the weights alone.
 
     wait, rest: the adaptive order's plan, one number per column. by_index: the columns by their weights' numbers; empty
-    for other orders. largest_sum: f# (GIS). updates, cells: weights moved and cells read so far. still: passes in a row
-    in which no weight moved. capped: steps cut short in the last pass. idle: certificates without progress in a row.
+    for other orders. largest_sum: f# (GIS). updates, cells: weights moved and cells read so far. still: successive
+    passes in which no weight moved. capped: steps cut short in the last pass. idle: successive certificates without
+    progress.
     """
 
     weights: Floats
@@ -144,7 +145,7 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
         columns = constants.weights
         if problem.l2 == 0:
             reference = sqrt(problem.norm2(problem.value_and_gradient(weights)[1]))
-        if warm_start is not None:  # padding stays 0: no step would ever move it
+        if warm_start is not None:  # padding stays 0: no step would move it
             weights[columns] = start_weights(problem, warm_start)[columns]
         state = ScalingState(
             weights=weights,
@@ -180,7 +181,7 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
 
     @abstractmethod
     def minimiser(self, problem: Problem) -> dict[str, Any]:
-        """Return how the functions of single weights are minimised: options of the core."""
+        """Return the core's options for minimising the functions of single weights."""
 
     def core_options(self, problem: Problem, **more: Any) -> _core.ScalingOptions:
         given = {"l2": problem.l2, "function": self.function, "max_newton": MOST_NEWTON, **self.minimiser(problem)}
@@ -189,7 +190,7 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
             self.refresh(problem, state)
-        if state.still:  # whether it is the end is seen from all of them
+        if state.still:  # visit all columns, to see whether none moves any more
             state.rest[:] = 0
         report = self.epoch(problem, state)
         state.epoch += 1
@@ -214,7 +215,7 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
-        norm = sqrt(problem.norm2(gradient))  # all that `finished` can use where l2 = 0
+        norm = sqrt(problem.norm2(gradient))  # what `finished` uses where l2 = 0
         certificate = replace(problem.certificate_at(primal, gradient, state.weights), gradient_norm=norm)
         return certified_at(problem, certificate, state.weights.copy(), primal, gradient)
 
@@ -231,7 +232,7 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
         state.best_norm = min(state.best_norm, certificate.gradient_norm)
 
     def is_stalled(self, state: ScalingState) -> bool:
-        return state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
+        return state.idle >= PATIENCE or state.still > 1  # the second pass used recomputed S and T
 
     def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
         if problem.l2 > 0:
@@ -274,7 +275,7 @@ def _part(problem: Problem) -> Part:
 
 
 def check_data(problem: Problem) -> None:
-    """Warn of features and labels that the data say nothing about; without a penalty, refuse what has no optimum."""
+    """Warn of features and labels about which the data tell nothing; without a penalty, refuse an infinite optimum."""
     describe, constants = problem.sums.describe_weight, problem.sums.scaling_constants
     empirical, columns = constants.empirical, constants.weights
     unseen = np.setdiff1d(constants.labels, constants.gold)
@@ -304,7 +305,7 @@ def check_data(problem: Problem) -> None:
 
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
-    """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
+    """Without a penalty: warn if the weights grow to infinity, and name the largest one."""
     worst = int(np.abs(state.weights).argmax())
     weight = float(state.weights[worst])
     if problem.sums.scaling_separates(state.weights):

@@ -15,16 +15,16 @@ sum over the column. `bound`:
                        A_t(z) <= l2 (w_t z + z^2/2) - z e_t + z E + V (exp(R|z|) - 1 - R|z|) / R^2
     "none"         A_t itself always (the paper's CDD)
 
-They change no step. What the paper ran is order="index", bound="paper". `cd-exact`: Newton steps with the same line
-search, until |A_t'| <= newton_tol (at least one step, at most max_newton).
+The bounds change no step. The paper's runs are order="index", bound="paper". `cd-exact`: Newton steps with the same
+line search, until |A_t'| <= newton_tol (at least one step, at most max_newton).
 
 Stopping rule. That of `base`.
 
 Source. Huang et al. 2010: Algorithm 3 with step 2' of section 3.2.1, (34), (35), (38), (39); for `cd-exact` Algorithm 1
 with (8), (29)-(31).
 
-Departures. Those of `base`; the order of `cd`; the third-order bound, which changes only what the adaptive order takes
-a step's gain to be; gamma by whether features are 0/1, as in the paper's experiments; P(y|x) <= 1 - 1e-10 in A_t.
+Departures. Those of `base`; the order of `cd`; the third-order bound, which only changes the gains that the adaptive
+order sees; gamma by whether features are 0/1, as in the paper's experiments; P(y|x) <= 1 - 1e-10 in A_t.
 """
 
 from dataclasses import dataclass

@@ -1,20 +1,19 @@
 """Problem. min P(w) for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2 (l1 > 0,
 l2 >= 0); every labelling is one slot (multinomial maxent).
 
-Update. An epoch looks at all gradients once, takes the weights that are not zero and those zeros whose optimality
-|dL/dw_t| <= l1 is most violated (at most `growth` times as many as there are, at least `least`; all weights, if they
-are no more than `few`). For the step D of all of them it goes through the quadratic model of P's smooth part at w, with
-the l1 term as it is, one D_t after the other in random order, until the largest violation among them is `inner` times
-what it was, or for `max_sweeps` sweeps; no exponentials are needed, and where columns are few the square is a matrix
-made once (core/solvers/cd_l1_model.cpp). D is halved until P falls by a hundredth of what the model without its square
-promises. Where no such step is found (close to the minimum, where rounding hides what is gained), and where features
-are not 0/1 (the model is then right for short steps alone), the sweeps are over P itself: a visit of w_t takes Newton's
-step d for
+Update. An epoch computes all gradients once. Its working set has the nonzero weights, and those zeros whose optimality
+|dL/dw_t| <= l1 is most violated (at most `growth` times as many, at least `least`); or all weights, if there are at
+most `few`. For the joint step D it uses the quadratic model of P's smooth part at w, with the l1 term as it is. It
+minimises over one D_t after the other in random order, until the largest violation among them is `inner` times what it
+was, or for `max_sweeps` sweeps; this needs no exponentials, and for few columns the square is a matrix computed once
+(core/solvers/cd_l1_model.cpp). D is halved until P falls by a hundredth of what the model without its square promises.
+If there is no such step (close to the minimum, where rounding hides the gain), or features are not 0/1 (the model is
+then right for short steps alone), the sweeps are over P itself: a visit of w_t takes Newton's step d for
 
     min over d of  G d + H d^2 / 2 + l1 |w_t + d|,      G, H: derivatives of P's smooth part in w_t,
 
-and halves it until P falls by a hundredth of what the model without H promises. A zero weight that is farther from
-moving than a tenth of the last sweep's violation is left alone until the next epoch.
+and halves it until P falls by a hundredth of what the model without H promises. A zero weight is left alone until the
+next epoch if its violation would have to grow by more than a tenth of the last sweep's to move it.
 
 Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: the plane at the newest w is
 mixed with the best one so far as is best for the dual (as in `owlqn`), and so is the plane of the probabilities
@@ -45,10 +44,10 @@ from partwise.support.arrays import Floats, Ints
 
 @dataclass(kw_only=True)
 class CDL1State(State):
-    """weights: (d,). u, value: the slope of the plane at the weights and the sum of losses there.
+    """u, value: the slope, (d,), of the plane at the weights, and the sum of losses there. best_u, best_b: the best
+    one.
 
-    best_u, best_b: the best plane. Not saved: marginals, the probabilities at the weights, (all slots,), and columns,
-    those of the weights `chosen`.
+    Not saved: marginals, the probabilities at the weights, (all slots,), and columns, those of the weights `chosen`.
     """
 
     weights: Floats
@@ -117,7 +116,7 @@ class CDL1(Solver[CDL1State]):
         planes = []
         if report is not None and report.steps > 0:
             planes.append(problem.sums.dual_terms_slots(p, None, entropies))  # what the model expects
-        else:  # close to the minimum a step for all is lost in rounding
+        else:  # close to the minimum the gain of a joint step is lost in rounding
             report = _core.cd_l1(inner, options)
         state.weights[chosen] = own
         state.value, state.u, b = _plane(problem, state.weights, p)
@@ -141,7 +140,7 @@ class CDL1(Solver[CDL1State]):
 
     def _working_set(self, weights: Floats, violation: Floats, u: Floats) -> Ints:
         used = weights != 0
-        few = np.flatnonzero(used | (u != 0))  # the others are of no feature
+        few = np.flatnonzero(used | (u != 0))  # the other weights have no feature
         if 0 < len(few) <= self.few:
             return few.astype(np.int64)
         room = max(self.least, int(self.growth * used.sum()))

@@ -1,8 +1,8 @@
-"""What solvers that visit one example at a time share: the order of visits, the weights that follow them.
+"""What solvers that visit one example at a time share: the order of visits, the weights that follow the visits.
 
-Some of them (`BlockSolver`) can raise the dual of a part of the examples while the dual variables of the others stay.
-To them the others are a constant vector: a problem with a shift (`Problem.with_shift`). What they keep between two
-visits to a part follows from its dual variables, but for vectors with a number per weight, which follow from all.
+Some of them (`BlockSolver`) can raise the dual of a part of the examples while the dual variables of the others stay:
+these are a constant vector, a shift of the problem (`Problem.with_shift`). Between two visits to a part its state
+follows from its dual variables, except for vectors with a number per weight, which follow from all dual variables.
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ Order = Literal["random", "permuted", "cyclic"]
 class OnlineState(State):
     """weights: (d,). rng: the generator that draws the order of visits.
 
-    raised: what D has gained in steps since the state was made or read, of solvers that work on parts (`BlockSolver`).
+    raised: the gain of D since the state was made or read, of solvers that work on parts (`BlockSolver`).
     """
 
     weights: Floats
@@ -65,14 +65,14 @@ class InBlocks(NamedTuple):
 class BlockSolver(OnlineSolver[S]):
     """A solver for parts of the examples. A step adds what D gained to `state.raised`."""
 
-    #: The types that its states may have, and their fields with a number per weight. `weights` are w(alpha); others are
-    #: zero where parts are visited.
+    #: Types of its states, and their fields with a number per weight: `weights`, w(alpha), and others that are zero in
+    #: work on parts.
     state_types: ClassVar[tuple[type[OnlineState], ...]]
     vectors: ClassVar[frozenset[str]] = frozenset({"weights"})
 
     @abstractmethod
     def dual_point(self, problem: Problem, state: S) -> DualPoint:
-        """The state's dual point, which shares its arrays."""
+        """Return the state's dual point, which shares its arrays."""
 
     def certificate(self, problem: Problem, state: S) -> Certified:
         point = self.dual_point(problem, state)
@@ -91,8 +91,7 @@ def views(part: Part, state: object, slots: tuple[str, ...], examples: tuple[str
 def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:
     """Draw as many visits as there are examples: a share `uniform` uniformly, the others in proportion to the gaps.
 
-    Draws are at even distances of the cumulated chances: each example is drawn as often as its chance says, rounded up
-    or down.
+    Draws are at even distances of the cumulated chances: each example is drawn as often as its chance says, rounded.
     """
     n = len(examples)
     chances = np.cumsum((1 - uniform) * gaps / gaps.sum() + uniform / n)

@@ -1,7 +1,7 @@
-"""Problem. Weights at which every example's best labelling is the gold one, if there are such; for `mira` the gold
-labelling's score should exceed that of every other labelling by its cost. Temperature and penalty have no part in it,
-nor have costs for `perceptron`; the problem's objective (the hinge, or another loss at temperature 0 with the identity
-link) is evaluated for the history only.
+"""Problem. Find weights at which every example's best labelling is the gold one; for `mira` the gold labelling's score
+should exceed that of every other labelling by its cost. Temperature and penalty play no part, nor do costs for
+`perceptron`; the problem's objective (the hinge, or another loss at temperature 0 with the identity link) is evaluated
+for the history only.
 
 Update. With psi_y = A_i'(g_i - counts(y)) a visit to example i
 
@@ -11,12 +11,12 @@ Update. With psi_y = A_i'(g_i - counts(y)) a visit to example i
                  a quadratic program of k variables, solved exactly by an active set (core/solvers/online_qp.h); for
                  k = 1 the step is max(0, cost_y - <w, psi_y>) / |psi_y|^2
 
-The constraints are hard: the step has no bound. A labelling whose margin no weights can reach together with those of
-better ones is left out. An example with fewer than k labellings has as many constraints as labellings; a k above those
-of every example is an error. The weights returned are the mean of w over all visits, kept in the time of the updates
+The constraints are hard: the step has no bound. A labelling is left out if no weights can reach its margin together
+with those of better ones. An example with fewer than k labellings has as many constraints as labellings; a k above
+those of every example is an error. The weights returned are the mean of w over all visits, kept at each update
 (core/solvers/online_weights.h).
 
-Stopping rule. `max_passes`, 10 by default: there is no certificate, and a run ends with the status "no certificate".
+Stopping rule. `max_passes`, 10 by default: a run has no certificate, and ends with the status "no certificate".
 
 Source. Collins 2002 (`perceptron`) and Crammer et al. 2005 (`mira`), as in Chang and Yih 2013 (sections 2.1 and 4.3):
 examples in a new order in each pass, averaged; k = 1, C not tuned.
@@ -44,7 +44,7 @@ MOST = 1000
 
 @dataclass(kw_only=True)
 class MistakeState(OnlineState):
-    """weights, total: (d,), the iterate and the sum of all iterates; mass: how many those are.
+    """weights, total: (d,), the iterate and the sum of all iterates; mass: their number.
 
     mistakes: visits of the last epoch that changed the weights.
     """
@@ -59,7 +59,7 @@ class MistakeState(OnlineState):
 
 @dataclass(frozen=True)
 class MistakeDriven(OnlineSolver[MistakeState]):
-    """What perceptron and MIRA share: everything but the update."""
+    """The base of perceptron and MIRA: everything but the update."""
 
     requires = BEST_LABELLINGS | {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY}
     rate = "none"
@@ -116,7 +116,7 @@ class Perceptron(MistakeDriven):
 
 @dataclass(kw_only=True)
 class MIRAState(MistakeState):
-    """left_out: constraints that could not be met together with others, in all visits."""
+    """left_out: constraints that could not be met together with others, over all visits."""
 
     left_out: int = 0
 

@@ -15,9 +15,9 @@ the loss there decides between equals. All of these visits count. `step_size` gi
 iterates gives visit k the weight k; scaling w and adding to it cost O(1) (core/solvers/online_weights.h).
 
 Stopping rule. gap = P - D <= tol |P| at the last weights or at the average. Smooth losses: gap = |grad P|^2 / (2 l2).
-At temperature 0 the planes met in a pass that visits each example once add up to a plane (u, b) below the losses. The
-best mixture of it and the plane so far is kept, and u / l2 are weights to choose from as well. After each certificate
-that was due the plane that touches the losses at u / l2 joins in the same way (a Frank-Wolfe step), for another pass.
+At temperature 0 the planes of a pass that visits each example once add up to a plane (u, b) below the losses. The best
+mixture of it and the plane so far is kept, and u / l2 is a third choice of weights. After each certificate that was
+due, the plane that touches the losses at u / l2 joins in the same way (a Frank-Wolfe step), for another pass.
 
 Source. Collins et al. 2008, section 7.1.3 and Figure 16: rule "reciprocal" (C there is l2). Chang and Yih 2013, section
 4.3: rule "power" as it is printed (C there is 1 / l2). Bottou's program, which they follow, divides by n: "bottou". All
@@ -42,13 +42,13 @@ from partwise.solvers.primal.base import certified_at
 from partwise.support.arrays import Floats, Ints
 
 Rule = Literal["bottou", "power", "reciprocal"]
-#: First step sizes that are tried, by rule.
+#: Candidates for the first step size, by rule.
 CANDIDATES: dict[Rule, tuple[float, ...]] = {
     "reciprocal": (1.0, 0.1, 0.01, 0.001, 0.0001),
     "power": (0.5, 0.25, 0.125, 0.0625, 0.03125),
     "bottou": (0.5, 0.25, 0.125, 0.0625, 0.03125),
 }
-#: Examples that are held out, at most, for rule "reciprocal", and that the other rules draw.
+#: Most examples that rule "reciprocal" holds out, and that the other rules draw.
 HELD_OUT = SAMPLED = 1000
 
 
@@ -56,8 +56,8 @@ HELD_OUT = SAMPLED = 1000
 class SGDState(OnlineState):
     """weights, total: (d,), the iterate and the weighted sum of iterates; mass: the sum of those weights.
 
-    u, b: the plane kept, at temperature 0; u is empty elsewhere. step_size: eta0, 0 before it is chosen. steps: visits
-    that changed w. n: examples that the penalty and the step sizes are shared among.
+    u, b: the plane kept, at temperature 0; else u is empty. step_size: eta0, 0 before it is chosen. steps: visits that
+    changed w. n: the number of examples that divides the penalty and enters the step sizes.
     """
 
     total: Floats
@@ -124,7 +124,7 @@ class SGD(OnlineSolver[SGDState]):
         if not (isfinite(loss) and np.isfinite(state.weights).all()):
             raise DivergenceError(f"sgd: losses of {loss} in epoch {state.epoch} with step_size={state.step_size:g}")
         if u is None:
-            state.gain = 1.0  # no measure of progress: the gap is guessed to be the last one
+            state.gain = 1.0  # no measure of progress: the guess of the gap is the last one
         else:
             self._mix(problem, state, u, bound)
             estimate = loss + problem.penalty_value(state.weights) - problem.dual_of_plane(state.u, state.b)
@@ -161,7 +161,7 @@ class SGD(OnlineSolver[SGDState]):
             raise DivergenceError(f"sgd: none of the step sizes {CANDIDATES[self.rule]} gives finite losses")
 
     def _judge(self, problem: Problem, state: SGDState, weights: Floats, judged: Ints) -> tuple[float, float]:
-        """Return what is to be small after a trial: (wrong parts, loss), or the primal value on these examples."""
+        """Return (wrong parts, loss) after a trial, or the primal value on these examples: the smallest is the best."""
         wrong, losses = 0.0, 0.0
         for part, examples in problem.sums.visits(judged):
             losses += _core.sum_of_losses(part.native, weights, examples)

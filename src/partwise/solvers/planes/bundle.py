@@ -14,15 +14,15 @@ from partwise.support.lazy import cached_property
 
 Array = NDArray[Any]
 
-#: A slope is stored by its nonzero numbers if they are at most this share of all: late planes have few errors.
+#: A slope with at most this share of nonzero numbers is stored sparsely: late planes have few errors.
 SPARSE = 0.25
-#: Arrays of a bundle with a number, or a row, for each plane.
+#: Arrays of a bundle with an entry for each plane.
 OF_PLANES = ("offsets", "gram", "at", "idle")
 
 
 @dataclass(frozen=True)
 class Slope:
-    """u of a plane: its nonzero numbers and their places, or all of them (places None)."""
+    """The u of a plane: its nonzero numbers and their places, or all numbers (places None)."""
 
     values: Floats
     places: NDArray[np.int32] | None
@@ -103,12 +103,12 @@ class Bundle:
             self.gram = self.gram[np.ix_(places, places)]
 
     def check(self, problem: Problem) -> None:
-        """ValueError unless the inner products of the slopes are what was noted of them.
+        """Raise ValueError unless `gram` holds the inner products of the slopes.
 
         gram x = (<u_k, sum_l x_l u_l>)_k for one drawn x: m products see a change anywhere in gram, up to rounding.
         """
         norms = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
-        # long slopes would hide short ones
+        # Without these weights long slopes would hide short ones.
         x = np.random.default_rng(0).uniform(1.0, 2.0, size=self.size) / np.where(norms > 0, norms, 1.0)
         u, _ = self.mixture(x)
         found = np.array([slope.dot(problem, u) for slope in self.slopes])

@@ -4,8 +4,8 @@
     J_m(w) = l2/2 |w|^2 + max_k (b_k - <u_k, w>) <= P(w)
 
 has its minimum at w_m = sum_k x_k u_k / l2, where x solves the dual over the simplex (`simplex_qp`), and its minimum is
-the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P. To `one-slack`
-planes are maxima: constraints of min l2/2 |w|^2 + xi, xi >= 0, for one joint choice of labellings:
+the dual value of the mixture (u, b) = sum_k x_k (u_k, b_k): D = b - |u|^2 / (2 l2) = J_m(w_m) <= min P. For `one-slack`
+planes are constraints of min l2/2 |w|^2 + xi, xi >= 0, one for each joint choice of labellings:
 xi >= sum_i omega_i (cost(y_i) - <w, psi_i(y_i)>).
 
 Update. Solve the model; ask the oracle at w_m, or between the best weights so far and w_m (`mix`); add its plane.
@@ -13,11 +13,11 @@ Planes that were not part of the mixture for `idle` rounds are dropped. If plane
 are dropped, and if there are none, all planes become one, their mixture: D stays the same. The first plane is that of
 w = 0; before it `one-slack` has 0, the plane of the gold labellings (xi >= 0).
 
-Stopping rule. gap = P(w) - D <= tol |P| after every step, of the best P(w) seen, its weights, and the best mixture,
-whichever steps they are from: no pass is needed. The history has besides
+Stopping rule. gap = P(w) - D <= tol |P| after every step, for the best P(w) and the best mixture of all steps so far;
+this takes no pass. The history also has
 
     bmrm_gap    the best P seen less J_m(w_m) of this step (Zhang et al. 2011, Figure 1 b)
-    violation   P less J_m at the last point asked for: by how much the newest plane was violated, summed over examples
+    violation   P less J_m at the last point asked for: the violation of the newest plane, summed over examples
                 (SVM-struct's criterion is its mean)
 
 Source. `bmrm`: Teo et al. 2010, Algorithm 2 (the rival in Table 1 of Zhang et al. 2011). `one-slack`: Joachims et al.
@@ -53,8 +53,9 @@ NOISE = 1e-13
 class BundleState(State):
     """weights, primal: the best so far, (d,). u, b, dual: the best mixture of planes, (d,). carried: planes in it.
 
-    model: J_m(w_m). violation: as in the history. stalled: neither the model nor the weights can be improved, as at the
-    end of double precision, or where an oracle gives bounds (slack rescaling).
+    model: J_m(w_m). ahead: whether to ask at the model's minimum next, as there was no progress between. stalled:
+    neither the model nor the weights can be improved, at the end of double precision or where an oracle gives bounds
+    (slack rescaling). trusted: whether the planes were made in this process, or checked.
     """
 
     weights: Floats
@@ -67,9 +68,8 @@ class BundleState(State):
     model: float = float("-inf")
     violation: float = float("inf")
     merged: int = 0
-    ahead: bool = False  # ask at the model's minimum next, as there was no progress between
+    ahead: bool = False
     stalled: bool = False
-    #: Whether the planes were made in this process, or checked.
     trusted: bool = field(default=False, init=False, compare=False)
 
 
@@ -114,7 +114,7 @@ class BundleMethod(Solver[BundleState]):
         state.trusted = True
         return state
 
-    @np.errstate(over="ignore", invalid="ignore")  # looked for where it matters
+    @np.errstate(over="ignore", invalid="ignore")  # checked below
     def step(self, problem: Problem, state: BundleState) -> None:
         planes = state.planes
         try:
@@ -125,7 +125,7 @@ class BundleMethod(Solver[BundleState]):
         state.model = problem.dual_of_plane(u, b)
         if state.model > state.dual:
             state.u, state.b, state.dual, state.carried = u, b, state.model, int(np.count_nonzero(x))
-        # <u_k, w> of all planes at the point to ask for, without touching them
+        # <u_k, w> of all planes at the next point, from their inner products alone
         mix = 1.0 if state.ahead else self.mix
         at = (1.0 - mix) * planes.at + mix / problem.l2 * (planes.gram @ x)
         below = float((planes.offsets - at).max())
@@ -139,7 +139,7 @@ class BundleMethod(Solver[BundleState]):
         state.visits += len(problem.active)
         state.epoch += 1
         if not isfinite(primal + new_b + here + problem.norm2(new_u) / min(problem.l2, 1.0)):
-            state.stalled = True  # a plane beyond double precision is none
+            state.stalled = True  # a plane beyond double precision is of no use
             return
         state.violation = losses - below
         noise = NOISE * (1.0 + abs(state.primal))

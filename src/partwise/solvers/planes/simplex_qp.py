@@ -4,14 +4,14 @@ Problem. Over the simplex (x >= 0, sum x = 1), maximise D(x) = <b, x> - x'Gx / (
 of the planes' slopes u_k. At the optimum the mixture's weights w = sum_k x_k u_k / l2 minimise the penalty plus the
 highest plane, and x is positive only on planes that are highest there.
 
-It is solved by PIQP, a proximal interior-point method (Schwan et al. 2023), which keeps its accuracy where G is
-singular (planes outnumber weights) and gives the same bits each time on one machine; docs/solvers.md compares others.
-Planes far from the optimum have slopes many orders longer than those near it, of which a program solved relative to its
-largest number says nothing. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of numbers no larger
-than the differences of the offsets.
+PIQP solves it, a proximal interior-point method (Schwan et al. 2023), which stays accurate where G is singular (more
+planes than weights) and gives the same bits each time on one machine; docs/solvers.md compares others. Slopes of planes
+far from the optimum may be many orders longer than those near it, and would hide them in a program solved relative to
+its largest number. So the coefficients are scaled, x_k = a_k z_k, such that the numbers in x'Gx are no larger than the
+differences of the offsets.
 
-What comes back is checked: coefficients that an interior point leaves above 0 are cut off where that makes D no worse,
-the others are solved for once more (a linear system), and `optimality` says how far the answer is from the optimum.
+The answer is checked: small coefficients are set to 0 if that makes D no worse, the others are solved for once more (a
+linear system), and `optimality` measures the distance from the optimum.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ import piqp
 from partwise.problem import DivergenceError
 from partwise.support.arrays import Floats
 
-#: Accuracies asked of PIQP, in units of the largest number of the problem: the second where the first is not reached.
-#: Past what the numbers allow its steps lead away from the optimum.
+#: Accuracies asked of PIQP, relative to the largest number of the problem; the second one if the first is not reached:
+#: beyond double precision its steps lead away from the optimum.
 ACCURACIES = (1e-12, 1e-9)
-#: Optimality below which an answer is taken whatever PIQP says of it.
+#: Optimality below which an answer is accepted whatever PIQP's status is.
 GOOD = 1e-7
-#: Coefficients below this share of the largest one are tried without.
+#: Coefficients below this share of the largest one may be set to 0.
 SMALL = 1e-9
 
 
@@ -82,7 +82,7 @@ def optimality(quadratic: Floats, b: Floats, z: Floats, scale: Floats | float = 
 
 
 def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tuple[Floats | None, object]:
-    """Return PIQP's answer x = scale z, cleaned (None: there is none), and what PIQP says of it."""
+    """Return PIQP's answer x = scale z, cleaned (None: there is none), and PIQP's status."""
     m = len(b)
     scaled, offset = quadratic * np.outer(scale, scale), b * scale
     size = max(float(np.abs(scaled).max()), float(np.abs(offset).max()), np.finfo(np.float64).tiny)
@@ -100,7 +100,7 @@ def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tup
 
 
 def _cleaned(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> Floats:
-    """Drop the small coefficients and solve once more over the others alone, where that is no worse."""
+    """Set small coefficients to 0 and solve once more for the others, where that is no worse."""
     used = z > SMALL * z.max()
     kept = np.where(used, z, 0.0) / (scale[used] @ z[used])
     k = int(used.sum())

@@ -1,9 +1,9 @@
-"""What methods that go down the primal share: certificates from planes, progress, quasi-Newton directions.
+"""What methods that minimise the primal share: certificates from planes, progress, quasi-Newton directions.
 
 The certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and for smooth
-penalties gap = |grad P|^2 / (2 l2). Each new plane is mixed with the best one as is best for the dual (`best_mean`),
-whose value is reported. A run ends as well when no step brings P or the gap down any more (the rounding floor). With
-l2 = 0 there is no certificate, and a run ends at |grad P(w)| <= tol |grad P(0)|.
+penalties gap = |grad P|^2 / (2 l2). Each new plane is mixed with the best one so that the dual is largest
+(`best_mean`); this dual is reported. A run also ends when no step lowers P or the gap any more (the rounding floor).
+With l2 = 0 there is no certificate, and a run ends at |grad P(w)| <= tol |grad P(0)|.
 
 Quasi-Newton directions come from the last `memory` pairs (step s, change of gradient y). With gamma = s'y / y'y of the
 newest pair, the inverse Hessian of limited-memory BFGS is
@@ -11,7 +11,7 @@ newest pair, the inverse Hessian of limited-memory BFGS is
     H = gamma I + [S' gamma Y'] [[R^-T (D + gamma Y Y') R^-1, -R^-T], [-R^-1, 0]] [S; gamma Y]
 
 where S and Y hold the pairs, oldest first, and D and R are the diagonal and the upper triangle of S Y' (Byrd et al.
-1994, (3.1)): a few products with S and Y in place of many passes over vectors.
+1994, (3.1)): a few products with S and Y instead of many passes over vectors.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from partwise.solvers.engine.base import Certified, Solver, WarmStart, start_wei
 from partwise.solvers.engine.state import State
 from partwise.support.arrays import Booleans, Floats
 
-#: Trial mixtures of a new plane with the best one, where the best mean is searched for.
+#: Trial mixtures of a new plane with the best one, in the search for the best mean.
 MIXTURES = 12
 #: Steps without progress before a run counts as stalled.
 PATIENCE = 20
@@ -37,9 +37,9 @@ PATIENCE = 20
 
 @dataclass(kw_only=True)
 class DescentState(State):
-    """weights: w. gradient: of P, without an l1 term. primal: P at w. All vectors (d,).
+    """gradient: of P, without an l1 term. primal: P at w. All vectors (d,).
 
-    best_u, best_b: the best mean of planes, best_dual: its dual. idle: steps since there was progress.
+    best_u, best_b: the best mean of planes, best_dual: its dual. idle: steps since the last progress.
     """
 
     weights: Floats
@@ -52,10 +52,17 @@ class DescentState(State):
     idle: int = 0
     stalled: bool = False
 
+    def note_progress(self, improved: bool) -> None:
+        """Count the steps in which neither P fell by more than rounding nor something else `improved`."""
+        down = self.primal < self.best_primal - 4e-16 * abs(self.best_primal)
+        self.idle = 0 if down or improved else self.idle + 1
+        self.best_primal = min(self.best_primal, self.primal)
+        self.stalled = self.idle >= PATIENCE
+
 
 @dataclass(kw_only=True)
 class PrimalState(DescentState):
-    """best_off: what best_dual may be off by. reference: |grad P(0)|, for l2 = 0. best_norm2: the least |grad P|^2."""
+    """best_off: the rounding in best_dual. reference: |grad P(0)|, for l2 = 0. best_norm2: the least |grad P|^2."""
 
     best_off: float
     reference: float
@@ -68,7 +75,7 @@ P = TypeVar("P", bound=PrimalState)
 
 @dataclass(frozen=True)
 class DescentSolver(Solver[D]):
-    """A solver whose iterate is w, which goes down until no step brings P or the gap down any more."""
+    """A solver that lowers P at its iterate w until no step lowers P or the gap any more."""
 
     default_max_passes = 2000
 
@@ -84,12 +91,12 @@ class DescentSolver(Solver[D]):
 
 @dataclass(frozen=True)
 class PrimalSolver(DescentSolver[P]):
-    """A solver that knows P, which has no kinks, and its gradient at the iterate."""
+    """A solver that computes P, which has no kinks, and its gradient at the iterate."""
 
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
 
     def start(self, problem: Problem, warm_start: WarmStart | None) -> PrimalState:
-        """Return what a state has before the first step, whatever the solver."""
+        """Return the fields that all solvers' states have before the first step."""
         weights = start_weights(problem, warm_start)
         primal, gradient = problem.value_and_gradient(weights)
         if not isfinite(primal):
@@ -115,30 +122,22 @@ class PrimalSolver(DescentSolver[P]):
         )
 
     def move(self, problem: Problem, state: P, weights: Floats, primal: float, gradient: Floats) -> None:
-        """Make these the iterate, keep the best mean of planes, and look for progress.
-
-        Progress is P going down by more than rounding, or the gap by a tenth.
-        """
+        """Make these the iterate, keep the best mean of planes, and note progress: P fell, or the gap by a tenth."""
         state.weights, state.primal, state.gradient = weights, primal, gradient
         norm2 = problem.norm2(gradient)
         if problem.l2 > 0:
             self._keep_plane(problem, state)
-        down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
-        state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
-        state.best_primal = min(state.best_primal, primal)
+        state.note_progress(norm2 < 0.9 * state.best_norm2)
         state.best_norm2 = min(state.best_norm2, norm2)
-        state.stalled = state.idle >= PATIENCE
 
     def _keep_plane(self, problem: Problem, state: P) -> None:
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
-        plane = problem.touching_plane(state.weights, state.primal, state.gradient)
-        other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)
-        if other is not None:
-            plane = other
-            state.visits += len(problem.active)
+        touching = problem.touching_plane(state.weights, state.primal, state.gradient)
+        plane = balanced_plane(problem, state, touching)
+        if plane is not touching:
             newest = problem.certificate_of(state.primal, *plane, state.weights)
         mean = best_mean(problem, (state.best_u, state.best_b), plane)
-        # A plane is as good as the scores at its weights, which may be larger than those at later ones.
+        # The rounding in a plane is that of the scores at its weights, which may be larger than at later ones.
         off = max(state.best_off, newest.rounding)
         found = (newest.dual, newest.rounding, plane), (problem.dual_of_plane(*mean), off, mean)
         dual, off, plane = max(found, key=lambda each: each[0] - each[1])
@@ -149,7 +148,7 @@ class PrimalSolver(DescentSolver[P]):
     def certificate(self, problem: Problem, state: P) -> Certified:
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
         best = problem.certificate_of(state.primal, state.best_u, state.best_b, state.weights, off=state.best_off)
-        # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
+        # P - D cannot be smaller than rounding; the newest plane's |grad P|^2 can.
         if best.gap < newest.gap - 1e-12 * abs(state.primal) and not best.hidden(0.0):
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
         return certified_at(problem, newest, state.weights.copy(), state.primal, state.gradient)
@@ -174,31 +173,36 @@ def certified_at(
 
 
 def norm_text(problem: Problem, gradient: Floats, reference: float) -> str:
-    """Return what messages say of a gradient where l2 = 0; reference: the norm at w = 0."""
+    """Return the text of messages about a gradient where l2 = 0; reference: the norm at w = 0."""
     norm = sqrt(problem.norm2(gradient))
     return f"gradient norm {norm:.3g} ({norm / reference if reference else 0:.3g} of that at w = 0)"
 
 
-def balanced_plane(problem: Problem, plane: Plane, weights: Floats, primal: float, dual: float) -> Plane | None:
-    """Return a plane without entries for free weights, if it may halve the distance from P to D; one pass.
+def balanced_plane(problem: Problem, state: DescentState, plane: Plane) -> Plane:
+    """Return the plane of the oracle's answer, or if that may halve the gap, one without entries for free weights.
 
-    plane: that of the oracle's answer at the weights. dual: the best so far.
+    The second one takes a pass, which is added to the visits.
     """
     if problem.penalty.free is None:
-        return None
+        return plane
+    primal = state.primal
     ideal = problem.dual_of_plane(penalised(problem.penalty, plane[0]), plane[1])
     enough = primal - problem.dual_of_plane(*plane) <= 1.5 * (primal - ideal)
-    if enough or primal - ideal > 0.5 * (primal - dual):
-        return None
+    if enough or primal - ideal > 0.5 * (primal - state.best_dual):
+        return plane
     tau = problem.loss.temperature
-    at, cost_scale = weights / tau, problem.loss.cost_scale / tau
-    return balanced(problem, *plane, lambda moved: problem.sums.dual_terms_linear(at, cost_scale, moved))
+    at, cost_scale = state.weights / tau, problem.loss.cost_scale / tau
+    other = balanced(problem, *plane, lambda moved: problem.sums.dual_terms_linear(at, cost_scale, moved))
+    if other is None:
+        return plane
+    state.visits += len(problem.active)
+    return other
 
 
 def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
     """Return the mean of two planes with the largest dual.
 
-    D((1 - t) old + t new) is a parabola in t, except with l1 or free weights: there t is searched for.
+    D((1 - t) old + t new) is a parabola in t, except with l1 or free weights: there t is found by a search.
     """
     change = new[0] - old[0]
 
@@ -211,7 +215,7 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
         if not bend > 0:
             return max(old, new, key=lambda plane: plane[1])
         t = min(max(rise / bend, 0.0), 1.0)
-        change *= t  # in place: this is done after every step of solvers whose steps may be short
+        change *= t  # in place: this runs after every step, which may be short
         change += old[0]
         return change, (1.0 - t) * old[1] + t * new[1]
 
@@ -237,7 +241,7 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
 
 @dataclass(kw_only=True)
 class QuasiNewtonState(DescentState):
-    """steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
+    """steps, changes: S and Y, (memory, d), ring buffers of which the first `stored` rows are in use.
 
     sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
     """
@@ -297,10 +301,10 @@ class QuasiNewtonState(DescentState):
     def descent(
         self, problem: Problem, gradient: Floats, kinked: Booleans | None = None
     ) -> tuple[Floats, float, float]:
-        """Return a direction in which P falls, its slope, and the first step to try; a slope of 0: there is none.
+        """Return a direction in which P falls, its slope, and the first step to try; slope 0: there is none.
 
-        The direction is -H gradient, or -gradient where the pairs give no descent. kinked: weights whose direction
-        must have the sign of -gradient; it is set to 0 where it has not.
+        The direction is -H gradient, or -gradient if the pairs give no descent. kinked: weights in which the direction
+        is set to 0 unless it has the sign of -gradient.
         """
         direction = self.direction_along(gradient, problem.n_jobs)
         if kinked is not None:
@@ -312,11 +316,11 @@ class QuasiNewtonState(DescentState):
             slope = dot(gradient, direction, problem.n_jobs)
         self.epoch += 1
         self.stalled = self.stalled or slope == 0
-        # Without pairs: as far along the gradient as the last pair's curvature says, or 1 if there never was one.
+        # Without pairs the last pair's curvature sets the length of a gradient step, or 1 if there never was a pair.
         return direction, slope, 1.0 if self.stored or slope == 0 else self.gamma or 1.0 / sqrt(-slope)
 
     def give_up(self) -> None:
-        """Note that a line search failed: the pairs may be poor; along the gradient nothing is left to gain."""
+        """Note a failed line search: drop the pairs, which may be poor; without pairs the run is stalled."""
         self.stalled = self.stored == 0
         self.forget()
 

@@ -5,13 +5,13 @@ Update. d = -H grad P(w), H as in `base`. Then w += alpha d, alpha from a line s
     strong Wolfe       phi(alpha) <= phi(0) + c1 alpha phi'(0)  and  |phi'(alpha)| <= c2 |phi'(0)|
     near the optimum   phi(alpha) <= phi(0) + 1e-10 |phi(0)|  and  c2 phi'(0) <= phi'(alpha) <= (2 c1 - 1) phi'(0)
 
-where the second form replaces the first once differences of P drown in rounding. P is convex, so phi' is increasing and
-the search is for its root: secants, kept inside the bracket.
+where the second form replaces the first once differences of P are lost in rounding. P is convex, so phi' is increasing:
+the search for its root uses secants, kept inside the bracket.
 
 Stopping rule. gap <= tol |P|, at most |grad P|^2 / (2 l2), and that of `base`.
 
 Source. Liu and Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager and Zhang 2005.
-Collins et al. 2008 and Huang et al. 2010 have L-BFGS as a rival.
+Collins et al. 2008 and Huang et al. 2010 compare their methods with L-BFGS.
 
 Departures. Our own code in place of a library's, so that a run can be saved and resumed bit for bit; the compact form
 of H; a failed line search drops the pairs and tries the gradient once before it gives up.
@@ -86,19 +86,18 @@ class Trial(NamedTuple):
 class LineSearch:
     """The line search of the module's docstring: `alpha` is the step to try next, `add` takes what was found there.
 
-    best: when the search has ended, a trial that passed one of the two tests; if none did, the best one that brought
-    the objective down, or None.
+    best: at the end, a trial that passed one of the two tests; else the best one that lowered the objective, or None.
     """
 
     def __init__(self, primal: float, slope: float, first: float, max_trials: int) -> None:
         self.primal, self.slope, self.alpha, self.max_trials = primal, slope, first, max_trials
         self.trials, self.ended = 0, False
         self.best: Trial | None = None
-        self.low, self.low_slope = 0.0, slope  # here phi' < 0 and phi is low enough
+        self.low, self.low_slope = 0.0, slope  # lower end: phi' < 0 and phi is low enough
         self.high, self.high_slope, self.high_ok = 0.0, 0.0, False  # high 0: not found yet
 
     def add(self, trial: Trial) -> None:
-        """Take the trial at `alpha`: end there, or choose the next step."""
+        """Take the trial at `alpha`: end the search, or choose the next step."""
         self.trials += 1
         alpha, primal, slope = self.alpha, self.primal, self.slope
         ok = isfinite(trial.primal) and isfinite(trial.slope)
@@ -126,6 +125,6 @@ def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, hi
         return min(max(root, 2.0 * low), 10.0 * low)
     width = high - low
     root = low + width * low_slope / (low_slope - high_slope) if high_slope > 0 else low + 0.5 * width
-    # An end that was rejected for its value says little about where the root is: at least halve.
+    # An end that was rejected for its value tells little about the root: at least halve the bracket.
     furthest = 0.9 if high_ok else 0.5
     return min(max(root, low + 0.1 * width), low + furthest * width)

@@ -16,10 +16,10 @@ with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|
 
 preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
 M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling is
-one part (equal for all labels, so that steps keep out of the directions in which no loss changes), else the expected
-count. M is kept until P has fallen by 2 %. part > 1: while the gap is above |P|, H and M are those of every part-th run
-of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is not taken, and
-the radius is left alone); P and its gradient are always those of all examples.
+one part (equal for all labels, so that steps avoid directions in which no loss changes), else the expected count. M is
+kept until P has fallen by 2 %. part > 1: while the gap is above |P|, H and M are those of every part-th run
+of some hundred examples, scaled up to all of them, until such a step has rho < eta1 (it is not taken, and the radius
+stays); P and its gradient are always those of all examples.
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|, and that of `base`. A product and an evaluation of P with its
 gradient count as a pass each, a product with a part of H as its part.
@@ -27,7 +27,7 @@ gradient count as a pass each, a product with a part of H as its part.
 Source. Lin et al. 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows Lin and Moré 1999.
 A rival ("TRON") in Huang et al. 2010.
 
-Departures. Structures, sample weights, temperatures; where the predicted decrease drowns in the rounding of P, the
+Departures. Structures, sample weights, temperatures; if the predicted decrease is lost in the rounding of P, the
 actual one is -<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian; the
 diagonal as in Hsia et al. 2018, a part of H as in Byrd et al. 2011.
 """
@@ -51,21 +51,21 @@ Preconditioner = Literal["none", "diagonal"]
 
 ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
-#: Expected counts are kept from P's evaluation to the Hessian's if there are at most this many (a second array).
+#: Expected counts are kept from P's evaluation for the Hessian's if there are at most this many (a second array).
 KEPT = 1 << 24
-#: A diagonal is recomputed when P has fallen to this share of what it was: it costs as much as a product with H.
+#: A diagonal is recomputed when P has fallen to this share of its value: it costs as much as a product with H.
 FALLEN = 0.98
-#: Differences of P below this share of |P| are left to the gradients.
+#: Differences of P below this share of |P| are computed from gradients.
 NOISE = 1e-10
 
 
 @dataclass(kw_only=True)
 class NewtonState(PrimalState):
-    """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled.
+    """radius: of the ball that the next step stays in. whole: whether a part of the Hessian led to a bad step.
 
     scaling: the preconditioner's diagonal, empty before the first one; scaled_primal: P where it was computed.
-    marginals: expected counts at the weights (if known), where the Hessian can do with them; trial: room for those of
-    the next weights. Else both are empty.
+    marginals: expected counts at the weights (if known); trial: room for those of the next weights. Both are empty if
+    the Hessian cannot use them.
     """
 
     growing: ClassVar[frozenset[str]] = frozenset({"scaling"})
@@ -148,7 +148,7 @@ class Newton(PrimalSolver[NewtonState]):
         decrease = decrease if isfinite(decrease) else -float("inf")
         radius = min(state.radius, length) if first else state.radius
         if hessian.partial and decrease < ETA[1] * predicted:
-            state.whole, state.radius = True, radius  # it is the part that is wrong, not the ball
+            state.whole, state.radius = True, radius  # the part of the Hessian is wrong, not the ball
             state.scaled_primal = float("inf")
         else:
             state.radius = next_radius(radius, length, slope, predicted, decrease)

@@ -1,5 +1,5 @@
-"""Problem. min P(w) = l1 |w|_1 + f(w), f the losses and l2/2 |w|^2; l1 > 0, any l2 >= 0, temperature > 0. Weights that
-are not penalised have l1 = 0: they have a gradient, and no orthant.
+"""Problem. min P(w) = l1 |w|_1 + f(w), f the losses and l2/2 |w|^2; l1 > 0, any l2 >= 0, temperature > 0. Free weights
+have l1 = 0: a gradient, and no orthant.
 
 Update. In the orthant of w, P is smooth. With g the pseudo-gradient, which is 0 in a weight that is 0 and stays so,
 
@@ -13,7 +13,7 @@ the direction is d = -H g, H from the changes of f' as in `base`, set to 0 in we
 
 with the first alpha in 1, 1/2, 1/4, ... (1 / |g| without pairs) for which P(new) <= P + `ARMIJO` <g, new - w>.
 
-Stopping rule. gap <= tol |P|, D that of the best mean of planes. Ends as well when no step brings P down any more.
+Stopping rule. gap <= tol |P|, D that of the best mean of planes; or no step lowers P any more.
 
 Source. Andrew and Gao 2007, Algorithm 1.
 
@@ -33,7 +33,7 @@ from partwise.problem.capabilities import SMOOTH_LOSS, Capability
 from partwise.problem.tasks import Plane
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.options import at_least, option
-from partwise.solvers.primal.base import PATIENCE, DescentSolver, QuasiNewtonState, balanced_plane, best_mean, no_pairs
+from partwise.solvers.primal.base import DescentSolver, QuasiNewtonState, balanced_plane, best_mean, no_pairs
 from partwise.support.arrays import Floats
 
 ARMIJO = 1e-4
@@ -106,19 +106,12 @@ class OWLQN(DescentSolver[OWLQNState]):
 
     def _keep_plane(self, problem: Problem, state: OWLQNState, plane: Plane) -> None:
         """Keep the best mean of the best plane and the newest, and look for progress."""
-        other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)
-        if other is not None:
-            plane = other
-            state.visits += len(problem.active)
-        u, b = best_mean(problem, (state.best_u, state.best_b), plane)
+        u, b = best_mean(problem, (state.best_u, state.best_b), balanced_plane(problem, state, plane))
         dual = problem.dual_of_plane(u, b)
         better = dual > state.best_dual
-        down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
         if better:
             state.best_u, state.best_b, state.best_dual = u, b, dual
-        state.idle = 0 if better or down else state.idle + 1
-        state.best_primal = min(state.best_primal, state.primal)
-        state.stalled = state.idle >= PATIENCE
+        state.note_progress(better)
 
 
 def pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> Floats:

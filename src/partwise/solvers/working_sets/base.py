@@ -18,7 +18,7 @@ from partwise.solvers.engine.point_conversions import expected_counts, mixtures
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
-#: What solvers of max-margin losses need that ask for the best labelling of single examples.
+#: Capabilities that solvers of max-margin losses need to ask for the best labelling of single examples.
 LABELLING_NEEDS = PLAIN_L2 | BEST_LABELLINGS | {Capability.TEMPERATURE_0}
 _MEMORY_HELP = (
     "limit of the labellings kept and their inner products, in MB (2^20 bytes); above it the labellings of each "
@@ -39,7 +39,7 @@ def violators_option() -> int:
 
 
 def check_violators(violators: int, problem: Problem) -> None:
-    """ValueError if more than one labelling is asked for and the problem's structure cannot list them."""
+    """Raise ValueError if more than one labelling is asked for and the problem's structure cannot list them."""
     if violators > 1 and Capability.K_BEST not in problem.capabilities():
         raise ValueError(f"violators={violators} needs k_best, which {problem.sums.facts.structure} does not have")
 
@@ -47,7 +47,7 @@ def check_violators(violators: int, problem: Problem) -> None:
 def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> KeptLabellings:
     """Return working sets to start from: the gold labellings, or for the squared link nothing (w = 0 in both cases).
 
-    Of a dual point in slots, slot scores or cliques each example's part becomes one mixture.
+    From a dual point in slots, slot scores or cliques each example gets one mixture.
     """
     n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
     sizes = [part.examples.stop - part.examples.start for part in problem.sums.in_memory()]
@@ -59,7 +59,7 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
     active = point.active
     if active is None:
         active = mixtures(problem, *expected_counts(problem, point))
-    if one_mass:  # masses must be exactly 1: what they are off by would count as mass
+    if one_mass:  # masses must be exactly 1: a difference would count as mass
         mass = active.used_slots(n)[3]
         owner = np.repeat(np.arange(n), np.diff(active.example_ptr))
         active = replace(active, coefficients=active.coefficients / mass[owner])
@@ -67,7 +67,7 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
 
 
 def start_plane(problem: Problem, sets: KeptLabellings, warm_start: WarmStart | None) -> Plane:
-    """Return (u, b) of the working sets that a run starts from; without a warm start these are 0."""
+    """Return (u, b) of the first working sets; without a warm start these are 0."""
     return (np.zeros(problem.n_weights), 0.0) if warm_start is None else problem.dual_terms(sets.point())
 
 

@@ -13,20 +13,21 @@ search:
     squared hinge          x_y <- max(0, x_y + (v_y - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2)) where that gains most
 
 The inner products of a working set's psi are kept; w follows at the visit's end. Labellings that had no weight for
-`keep` passes are forgotten. A pass with the oracle is followed by up to `cached_sweeps` sweeps that do the same over
-the labellings kept, without the oracle: they continue as long as the last sweep's gain of D for its cost is above the
-average since the pass began. The cost is counted: numbers of feature rows read or written, slots and new labellings for
-the oracle. Three of four sweeps leave out examples whose gap over the labellings kept is less than half of the mean.
-With a number for `sweep_cost` every sweep visits all examples and costs that many passes. After each sweep
-average <- 4/5 average + 1/5 w.
+`keep` passes are forgotten. A pass with the oracle is followed by up to `cached_sweeps` sweeps over the labellings
+kept,
+without the oracle: they continue as long as the last sweep's gain of D for its cost is above the average since the pass
+began. The cost is counted: numbers of feature rows read or written, and for the oracle slots and new labellings. Three
+of four sweeps leave out examples whose gap over the labellings kept is below half of the mean. With a number for
+`sweep_cost` every sweep visits all examples and costs that many passes. After each sweep average <- 4/5 average + 1/5
+w.
 
 Order, averages of the iterates and their certificate are those of `bcfw_plain`; with pairwise=False and
 cached_sweeps=0 everything is. `passes` counts calls of the oracle over n: sweeps over kept labellings are not counted.
 
 Stopping rule. That of `bcfw_plain`.
 
-Source. Osokin et al. 2016: gap sampling, pairwise steps, caching. Shah et al. 2015: sweeps over cached planes, and when
-to end them; there by measured time, here by counted work, so that the same seed gives the same bits. Shevade et al.
+Source. Osokin et al. 2016: gap sampling, pairwise steps, caching. Shah et al. 2015: sweeps over cached planes and when
+to end them, there by measured time, here by counted work, so that the same seed gives the same bits. Shevade et al.
 2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest to theirs.
 
 Departures. Those of `bcfw_plain`; coordinate steps for the squared hinge; several steps per visit; bounded memory, by
@@ -48,12 +49,12 @@ from partwise.support.arrays import Floats, Ints
 
 #: Share of the newest weights in the average, after each sweep.
 NEWEST = 0.2
-#: Sweeps of counted cost: the share of the mean gap below which an example is left out, and how often none is.
+#: Sweeps of counted cost leave out examples below this share of the mean gap, except in one of so many sweeps.
 LITTLE, EVERY = 0.5, 4
 
 
 class Sweep(NamedTuple):
-    """Sums over the visits of a sweep: oracle calls, numbers read, gain of D; bound: b after it."""
+    """Sums over the visits of a sweep: oracle calls, numbers read, gain of D; bound: b after the sweep."""
 
     visits: int
     work: int
@@ -103,7 +104,7 @@ class BCFW(PlainBCFW):
         return self.first_state(problem, rng, warm_start)
 
     def make_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
-        """Make a pass with the oracle, and sweeps without it as long as they are worth their cost."""
+        """Make a pass with the oracle, and sweeps without the oracle as long as they are worth their cost."""
         if state.sets is None:
             super().make_pass(problem, state, order)
             return
@@ -111,7 +112,7 @@ class BCFW(PlainBCFW):
         state.visits += sweep.visits
         measured = self.sweep_cost is None
         gain, cost = sweep.dual_gain, sweep.work if measured else sweep.visits / len(problem.active)
-        gaps = state.gaps.copy()  # as the sweeps see them; those that no sweep has visited yet: as the oracle did
+        gaps = state.gaps.copy()  # as the sweeps see them; before an example's first sweep, as the oracle did
         for k in range(self.cached_sweeps):
             order = self.draw_order(problem, state.rng)
             if measured and k % EVERY:

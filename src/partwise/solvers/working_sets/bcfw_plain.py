@@ -40,15 +40,15 @@ from partwise.solvers.working_sets.base import LABELLING_NEEDS, start_plane, sta
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats, Ints
 
-#: With gap sampling: the share of uniform draws, and the passes from one over all examples to the next.
+#: With gap sampling: the share of uniform draws, and the number of passes of which one visits all examples.
 UNIFORM, WHOLE = 0.1, 10
-#: The gap after a pass, over the sum of the blocks' gaps as they were met in it (0.5 to 0.65 in practice).
+#: The gap after a pass, over the sum of the blocks' gaps at their visits (0.5 to 0.65 in practice).
 REMAINS = 0.6
 
 
 @dataclass(kw_only=True)
 class BCFWState(OnlineState):
-    """lag: (d,). gaps: the blocks' gaps as last seen (n,). average: [visits averaged, scale of lag, its b].
+    """lag: (d,). gaps: the blocks' gaps at their last visits, (n,). average: [visits averaged, scale of lag, its b].
 
     sets: the working sets; sweeps over them; merged: how many were merged. The plain form has None for sets, and counts
     (s mu, all slots), mass and linear (s and kappa <s mu, c>, (n,)). dual: D after the last sweep (plain form: 0).
@@ -141,7 +141,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
         weights = self.average_weights(state)
         u, b = problem.plane_of_weights(weights), float(state.average[2])
         mean = problem.certificate_of(problem.value(weights), u, b, carried=state.visits)
-        # Any primal value bounds from above and any dual value from below, whichever iterates they come from.
+        # Every primal value is an upper bound and every dual value a lower one, whichever iterates they come from.
         if mean.primal < now.primal:
             best = Certified(mean, weights, blocks)
         if mean.dual > now.dual:
@@ -158,7 +158,7 @@ class PlainBCFW(BlockSolver[BCFWState]):
         return average
 
     def in_blocks(self) -> InBlocks | None:
-        return None  # it is an average over all examples
+        return None  # the average is one over all examples
 
     def dual_point(self, problem: Problem, state: BCFWState) -> DualPoint:
         assert state.counts is not None

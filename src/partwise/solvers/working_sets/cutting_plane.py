@@ -2,15 +2,15 @@
 for every labelling y of it. That is min P(w) at temperature 0 with the identity link (hinge); l2 > 0.
 
 Update. Example i keeps a working set W_i of labellings, at first the gold one. An epoch asks the oracle for every
-example's most violated constraint at the same weights; it joins W_i if it is violated by more than epsilon, that is
-cost(y) - <w, psi_i(y)> > xi_i + epsilon with xi_i the maximum over W_i. Then the problem over all working sets is
-solved in its dual, a product of simplices: sweeps over the examples with up to `steps` pairwise steps each (those of
-`bcfw`) until what is left of its own gap is at most `accuracy` times the violations just found, or `max_rounds` sweeps
+example's most violated constraint at the same weights, which joins W_i if it is violated by more than epsilon:
+cost(y) - <w, psi_i(y)> > xi_i + epsilon with xi_i the maximum over W_i. Then the dual of the problem over all working
+sets is solved, over a product of simplices: sweeps over the examples with up to `steps` pairwise steps each (those of
+`bcfw`) until its own remaining gap is at most `accuracy` times the violations just found, or `max_rounds` sweeps
 were made. Labellings without weight for `idle` epochs are forgotten.
 
 Stopping rule. gap = P(w) - D <= tol |P|, D recomputed from the working sets, P at the best weights seen. The run also
 ends after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by
-less than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
+less than a thousandth of the gap: the rest of the gap is due to constraints that epsilon excludes.
 
 Source. Tsochantaridis et al. 2005, Algorithm 1.
 
@@ -34,7 +34,7 @@ from partwise.solvers.working_sets.base import LABELLING_NEEDS, memory_option, s
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
-#: A pass whose sweeps raise the dual by less than this share of the gap, and which adds no constraint, is the last one.
+#: The last pass is one that adds no constraint and whose sweeps raise the dual by less than this share of the gap.
 LITTLE = 1e-3
 
 
@@ -43,7 +43,7 @@ class CuttingPlaneState(State):
     """weights: of the working sets, (d,). best, best_primal: the best weights seen, (d,), and P there.
 
     violation: the largest one of the last pass. rounds: sweeps over the working sets. merged: sets merged.
-    risen: what the sweeps of the last pass added to the dual.
+    risen: how far the sweeps of the last pass raised the dual.
     """
 
     weights: Floats

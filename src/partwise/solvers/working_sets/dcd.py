@@ -19,7 +19,7 @@ cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest. Only
     cpd        a search for every example at the same weights, then sweeps of update(i) until no coefficient has a
                projected gradient above inner_tol, or `max_rounds` sweeps were made
 
-With `violators` > 1 the k best labellings join that violate by delta or more, the best one as the newest.
+With `violators` > 1 those of the k best labellings join that violate by delta or more, the best one as the newest.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets.
 
@@ -28,9 +28,9 @@ C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it never increases. `cpd`
 Chang et al. 2010.
 
 Departures. Sample weights; several violators (the paper's future work); an answer of the oracle that is in W_i already
-counts as the newest; memory is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of
-them together take more: w and D stay the same. `cpd` has a limit on its sweeps, without which the first cutting planes,
-which are bad, are fitted at great cost.
+counts as the newest; memory is bounded (`memory_mb`): when all labellings take more, an example's are merged into one
+mixture, which changes neither w nor D. `cpd` has a limit on its sweeps: fitting the first cutting planes, which are
+bad, would take too long.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class DCDState(OnlineState):
 
 
 class Visited(NamedTuple):
-    """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
+    """Totals of a pass: the gap seen by its visits, the largest violation of an update, the gain of D, numbers read."""
 
     gap_estimate: float
     violation: float
@@ -71,7 +71,7 @@ class Visited(NamedTuple):
 
 @dataclass(frozen=True)
 class CoordinateDescent(BlockSolver[DCDState]):
-    """Dual coordinate descent for the squared hinge, but for the order in which oracle and updates are visited."""
+    """The base of dual coordinate descent for the squared hinge: everything but the order of searches and updates."""
 
     requires = base.LABELLING_NEEDS | {Capability.SQUARED_LINK}
     state_types = (DCDState,)
