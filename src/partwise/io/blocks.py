@@ -1,7 +1,7 @@
 """Text files in blocks of whole sentences: for files larger than the memory, and for pipes that wait for answers.
 
-A block is as long as it may be, or shorter if no more input comes for a moment (on a pipe or a terminal): a
-program that writes a sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
+A block is shorter than asked for if no more input comes for a moment (on a pipe or a terminal), so that a program that
+writes a sentence and waits gets an answer. It is longer only for one sentence that is longer.
 """
 
 import select
@@ -17,8 +17,8 @@ from partwise.io.files import DAMAGES, Path, open_bytes
 #: Seconds to wait for more input: a program that fills a pipe needs some time after it was emptied.
 PATIENCE = 0.01
 
-#: A function that returns where a text may be cut, 0 if nowhere; it is given the text's whole lines, and the beginning
-#: of a line before which the text cannot be cut.
+#: A function that returns where a text may be cut (0: nowhere), given the text and the beginning of a line before which
+#: it cannot be cut.
 Cut = Callable[[bytearray, int], int]
 
 

@@ -15,10 +15,7 @@ from partwise.support.arrays import Ints, pointers, runs
 
 
 class CodedSequences(Sequence[list[str]]):
-    """A list of lists of strings, held as one number per position.
-
-    `SequenceTagger.fit` takes a column of labels in this form as it is, and reads each distinct label once and not
-    once per token.
+    """A list of lists of strings, held as one number per position; `SequenceTagger.fit` takes labels in this form.
 
     names : distinct strings, in the order in which they are first seen
     codes : the index in `names` of each position's string; the sequences are concatenated

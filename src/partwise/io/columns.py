@@ -13,15 +13,11 @@ from partwise.io.files import Path, atomic_write, read_bytes
 
 
 def read_columns(path: Path, separator: str | None = None) -> Sentences:
-    """Read sentences from a file of columns, gzipped or plain.
+    """Read sentences from a file of columns, gzipped or plain ("-": standard input).
 
-    FormatError if lines have different numbers of columns, a field is empty, or the text is not UTF-8.
-
-    Parameters
-    ----------
-    path : the file; "-" is standard input
-    separator : None: any run of spaces and tabs; or a tab or a space, each of which separates two fields that are not
-        empty. Lines of spaces and tabs alone are blank lines in any case
+    separator: a tab or a space, each of which separates two fields that are not empty; None: any run of spaces and
+    tabs. Lines of spaces and tabs alone are blank lines in any case. FormatError if lines have different numbers of
+    columns, a field is empty, or the text is not UTF-8.
     """
     return parse_columns(read_bytes(path), path, separator)
 
@@ -29,11 +25,10 @@ def read_columns(path: Path, separator: str | None = None) -> Sentences:
 def parse_columns(
     data: bytes, path: Path = "<input>", separator: str | None = None, *, line: int = 1, n_columns: int = 0
 ) -> Sentences:
-    """Do what `read_columns` does with bytes in memory.
+    """Do what `read_columns` does with bytes in memory, which begin at this line of a file (`path` is for messages).
 
-    path : a name for messages
-    line : the line of the file at which the data begin; a byte order mark is dropped in line 1 only
-    n_columns : the number of columns that lines must have; 0: as many as the first line
+    n_columns: the number of columns that lines must have; 0: as many as the first line. A byte order mark is dropped in
+    line 1 only.
     """
     with from_line(data, path, line) as text:
         return Sentences.parse(text, separator or "", n_columns)
@@ -42,16 +37,11 @@ def parse_columns(
 def write_columns(
     path: Path, sentences: Sentences | Iterable[Iterable[str | Sequence[str]]], separator: str = "\t"
 ) -> None:
-    """Write sentences as a file of columns.
+    """Write sentences, or lists that `Sentences.from_lists` takes, as a file of columns separated by a tab or a space.
 
-    ValueError if a string cannot be written so that it is read back: empty, with a line's end or the separator in it,
-    or with a carriage return at the end of a line; or if a line would be blank or a sentence has no tokens.
-
-    Parameters
-    ----------
-    path : the file; "-" is standard output, ".gz" is compressed
-    sentences : `Sentences`, or what `Sentences.from_lists` takes
-    separator : a tab or a space
+    path: "-" is standard output, ".gz" is compressed. ValueError if a string cannot be written so that it is read back:
+    empty, with a line's end or the separator in it, or with a carriage return at the end of a line; or if a line would
+    be blank or a sentence has no tokens.
     """
     if separator not in ("\t", " "):
         raise ValueError("separator must be a tab or a space")

@@ -1,8 +1,7 @@
 """CoNLL-U and CoNLL-X: dependency trees, ten columns per word, a blank line after each sentence.
 
 A sentence keeps its lines as they stand in the file (comments, multi-word tokens, empty nodes, blank fields, line
-ends), so that what is read and written again is the same to the byte. Files are read one sentence at a time;
-`.gz` files are read directly.
+ends), so that what is read and written again is the same to the byte. Files may be gzipped.
 
 Models name the columns that they read and fill (`Column`): `form`, `lemma`, `upos`, `xpos`, `feats`, `deprel`, `misc`,
 in upper or lower case. FEATS and MISC are lists of pairs, and the value of one key of them is a column, too:
@@ -38,37 +37,34 @@ KEPT_ERRORS = 20
 _BLOCK = 1 << 20
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ConlluSentence:
     """One sentence of a CoNLL-U or CoNLL-X file.
 
     Attributes
     ----------
     lines : all lines as they stand in the file, with their ends
+    rows : the indices of the words' lines
     heads : head of each word, 0 for the root; empty where the file has no heads (column `_`)
     path, line : the file, and the line where the sentence's words begin
     """
 
-    __slots__ = ("_rows", "dialect", "heads", "line", "lines", "path")
-
-    def __init__(
-        self, lines: list[str], rows: list[int], heads: list[int], path: str, line: int, dialect: str = "conllu"
-    ) -> None:
-        self.lines = lines
-        self._rows = rows
-        self.heads = heads
-        self.path = path
-        self.line = line
-        self.dialect = dialect
+    lines: list[str]
+    rows: list[int]
+    heads: list[int]
+    path: str
+    line: int
+    dialect: str = "conllu"
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __repr__(self) -> str:
         return f"<{len(self)} words: {' '.join(self.column(FORM))}>"
 
     def fields(self) -> list[list[str]]:
         """Return the ten columns of each word (multi-word tokens and empty nodes are not words)."""
-        return [body_of(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self._rows]
+        return [body_of(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self.rows]
 
     def column(self, which: int | str) -> list[str]:
         """Return one column of all words, by its number (0 to 9) or its name (`COLUMNS`)."""
@@ -90,13 +86,12 @@ class ConlluSentence:
 
     def line_of(self, word: int) -> int:
         """Return the line of a word (counted from 1) in the file."""
-        return self.line + self._rows[word - 1] - self._rows[0]
+        return self.line + self.rows[word - 1] - self.rows[0]
 
     def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> ConlluSentence:
-        """Return the sentence with another tree; raise ValueError unless the heads make a tree.
+        """Return the sentence with other heads (and names of arcs, if given); ValueError unless the heads make a tree.
 
-        HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
-        tree and become `_`.
+        Columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old tree and become `_`.
         """
         numbers = [int(head) for head in heads]
         columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers))}
@@ -124,8 +119,8 @@ class ConlluSentence:
     def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
         """Return all lines with one more comment above them, as one of several versions of the sentence.
 
-        Blank lines and a byte order mark before the sentence belong to the first version; all versions but the last end
-        with a blank line.
+        Blank lines and a byte order mark before the sentence are in the first version alone. All versions but the last
+        end with a blank line.
         """
         end = "\r\n" if any(line.endswith("\r\n") for line in self.lines) else "\n"
         start = next(k for k, line in enumerate(self.lines) if is_content(line))
@@ -146,13 +141,13 @@ class ConlluSentence:
                 raise ValueError(f"{len(values)} values of {COLUMNS[at]} for a sentence of {len(self)} words")
             check_fields(values)
         lines = list(self.lines)
-        for k, row in enumerate(self._rows):
+        for k, row in enumerate(self.rows):
             body = body_of(lines[row])
             fields = body.split("\t")
             for at, values in columns.items():
                 fields[at] = values[k]
             lines[row] = "\t".join(fields) + lines[row][len(body) :]
-        return ConlluSentence(lines, self._rows, self.heads, self.path, self.line, self.dialect)
+        return ConlluSentence(lines, self.rows, self.heads, self.path, self.line, self.dialect)
 
 
 def check_fields(values: Sequence[str]) -> None:
@@ -175,7 +170,7 @@ def is_number(text: str) -> bool:
 
 def find_cycle(heads: Sequence[int]) -> int:
     """Return the first word (from 1) that lies on a cycle, or 0 if the heads make a tree. Heads must be in range."""
-    state = [0] * (len(heads) + 1)  # the word from which the walk began that passed; -1: leads to the root
+    state = [0] * (len(heads) + 1)  # the word from which a walk came by; 0: no walk yet; -1: leads to the root
     state[0] = -1
     for start in range(1, len(heads) + 1):
         word = start
@@ -195,18 +190,16 @@ def find_cycle(heads: Sequence[int]) -> int:
 
 
 class ConlluReader:
-    """Iterates over the sentences of a file.
+    """Iterates over the sentences of a file, gzipped or not ("-": standard input), reading one at a time.
 
     Parameters
     ----------
-    path : a file, gzipped or not, or "-" for standard input
     strict : raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out
     dialect : "conllu" or "conllx", in which there are no multi-word tokens and no empty nodes
 
     Attributes
     ----------
-    skipped : number of sentences left out so far
-    errors : why sentences were left out: the first 20 errors
+    skipped, errors : number of sentences left out so far, and the first 20 errors that say why
     tail : blank lines of a file that has nothing else
     """
 

@@ -20,10 +20,9 @@ def read_costs(path: Path, label: Callable[[str], Hashable] = str) -> FileCosts:
     """Return costs of pairs (gold label, label), as the `cost` of estimators takes them.
 
     A line has three fields, separated by white space (by tabs where there are any, so that labels may have spaces):
-    the gold label, the predicted label, and the cost. Blank lines and lines that begin with ``#`` are skipped. label
-    makes a label of a text, and raises ValueError for an invalid text. FormatError, with the line, for another number
-    of fields, a cost that is not a finite number >= 0, a correct answer that costs something, a pair that occurs twice;
-    and for a file without pairs.
+    the gold label, the predicted label, and the cost. Blank lines and lines that begin with ``#`` are skipped. `label`
+    makes a label of a text, and raises ValueError for an invalid text. FormatError, with the line, for anything else: a
+    cost that is not a finite number >= 0, a correct answer that costs something, a pair that occurs twice, no pairs.
     """
     found = FileCosts(path)
     for number, line in enumerate(read_text(path).split("\n"), start=1):

@@ -20,10 +20,10 @@ from partwise.io.errors import FormatError
 
 try:
     import fcntl
+
+    LOCKS = True
 except ImportError:  # Windows
     LOCKS = False
-else:
-    LOCKS = True
 
 Path = str | os.PathLike[str]
 
@@ -31,7 +31,7 @@ _GZIP = b"\x1f\x8b"
 #: What reading a damaged gzip file raises.
 DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
 #: A gzip file may unpack to this many bytes whatever its size, and to this many times its size. Columns and
-#: treebanks pack to a third or a tenth; gzip's own end is at a thousandth.
+#: treebanks unpack to 3 to 10 times their size; gzip allows a thousand times.
 UNPACKED, RATIO = 3 << 19, 25
 _CHUNK = 1 << 18
 #: Entries of a folder that are searched for leftovers: a save must not take longer the more files lie beside it.
@@ -43,8 +43,8 @@ _limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
 def unpack_limit(size: int | None) -> Iterator[None]:
     """Within this block gzip files may unpack to `size` bytes (None: to any number), even out of proportion.
 
-    Otherwise a file that unpacks to more than 1.5 MiB and more than 25 times its own size is refused, as soon as more
-    than that would have to be held in memory. Files that are read piece by piece are not, as long as the pieces fit.
+    Otherwise a file is refused as soon as more than 1.5 MiB of it and more than 25 times its own size would have to be
+    held in memory. Files that are read piece by piece are not, as long as the pieces fit.
     """
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
         raise ValueError(f"size must be None or a number of bytes, got {size!r}")
@@ -74,14 +74,10 @@ class Packed:
     def check(self, unpacked: int, line: int | None = None) -> None:
         """Raise FormatError if this many unpacked bytes are more than may be held in memory."""
         given, packed = _limit.get(), max(self._size, self._read)
-        if given is None or unpacked <= max(UNPACKED, RATIO * packed, given):
-            return
-        raise FormatError(
-            f"{packed:,} bytes of gzip unpack to more than {max(UNPACKED, RATIO * packed, given):,}, out of "
-            "proportion: accept it with --max-unpacked BYTES (in Python: io.unpack_limit), or unpack the file",
-            self._path,
-            line,
-        )
+        if given is not None and unpacked > (most := max(UNPACKED, RATIO * packed, given)):
+            hint = "accept it with --max-unpacked BYTES (in Python: io.unpack_limit), or unpack the file"
+            message = f"{packed:,} bytes of gzip unpack to more than {most:,}, out of proportion: {hint}"
+            raise FormatError(message, self._path, line)
 
 
 def standard_input() -> BinaryIO:
@@ -102,10 +98,9 @@ def _bytes_of(stream: object, name: str) -> BinaryIO:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[tuple[io.BufferedIOBase, Packed | None]]:
-    """Open a file ("-": standard input) to be read bit by bit; a gzip file is unpacked and its own bytes come second.
+    """Open a file ("-": standard input) to be read bit by bit, unpacked; yield its packed bytes, too, if it is gzipped.
 
-    Damage of a gzip file shows when it is read, as one of `DAMAGES`. A caller that holds much of it in memory has to
-    `check` that.
+    Reading a damaged gzip file raises one of `DAMAGES`. A caller that holds much of it in memory has to `check` that.
     """
     with ExitStack() as opened:
         name = os.fspath(path)
@@ -168,16 +163,11 @@ def decode_text(data: bytes, path: Path = "<input>", line: int = 1) -> str:
 def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator[Any]:
     """Write a file in full or, if the block fails, not at all.
 
-    The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
-    that ends in ".gz" is compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes
-    are written to as they are. Errors of the system's name the file. Temporary files that killed processes have left
-    of the same file are removed.
-
-    Parameters
-    ----------
-    path : the file
-    mode : "wb" for bytes, "w" for text, which is written as UTF-8 with line feeds at line ends
-    sync : whether the file is flushed to the disk, so that it survives a power cut, and leftovers are removed
+    The block writes to a temporary file in the same folder, which is then renamed. A file whose name ends in ".gz" is
+    compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes are written to as they
+    are. Errors of the system name the file. mode: "wb" for bytes, "w" for text, which is written as UTF-8 with line
+    feeds at line ends. sync: whether the file is flushed to the disk, so that it survives a power cut, and temporary
+    files that killed processes have left of it are removed.
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
@@ -191,7 +181,7 @@ def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator
         return
     packed = name.endswith(".gz")
     target = os.path.realpath(name)
-    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+    if os.path.exists(target) and not os.path.isfile(target):
         with _naming(name), open(target, "wb") as raw, _layers(raw, mode, packed) as file:
             yield file
         return
@@ -215,7 +205,7 @@ def _make(temporary: str) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Name the file in errors that do not: the system says "no space left on device" and no more."""
+    """Name the file in errors such as "no space left on device", where the system does not."""
     try:
         yield
     except OSError as error:
@@ -250,9 +240,8 @@ def sync_folder(folder: str) -> None:
 def temporary_beside(target: str, make: Callable[[str], object], name: str) -> Iterator[str]:
     """Yield a new name beside the target, at which `make` has made a file or folder; the block renames it.
 
-    If the block fails, the file is removed, and errors of the system name `name` instead. Meanwhile its writer holds a
-    lock (`flock`): what nobody has locked was left behind by a process that was killed. Where there are no such locks,
-    nothing that was left behind is removed.
+    If the block fails, the file is removed, and errors of the system name `name` instead. The writer locks it (`flock`):
+    a file without a lock was left behind by a killed process. On systems without such locks it stays.
     """
     temporary, guard = "", None
     try:
@@ -274,7 +263,7 @@ def temporary_beside(target: str, make: Callable[[str], object], name: str) -> I
 
 
 def _lock(temporary: str) -> int | None:
-    """Return a descriptor that holds the lock, -1 without locks, or None if another process took it for a leftover."""
+    """Return a descriptor that holds the lock, -1 without locks, or None if another process has removed the file."""
     if not LOCKS:
         return -1
     try:
@@ -282,7 +271,7 @@ def _lock(temporary: str) -> int | None:
     except FileNotFoundError:
         return None
     with suppress(OSError):
-        fcntl.flock(guard, fcntl.LOCK_EX)  # a process that removes leftovers holds it for a moment
+        fcntl.flock(guard, fcntl.LOCK_EX)  # a process in `clear_left` holds the lock for a moment
     if os.path.exists(temporary):
         return guard
     os.close(guard)

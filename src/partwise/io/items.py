@@ -20,12 +20,9 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def read_items(path: Path) -> tuple[list[list[Item]], list[list[str]]]:
-    """Read sequences of items; FormatError with the place of what is not in the format.
+    """Return the items and the labels of each sequence; FormatError with the place of what is not in the format.
 
-    Returns
-    -------
-    X : for each sequence its items: a list of attribute names, or a dict of names and values where a value is not 1
-    y : for each sequence its labels
+    An item is a list of attribute names, or a dict of names and values if a value is not 1.
     """
     return parse_items(read_bytes(path), path)
 
@@ -34,16 +31,15 @@ def parse_items(data: bytes, path: Path = "<input>", *, line: int = 1) -> tuple[
     """Do what `read_items` does with bytes in memory; `path` and the number of their first line are for messages."""
     X: list[list[Item]] = []
     y: list[list[str]] = []
-    begun = False  # whether the last line belongs to a sequence
+    begins = True  # whether a line with an item begins a sequence
     for number, raw in enumerate(decode_text(data, path, line).split("\n"), line):
         text = raw.removesuffix("\r")
-        if not text:
-            begun = False
-            continue
-        if not begun:
+        if text and begins:
             X.append([])
             y.append([])
-            begun = True
+        begins = not text
+        if not text:
+            continue
         fields = text.split("\t")
         if ":" not in text and "\\" not in text and all(fields):
             label, item = fields[0], cast(Item, fields[1:])
@@ -88,17 +84,11 @@ def _parse_fields(fields: list[str], path: Path, number: int) -> tuple[str, Item
 def write_items(
     path: Path, X: Iterable[Iterable[Iterable[str] | Mapping[str, float | str]]], y: Iterable[Iterable[str]]
 ) -> None:
-    """Write sequences of items.
+    """Write the items `X` and the labels `y` of each sequence.
 
-    ValueError if the format cannot hold a name (it is empty, or has a tab, a line end, or a carriage return at the end
-    of a line), or a sequence has no items.
-
-    Parameters
-    ----------
-    path : the file; "-" is standard output, ".gz" is compressed
-    X : for each sequence its items: lists of attribute names, or dicts of names and values (numbers, or strings,
-        which are written ``name=value``)
-    y : for each sequence its labels
+    path: "-" is standard output, ".gz" is compressed. An item is a list of attribute names, or a dict of names and
+    values (numbers, or strings, which are written ``name=value``). ValueError if the format cannot hold a name (it is
+    empty, or has a tab, a line end, or a carriage return at the end of a line), or a sequence has no items.
     """
     parts = []
     for i, (items, labels) in enumerate(zip(X, y, strict=True)):

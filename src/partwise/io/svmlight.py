@@ -31,8 +31,8 @@ def read_svmlight(
     path : the file; "-" is standard input
     n_features : number of columns; None: as many as the file uses
     zero_based : whether indices are counted from 0
-    max_features : refuse more columns than these and than 16 for each that occurs, unless `n_features` asks for them;
-        None: any number. The matrix itself is small, but a model has weights for all columns
+    max_features : refuse more columns than these and than 16 for each that occurs, as a model has weights for all
+        columns; None, or an explicit `n_features`: accept any number
     """
     X, y = parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
     if n_features is None and max_features is not None and not in_proportion(X, max_features):
@@ -72,14 +72,9 @@ def parse_svmlight(
 
 
 def write_svmlight(path: Path, X: Any, y: Any, *, zero_based: bool = False) -> None:
-    """Write rows of numbers with their labels, zeros left out.
+    """Write rows of finite numbers (a 2-D array or sparse matrix), zeros left out, with one label (a number) per row.
 
-    Parameters
-    ----------
-    path : the file; "-" is standard output, ".gz" is compressed
-    X : 2-D array or sparse matrix of finite numbers
-    y : one number per row
-    zero_based : whether to count indices from 0
+    path: "-" is standard output, ".gz" is compressed. zero_based: whether to count indices from 0.
     """
     from scipy import sparse
 
@@ -91,10 +86,9 @@ def write_svmlight(path: Path, X: Any, y: Any, *, zero_based: bool = False) -> N
     rows.eliminate_zeros()
     if not (np.isfinite(rows.data).all() and np.isfinite(labels).all()):
         raise ValueError("X and y must be finite (no NaN, no inf)")
-    first = 0 if zero_based else 1
-    indices, values, indptr = (rows.indices + first).tolist(), rows.data.tolist(), rows.indptr.tolist()
-    fields = [f"{index}:{_number(value)}" for index, value in zip(indices, values, strict=True)]
-    runs = zip(labels.tolist(), pairwise(indptr), strict=True)
+    indices = (rows.indices + (0 if zero_based else 1)).tolist()
+    fields = [f"{index}:{_number(value)}" for index, value in zip(indices, rows.data.tolist(), strict=True)]
+    runs = zip(labels.tolist(), pairwise(rows.indptr.tolist()), strict=True)
     lines = [" ".join([_number(label), *fields[start:stop]]) + "\n" for label, (start, stop) in runs]
     with atomic_write(path) as file:
         file.write("".join(lines).encode("ascii"))

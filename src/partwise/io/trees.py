@@ -1,9 +1,9 @@
 """Trees as nested tuples, (label, child, ...) where a child is a tree or a word, and files of trees in brackets.
 
-Files have ``(S (NP (DT the) (NN cat)) (VP (VBD sat)))``. Line ends mean no more than spaces. The Penn treebank's outer
-pair of brackets without a label is removed; empty elements (``-NONE-``) and function tags are kept as they are. Words
-with brackets or spaces cannot be written: the Penn treebank has ``-LRB-`` and ``-RRB-`` for brackets, which users have
-to replace themselves. No function here calls itself: a tree may be deeper than Python's stack.
+Files have ``(S (NP (DT the) (NN cat)) (VP (VBD sat)))``; a line end means the same as a space. An outer pair of
+brackets without a label, as in the Penn treebank, is removed; empty elements (``-NONE-``) and function tags are kept.
+Words with brackets or spaces cannot be written: users have to write ``-LRB-`` and ``-RRB-``, as the Penn treebank does.
+No function here calls itself: a tree may be deeper than Python's stack.
 """
 
 import re
@@ -120,9 +120,6 @@ def _checked(text: str) -> str:
     return text
 
 
-# nodes and words
-
-
 class FlatTree(tuple[Any, ...]):
     """The answer where there is no parse: all words under one node. It is a tree like others, but `parsed` is False."""
 
@@ -196,9 +193,6 @@ def postorder(tree: Tree) -> Iterator[Tree]:
             waiting.extend((child, False) for child in reversed(node[1:]) if not isinstance(child, str))
 
 
-# what treebanks put into trees
-
-
 def bare_label(label: str) -> str:
     """Return a label without function tags and indices; labels in hyphens, as ``-LRB-``, have none."""
     return label if label.startswith("-") else _SUFFIX.sub("", label, count=1)
@@ -207,12 +201,8 @@ def bare_label(label: str) -> str:
 def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what: str = "the tree") -> Tree:
     """Return a tree without empty elements and function tags; ValueError if it is not a tree or nothing is left of it.
 
-    Parameters
-    ----------
-    tree : nested tuples
-    traces : whether words tagged ``-NONE-`` are left out, and phrases that have no other words
-    functions : whether labels are cut to what is before their function tags
-    what : what messages call the tree
+    traces: whether words tagged ``-NONE-`` are left out, and phrases that have no other words. functions: whether
+    labels are cut to what is before their function tags. what: the name of the tree in messages.
     """
     check_tree(tree, what)
     # Children that are ready, from left to right; None where nothing was left.
@@ -222,10 +212,10 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what:
         if is_leaf(node):
             ready.append(None if traces and node[0] == EMPTY else (label, node[1]))
             continue
-        n_inner = sum(not isinstance(child, str) for child in node[1:])
-        inner = iter(ready[len(ready) - n_inner :])
+        begin = len(ready) - sum(not isinstance(child, str) for child in node[1:])
+        inner = iter(ready[begin:])
+        del ready[begin:]
         children = [child if isinstance(child, str) else next(inner) for child in node[1:]]
-        del ready[len(ready) - n_inner :]
         kept = [child for child in children if child is not None]
         ready.append((label, *kept) if kept else None)
     (cleaned,) = ready
@@ -250,11 +240,11 @@ def common_root(trees: Sequence[Tree]) -> str | None:
     return label
 
 
-# trees in normal form as rows (symbol, begin, end) in pre-order, the form that `partwise.structures.Grammar` reads
-
-
 def rows_of_tree(tree: Tree, numbers: Mapping[str, int]) -> Ints:
-    """Return the 2 n - 1 nodes of a tree in normal form over n words; symbols without a number are -1."""
+    """Return the 2 n - 1 nodes of a tree in normal form over n words, as `partwise.structures.Grammar` reads them.
+
+    They are rows (symbol, begin, end) in pre-order; symbols without a number are -1.
+    """
     rows: list[list[int]] = []
     waiting: list[Tree | list[int]] = [tree]
     at = 0
@@ -273,7 +263,7 @@ def rows_of_tree(tree: Tree, numbers: Mapping[str, int]) -> Ints:
 
 
 def tree_of_rows(rows: Ints, symbols: Sequence[str], words: Sequence[str]) -> Tree:
-    """Return the tree in normal form that rows (symbol, begin, end) stand for."""
+    """Return the tree in normal form of the rows of `rows_of_tree`."""
     ready: list[Tree] = []
     for symbol, begin, end in rows[::-1].tolist():
         name = symbols[symbol]
