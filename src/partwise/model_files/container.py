@@ -5,10 +5,10 @@
     data       the arrays end to end, little-endian
 
 The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
-version. The header comes first: it says how long the file is, which bounds what is read of a pipe or a device. Then the
-digest is checked, so what is used is what was written; the other checks guard against files that were made on purpose.
-A large file is mapped, not read; the core copies, or looks at again, whatever an index depends on, so that a program
-that writes to the file meanwhile does no harm beyond wrong weights.
+version. The header is read first: it says how long the file is, which bounds what is read of a pipe or a device. Then
+the digest is checked against damage, and all else against forgery. A large file is mapped into memory, not read; the
+core copies, or checks again, the numbers that indices depend on, so that a program that writes to the file meanwhile
+can do no more than change weights.
 """
 
 import hashlib
@@ -48,13 +48,8 @@ class Kind(NamedTuple):
     hint: str = ""
 
 
-MODEL = Kind(
-    "partwise model",
-    FORMAT_VERSION,
-    "model file",
-    ModelFormatError,
-    " (models are loaded from files that `save` wrote, never from pickles)",
-)
+_HINT = " (models are loaded from files that `save` wrote, never from pickles)"
+MODEL = Kind("partwise model", FORMAT_VERSION, "model file", ModelFormatError, _HINT)
 
 _PREFIX = b'{"__metadata__":{"sha256":"'
 _BLANK = b"0" * 64
@@ -90,10 +85,7 @@ class Source:
         return self._read[:size]
 
     def whole(self, limit: int) -> NDArray[np.uint8]:
-        """Return all bytes; ContainerError if there are more than `limit`, TooLarge if there is less memory.
-
-        A pipe is read up to the limit.
-        """
+        """Return all bytes, of a pipe up to `limit`; ContainerError if there are more, TooLarge without the memory."""
         length = limit if self.length is None else self.length
         if length > limit:
             raise ContainerError(f"is damaged: {length} bytes long, its header allows {limit}")
@@ -138,7 +130,9 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
     """Write metadata and arrays to an open file. `read` asks for a "format" and a "format_version" in the metadata."""
     # The widest first: every array is then aligned to its own width.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
-    plain = [np.ascontiguousarray(arrays[name]).astype(_little(arrays[name]), copy=False) for name in order]
+    plain = [np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<")) for name in order]
+    if strange := [array.dtype for array in plain if array.dtype not in _NAMES]:
+        raise TypeError(f"an array of {strange[0]} has no place in a file")
     entries: dict[str, Json] = {"__metadata__": {"sha256": _BLANK.decode(), **metadata}}
     begin = 0
     for name, array in zip(order, plain, strict=True):
@@ -175,13 +169,6 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, st
             return parse(source, kind)
     except ContainerError as error:
         raise kind.error(error.message, path) from None
-
-
-def _little(array: Array) -> Dtype:
-    dtype = array.dtype.newbyteorder("<")
-    if dtype not in _NAMES:
-        raise TypeError(f"an array of {array.dtype} has no place in a file")
-    return dtype
 
 
 def _chunks(arrays: list[Array]) -> Iterator[memoryview]:

@@ -17,7 +17,7 @@ from partwise.model_files.parts import Array, ModelParts
 from partwise.model_files.values import add_result, decode, encode, read_result
 from partwise.problem.losses import LOSSES, Loss, get_loss
 
-#: A fitted estimator, or several models that know how they are written to one file; and their classes.
+#: A fitted estimator, or several models that know how they are written to one file; and its class.
 Estimator = Any
 Class = type[Any]
 #: What `save` can write.
@@ -97,16 +97,14 @@ def save(estimator: Estimator, path: str | os.PathLike[str], dtype: str = "float
     for name, array in parts.arrays.items():
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name!r} of a model file must be a NumPy array, got {type(array).__name__}")
-    arrays = {
-        name: _rounded(array) if dtype == "float32" and name.endswith("weights") else array
-        for name, array in parts.arrays.items()
-    }
+    weights = {name: array for name, array in parts.arrays.items() if name.endswith("weights")}
+    rounded = {name: _rounded(array) for name, array in weights.items()} if dtype == "float32" else {}
     try:
         settings = container.json_text(parts.settings)
     except TypeError as error:
         raise TypeError(f"settings of a model file must be JSON values: {error}") from None
     metadata = {"partwise_version": __version__, "kind": parts.kind, "settings": settings}
-    container.save(path, container.MODEL, metadata, arrays, parts.version)
+    container.save(path, container.MODEL, metadata, parts.arrays | rounded, parts.version)
 
 
 def _rounded(array: Array) -> Array:
@@ -122,16 +120,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
 
     Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked. A
     model file of CRFsuite, of Wapiti or of CRF++ (its text form) gives a `SequenceTagger` with the same answers; such
-    files have no digest to check.
-
-    Raises
-    ------
-    ModelFormatError
-        If the file is not a whole and undamaged model file, or of a newer format version.
-    TooLarge
-        If its header says that it takes more memory than there is (a pipe, or another tool's file).
-    OSError
-        If it cannot be read.
+    files have no digest to check. ModelFormatError if the file is damaged, of a newer format version, or not a model
+    file; TooLarge if its header says that it takes more memory than there is (a pipe, or another tool's file); OSError
+    if it cannot be read.
     """
     try:
         with container.opened(path) as source:
@@ -215,10 +206,9 @@ def from_parts(cls: Class, parts: ModelParts) -> Estimator:
 
 
 def _decode_solver(found: Json) -> dict[str, object]:
-    """Return the parameters `solver` and `solver_options`: a note on how the model was trained.
+    """Return the parameters `solver` and `solver_options`, which matter when the estimator is trained again.
 
-    A solver that is missing here, or has other options by now, stays a name with its options: it matters when the
-    estimator is trained again.
+    A solver that is missing here, or has other options by now, stays a name with its options.
     """
     try:
         return {"solver": decode(found)}

@@ -23,17 +23,10 @@ Array = NDArray[Any]
 
 @dataclass(eq=False)
 class ModelParts:
-    """A model, or a part of one.
+    """A model, or a part of one: its kind (which class reads it), settings (JSON values) and arrays, by name.
 
-    kind
-        Which class reads it.
-    settings
-        JSON values by name.
-    arrays
-        Of float64, float32, int64, int32, uint16 or uint8. `save(dtype="float32")` rounds those whose name ends in
-        "weights".
-    version
-        Of the file's format, for the code that reads it; to be written: the first that has all of this.
+    Arrays are of float64, float32, int64, int32, uint16 or uint8; `save(dtype="float32")` rounds those whose name ends
+    in "weights". version: that of the file's format when it is read; when it is written, the first that has all of it.
     """
 
     kind: str
@@ -45,8 +38,6 @@ class ModelParts:
         """Put a part into this one."""
         self.settings[name] = {"kind": part.kind, **part.settings}
         self.arrays.update({f"{name}.{key}": array for key, array in part.arrays.items()})
-
-    # reading
 
     def has(self, name: str) -> bool:
         """Return whether there is a setting or a part of this name."""
@@ -180,9 +171,8 @@ class ModelParts:
         if found is None:
             raise ModelFormatError(f"lacks its array {name!r}")
         right = found.dtype == np.uint8 if kinds == "u1" else found.dtype.kind in kinds
-        wanted = tuple("any" if each is None else each for each in shape)
-        fits = len(shape) == found.ndim and all(map(lambda want, have: want in ("any", have), wanted, found.shape))
-        if not right or not fits:
+        if not right or len(shape) != found.ndim or any(map(lambda n, have: n not in (None, have), shape, found.shape)):
+            wanted = tuple("any" if each is None else each for each in shape)
             got = f"{name!r} of type {found.dtype} and shape {found.shape}"
             raise ModelFormatError(f"has {got}, expected shape {wanted}")
         return found

@@ -20,9 +20,13 @@ from partwise.problem.result import HISTORY, Result, Status
 from partwise.support.arrays import Floats
 
 #: NumPy types that labels may have, besides strings and objects.
-_NUMBERS = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
-)  # fmt: skip
+_NUMBERS = {
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    *(f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)),
+}
 
 #: What every loss in a model file has.
 _LOSS = {"name", "temperature", "cost_scale"}
@@ -31,8 +35,8 @@ _LOSS = {"name", "temperature", "cost_scale"}
 _CERTIFICATE = ("primal", "dual", "gap", "passes", "seconds", "l2")
 _LATER = ("l1",)
 
-#: Characters of a label up to which labels are an array of NumPy's strings, which all take as much memory as the
-#: longest; and so do predictions.
+#: The longest label (in characters) with which labels, and predictions, are arrays of NumPy's strings: in such an array
+#: each string takes as much memory as the longest.
 LONGEST = 100
 
 
@@ -113,10 +117,8 @@ def decode(value: Json) -> Json:
             raise ModelFormatError("has a setting whose keys cannot be keys") from None
     # An entry that a later release adds to losses is not in the files of earlier ones.
     if kind == "loss" and isinstance(inner, dict) and _LOSS <= set(inner) <= {item.name for item in fields(Loss)}:
-        numbers = isinstance(inner["name"], str) and all(
-            type(inner[name]) in (int, float) for name in ("temperature", "cost_scale")
-        )
-        if numbers:
+        numbers = inner["temperature"], inner["cost_scale"]
+        if isinstance(inner["name"], str) and all(type(number) in (int, float) for number in numbers):
             return Loss(**inner)
     if kind in ("solver", "kernel") and isinstance(inner, list) and len(inner) == 2 and isinstance(inner[0], str):
         options = decode(inner[1])
@@ -136,7 +138,7 @@ def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def decode_labels(found: Json) -> NDArray[Any]:
-    """Return the labels; ModelFormatError unless there are two or more, all different."""
+    """Return the labels of `encode_labels`; ModelFormatError unless there are two or more, all different."""
     if not isinstance(found, dict) or set(found) != {"dtype", "values"} or not isinstance(found["values"], list):
         raise ModelFormatError("has no list of labels")
     dtype, plain = found["dtype"], [decode(value) for value in found["values"]]

@@ -34,8 +34,8 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
 )  # fmt: skip
 
 
-def _other(data: bytes) -> str | None:
-    return next((what for magic, what in _OTHERS if data.startswith(magic)), None)
+def _other(data: bytes) -> str:
+    return next((what for magic, what in _OTHERS if data.startswith(magic)), "")
 
 
 def _known(data: bytes) -> Tool | None:
@@ -44,9 +44,8 @@ def _known(data: bytes) -> Tool | None:
 
 def is_foreign(data: bytes) -> bool:
     """Return whether a file that begins like this is another tool's."""
-    if data[8:10] == b'{"':  # after a length, the header of ours: its length may be anything
-        return False
-    return _known(data) is not None or _other(data) is not None
+    ours = data[8:10] == b'{"'  # our header, after a length that may be like the beginning of other tools' files
+    return not ours and bool(_known(data) or _other(data))
 
 
 def read(source: Source, tool: Tool) -> bytes:

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from partwise.io.files import atomic_write
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.foreign import linear_chain
 from partwise.model_files.foreign.linear_chain import LinearChain, Tool, names_of
 from partwise.model_files.parts import Array
 from partwise.support.arrays import Bytes, Floats, Ints, pointers, runs
@@ -171,8 +170,51 @@ TOOL = Tool("CRFsuite", MAGIC, ":", limit, parse)
 
 
 def of_tagger(tagger: SequenceTagger) -> LinearChain:
-    """Return the chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it."""
-    return linear_chain.of_tagger(tagger, TOOL.name, TOOL.separator)
+    """Return the chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it.
+
+    Weights are divided by the loss's temperature, which other tools' chains do not have.
+    """
+    from partwise.models.readers import NameReader, VocabularyReader
+    from partwise.models.sequences.chain import ChainModel
+    from partwise.problem.losses import get_loss
+
+    model = tagger._fitted()
+    if type(model) is not ChainModel:
+        raise ValueError("files of CRFsuite hold first-order chains: not available for this model")
+    reader = model.reader
+    if not isinstance(reader, VocabularyReader):
+        raise ValueError("files of CRFsuite hold attributes by name: not available for columns of numbers")
+    if model.ends or not model.tied:
+        what = "ends=True" if model.ends else "transition_features"
+        raise ValueError(f"files of CRFsuite have no place for the weights of {what}")
+    if (scheme := model.kept_scheme()) is not None:
+        rule = f"the rule that labels keep to {scheme}"
+        raise ValueError(f"files of CRFsuite do not hold {rule}: set_params(legal=False) first")
+    if isinstance(reader, NameReader) and reader.joined and reader.separator != TOOL.separator:
+        raise ValueError(
+            f"names of dicts are not joined by {TOOL.separator!r} here, as CRFsuite's tools do: "
+            "train on lists of names, or through partwise.compat"
+        )
+    labels = model.classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"files of CRFsuite hold labels that are strings, not {type(labels[0]).__name__}")
+    attributes, columns, weights = model.node_features()
+    _, cells, others = model.edge_features()
+    temperature = get_loss(tagger.loss).temperature or 1.0
+    weights, others = weights / temperature, others / temperature
+    some, pairs = weights != 0, others != 0
+    used = np.zeros(model.n_attributes, dtype=bool)
+    used[attributes[some]] = True
+    kept, number = reader.keep(used)
+    return LinearChain(
+        labels,
+        np.asarray(kept.known.bytes),
+        np.asarray(kept.known.offsets),
+        np.stack([number[attributes[some]], columns[some]]),
+        weights[some],
+        np.stack(np.divmod(cells[pairs], model.width)),
+        others[pairs],
+    )
 
 
 def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:

@@ -1,15 +1,11 @@
-"""A linear chain as other tools keep it, and as a `SequenceTagger`: names, labels, and weights of pairs.
-
-Readers and writers of other tools' files work on `LinearChain`. A chain has no weights for the beginning and the end of
-a sequence.
-"""
+"""The models of other tools' files: linear chains, without weights for the beginning and the end of a sequence."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,10 +28,10 @@ PIPED, PER_WEIGHT = 3 << 19, 256
 
 
 class Tool(NamedTuple):
-    """Another tool's model files.
+    """Another tool's model files, which begin with `magic`.
 
-    magic: the first bytes. separator: what joins names and strings of dicts. limit: gives the bytes that a file may
-    have, by its first bytes and its length (None for a pipe). parse: gives the chain, or raises ModelFormatError.
+    separator: what joins names and strings of dicts. limit: returns the bytes that a file may have, by its first bytes
+    and its length (None for a pipe). parse: returns the chain of a file, or raises ModelFormatError.
     """
 
     name: str
@@ -47,9 +43,11 @@ class Tool(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearChain:
-    """Attributes' names as their UTF-8 bytes end to end and where each begins; `states` and `transitions` are the
-    numbers of (attribute, label) and (label, next label), one column per weight, no pair twice; `edges` those of
-    (attribute, label, next label). template: what makes attributes of words, where that is not the user.
+    """A linear chain with one weight for each column of `states`, `transitions` and `edges`.
+
+    names, offsets: the attributes' names, in UTF-8 and concatenated, and where each begins. states: numbers of
+    (attribute, label), transitions: of (label, next label), edges: of (attribute, label, next label); all columns
+    differ. template: makes the attributes of words; None: the user does.
     """
 
     labels: list[str]
@@ -103,10 +101,7 @@ class LinearChain:
         return ModelParts("names", {}, {"bytes": self.names, "offsets": self.offsets}).names()
 
     def to_tagger(self, size: int, tool: Tool) -> SequenceTagger:
-        """Return a `SequenceTagger` that answers as the chain does, which a file of this size had.
-
-        Its certificate is empty: the file does not say what was trained on which data.
-        """
+        """Return a `SequenceTagger`, with an empty certificate, that answers as the chain of a file of this size."""
         from partwise.estimators import SequenceTagger
         from partwise.model_files.files import from_parts
         from partwise.models.readers import NameReader
@@ -118,20 +113,16 @@ class LinearChain:
         parts = ModelParts("tagger", {"parameters": {"legal": False}}, version=1)
         nan, history = math.nan, {name: np.empty(0) for name in HISTORY}
         message = f"read from a file of {tool.name}, which holds no certificate"
-        unknown = Result(
-            np.empty(0), nan, -math.inf, math.inf, nan, nan, "no certificate", tool.name, nan, history, l1=nan
-        )
-        add_result(parts, replace(unknown, message=message))
-        # Labels in order, as `fit` has them.
+        numbers = np.empty(0), nan, -math.inf, math.inf, nan, nan
+        add_result(parts, Result(*numbers, "no certificate", tool.name, nan, history, message=message, l1=nan))
+        # Labels in the order of `fit`.
         order = np.argsort(string_array(self.labels))
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n)
         parts.settings["labels"] = {"dtype": "str", "values": [encode(self.labels[k], "label") for k in order]}
-        vocabulary = Vocabulary(np.ascontiguousarray(self.names), self.offsets)
-        if self.template is None:
-            parts.add("reader", NameReader(vocabulary, tool.separator).to_parts())
-        else:
-            parts.add("reader", TemplateReader(self.template, vocabulary).to_parts())
+        known, template = Vocabulary(np.ascontiguousarray(self.names), self.offsets), self.template
+        reader = NameReader(known, tool.separator) if template is None else TemplateReader(template, known)
+        parts.add("reader", reader.to_parts())
         parts.add("model", self._weights(place))
         tagger: SequenceTagger = from_parts(SequenceTagger, parts)
         return tagger
@@ -167,55 +158,6 @@ def _table(kind: str, n_attributes: int, attributes: Ints, columns: Ints, weight
     return ModelParts(kind, {"all": False, "n_attributes": n_attributes}, arrays)
 
 
-def of_tagger(tagger: SequenceTagger, tool: str, separator: str) -> LinearChain:
-    """Return the chain of a fitted `SequenceTagger`; ValueError if a file of the tool cannot hold all of it.
-
-    separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
-    chains elsewhere do not have.
-    """
-    from partwise.models.readers import NameReader, VocabularyReader
-    from partwise.models.sequences.chain import ChainModel
-    from partwise.problem.losses import get_loss
-
-    model = tagger._fitted()
-    if type(model) is not ChainModel:
-        raise ValueError(f"files of {tool} hold first-order chains: not available for this model")
-    reader = model.reader
-    if not isinstance(reader, VocabularyReader):
-        raise ValueError(f"files of {tool} hold attributes by name: not available for columns of numbers")
-    if model.ends or not model.tied:
-        what = "ends=True" if model.ends else "transition_features"
-        raise ValueError(f"files of {tool} have no place for the weights of {what}")
-    if (scheme := model.kept_scheme()) is not None:
-        rule = f"the rule that labels keep to {scheme}"
-        raise ValueError(f"files of {tool} do not hold {rule}: set_params(legal=False) first")
-    if isinstance(reader, NameReader) and reader.joined and reader.separator != separator:
-        raise ValueError(
-            f"names of dicts are not joined by {separator!r} here, as {tool}'s tools do: "
-            "train on lists of names, or through partwise.compat"
-        )
-    labels = model.classes.tolist()
-    if not all(isinstance(label, str) for label in labels):
-        raise ValueError(f"files of {tool} hold labels that are strings, not {type(labels[0]).__name__}")
-    attributes, columns, weights = model.node_features()
-    _, cells, others = model.edge_features()
-    temperature = get_loss(tagger.loss).temperature or 1.0
-    weights, others = weights / temperature, others / temperature
-    some, pairs = weights != 0, others != 0
-    used = np.zeros(model.n_attributes, dtype=bool)
-    used[attributes[some]] = True
-    kept, number = reader.keep(used)
-    return LinearChain(
-        labels,
-        np.asarray(kept.known.bytes),
-        np.asarray(kept.known.offsets),
-        np.stack([number[attributes[some]], columns[some]]),
-        weights[some],
-        np.stack(np.divmod(cells[pairs], model.width)),
-        others[pairs],
-    )
-
-
 def names_of(strings: list[str]) -> tuple[Array, Ints]:
     """Return strings as `LinearChain` has them."""
     found = encode_names(strings)
@@ -223,10 +165,7 @@ def names_of(strings: list[str]) -> tuple[Array, Ints]:
 
 
 def text_limit(header: re.Pattern[bytes]) -> Callable[[bytes, int | None], int]:
-    """Return the `limit` of a text model, whose header ends with the number of weights.
-
-    A file may be as long as it is, a pipe what is in proportion to its weights.
-    """
+    """Return the `limit` of text models, whose header ends with the number of weights: it bounds pipes alone."""
 
     def limit(start: bytes, length: int | None) -> int:
         found = header.search(start)
