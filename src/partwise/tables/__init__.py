@@ -44,12 +44,9 @@ def is_table(path: str) -> bool:
 
 
 class TableError(ValueError):
-    """A table that a model cannot read.
+    """A table that a model cannot read: what is wrong (`message`), and the `column`, `row` and `path`, if known.
 
-    message : what is wrong
-    column : the name of a column, or None
-    row : counted from 0 over the whole table, by position; or None
-    path : the file, or None
+    Rows are counted from 0 over the whole table, by position.
     """
 
     def __init__(

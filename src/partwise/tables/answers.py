@@ -1,7 +1,4 @@
-"""What a fitted model writes into a table: the columns of its answers, for data frames and files alike.
-
-`ANSWERS` lists the descriptions by the kind of model file (`partwise.model_files.KINDS`).
-"""
+"""What a fitted model writes into a table: the columns of its answers, for data frames and files alike."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -43,14 +40,13 @@ LabelNumbers = tuple[Ints, Floats | None]
 
 
 class Answers(ABC):
-    """The columns of one kind of model's answers.
+    """The columns of one kind of model's answers."""
 
-    columns: all but the column of probabilities. by_word: whether values are lists, with an item per word.
-    written_labels: the labels of `classes_` as they are written, for `predict_numbers`.
-    """
-
+    #: All but the column of probabilities.
     columns: Sequence[Column]
+    #: Whether values are lists, with an item per word.
     by_word = True
+    #: The labels of `classes_` as they are written, for `predict_numbers`.
     written_labels: Values = ()
     #: Options of `predict_marginals` that give a table of probabilities per example, with a row per word.
     table_options: ClassVar[dict[str, str]] = {}
@@ -187,7 +183,7 @@ class TreeAnswers(Answers):
         return [list(map(format_tree, answers))]
 
 
-#: Descriptions by the kind of model file.
+#: The columns of answers by the kind of model file (`partwise.model_files.KINDS`).
 ANSWERS: dict[str, type[Answers]] = {
     "cfg": TreeAnswers,
     "dep": ArcAnswers,
@@ -198,7 +194,7 @@ ANSWERS: dict[str, type[Answers]] = {
 
 
 def answers_of(model: Estimator) -> Answers:
-    """Return the description of a fitted model's answers."""
+    """Return the columns of a fitted model's answers; TableError if its kind of model cannot label tables."""
     kind = kind_of(model)
     if kind not in ANSWERS:
         raise TableError(f"tables are not available for {type(model).__name__}")

@@ -51,7 +51,7 @@ def to_numpy(array: pa.Array) -> NDArray[Any]:
 
 
 def first_null(array: pa.Array) -> int:
-    """Return where the first null of an array is that has nulls."""
+    """Return the index of the first null of an array that has nulls."""
     return int(to_numpy(array.is_null()).argmax())
 
 
@@ -69,7 +69,7 @@ def _lists(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
 def _maps(column: str, array: pa.Array, what: str, row: Callable[[int], int]) -> tuple[pa.Array, pa.Array, Ints]:
     """Return the keys and values of all maps, concatenated, and the maps' lengths; TableError for a null value.
 
-    what: a value, for messages. row: from a map's number to its row.
+    what: the name of a value in messages. row: returns the row of a map, given the map's number.
     """
     lengths = np.diff(np.asarray(array.offsets)).astype(np.int64)
     begin, end = int(array.offsets[0].as_py()), int(array.offsets[len(array)].as_py())
@@ -147,10 +147,7 @@ def named_items(column: str, array: pa.Array) -> list[list[Value]]:
 
 
 def items(column: str, flat: pa.Array, row: Callable[[int], int] = int) -> list[Value]:
-    """Return named attributes of each item: lists of strings, maps, or structs without their null fields.
-
-    row: from an item's number to its row.
-    """
+    """Return the named attributes of each item, as `named_items`; row: returns the row of an item's number."""
     kind = flat.type
     if types.is_struct(kind):
         names = [field.name for field in kind]

@@ -1,6 +1,6 @@
-"""CoNLL-U as linguists use it: columns by name, several models one after another, predicted tags for training.
+"""CoNLL-U: columns by name, several models one after another, predicted tags for training.
 
-A target is what a tagger learns, and what its labels become in the file:
+The target of a tagger says what its labels are:
 
 upos, xpos              the column's values
 feats                   the whole list of features as one label, features in the format's order
@@ -21,27 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partwise.io import conllu
 from partwise.io.coded import CodedSequences, Sentences
-from partwise.io.conllu import (
-    COLUMNS,
-    DEPREL,
-    FEATS,
-    FORM,
-    HEAD,
-    LEMMA,
-    UPOS,
-    XPOS,
-    Column,
-    ConlluSentence,
-    check_fields,
-    column_values,
-    feats_at,
-    has_value,
-    is_blank,
-    join_feats,
-    make_sentence,
-    parse_columns_list,
-)
+from partwise.io.conllu import Column, ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -53,17 +35,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ConlluColumns", "ConlluPipeline", "jackknife"]
 
-#: Rules of lemmas that are learnt occur this often; words with rarer rules are taken for their own lemmas.
+#: Rules of lemmas are learnt if they occur this often; words with rarer rules are taken for their own lemmas.
 RARE = 2
 
 LEMMA_RULE = "lemma-rule"
 
 
 class Target:
-    """A target whose labels are the values of a column, or of a key of FEATS or MISC.
-
-    name: the target's name, in lower case except for keys. column: the column that predictions fill.
-    """
+    """A target, with its name, in lower case except for keys, and the column (or key of a column) of its values."""
 
     def __init__(self, name: str, column: Column) -> None:
         self.name = name
@@ -71,7 +50,7 @@ class Target:
 
     def labels(self, sentence: ConlluSentence) -> list[str]:
         """Return the label of each word."""
-        return [value for (value,) in column_values([sentence], [self.column])[0]]
+        return [value for (value,) in conllu.column_values([sentence], [self.column])[0]]
 
     def values(self, sentence: ConlluSentence, labels: Sequence[str]) -> list[str]:
         """Return the values that the column has for these labels of the sentence's words."""
@@ -83,7 +62,7 @@ class Target:
 
     def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:
         """Raise FormatError if the column is blank in every word."""
-        if not has_value(sentences, self.column):
+        if not conllu.has_value(sentences, self.column):
             raise _blank_error(self.column, "the target", path)
 
     def training_labels(self, sentences: Sequence[ConlluSentence]) -> list[list[str]]:
@@ -95,15 +74,15 @@ class FeatsTarget(Target):
     """The target whose labels are whole values of FEATS."""
 
     def labels(self, sentence: ConlluSentence) -> list[str]:
-        cells = sentence.column(FEATS)
-        return [join_feats(feats_at(cell, sentence, word)) for word, cell in enumerate(cells, 1)]
+        cells = sentence.column(conllu.FEATS)
+        return [conllu.join_feats(conllu.feats_at(cell, sentence, word)) for word, cell in enumerate(cells, 1)]
 
 
 class LemmaTarget(Target):
     """The target whose labels are rules that make lemmas of forms."""
 
     def labels(self, sentence: ConlluSentence) -> list[str]:
-        return list(map(lemma_rule, sentence.forms, sentence.column(LEMMA)))
+        return list(map(lemma_rule, sentence.forms, sentence.column(conllu.LEMMA)))
 
     def values(self, sentence: ConlluSentence, labels: Sequence[str]) -> list[str]:
         return list(map(apply_lemma_rule, labels, sentence.forms))
@@ -129,14 +108,14 @@ def get_target(text: str) -> Target:
     """Return a target by its name, in upper or lower case; raise ValueError for an unknown name."""
     name = text.strip() if isinstance(text, str) else ""
     if name.lower() == LEMMA_RULE:
-        return LemmaTarget(LEMMA_RULE, Column(LEMMA))
+        return LemmaTarget(LEMMA_RULE, Column(conllu.LEMMA))
     if name.lower() == "lemma":
         raise ValueError("target 'lemma': lemmas are learnt as rules, which is target 'lemma-rule'")
     with suppress(ValueError):
         column = Column.named(name)
-        if column == Column(FEATS):
+        if column == Column(conllu.FEATS):
             return FeatsTarget(column.name, column)
-        if column.key is not None or column.number in (UPOS, XPOS):
+        if column.key is not None or column.number in (conllu.UPOS, conllu.XPOS):
             return Target(column.name, column)
     raise ValueError(f"there is no target {text!r}: take UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY")
 
@@ -161,9 +140,9 @@ class ConlluColumns:
     """
 
     def __init__(self, inputs: str | Iterable[str] = "form", target: str = "upos") -> None:
-        self.inputs: tuple[Column, ...] = parse_columns_list(inputs)
+        self.inputs: tuple[Column, ...] = conllu.parse_columns_list(inputs)
         self.target: Target = get_target(target)
-        if self.inputs[0].number != FORM:
+        if self.inputs[0].number != conllu.FORM:
             raise ValueError(f"the first input column must be form, got {self.inputs[0].name!r}")
         for column in self.inputs:
             if column.number == self.target.column.number and self.target.column.key in (None, column.key):
@@ -197,13 +176,13 @@ class ConlluColumns:
 
         FormatError, with the line, where FEATS is an input and not a list of keys and values.
         """
-        rows = column_values(sentences, self.inputs)
-        if Column(FEATS) in self.inputs:
-            at, known = self.inputs.index(Column(FEATS)), set[str]()
+        rows = conllu.column_values(sentences, self.inputs)
+        if Column(conllu.FEATS) in self.inputs:
+            at, known = self.inputs.index(Column(conllu.FEATS)), set[str]()
             for sentence, row in zip(sentences, rows, strict=True):
                 for word, cells in enumerate(row, 1):
                     if cells[at] not in known:
-                        feats_at(cells[at], sentence, word)
+                        conllu.feats_at(cells[at], sentence, word)
                         known.add(cells[at])
         return Sentences.from_lists(rows)
 
@@ -214,8 +193,8 @@ class ConlluColumns:
         """
         self.target.check(sentences, path)
         for column in self.inputs:
-            lacking = learn and column.key is not None and not has_value(sentences, column)
-            if lacking or is_blank(sentences, column):
+            lacking = learn and column.key is not None and not conllu.has_value(sentences, column)
+            if lacking or conllu.is_blank(sentences, column):
                 raise _blank_error(column, "an input", path)
 
     def labels(self, sentences: Sequence[ConlluSentence]) -> CodedSequences:
@@ -260,15 +239,9 @@ def jackknife(
 ) -> list[ConlluSentence]:
     """Return the sentences with the target's column filled by taggers that were trained on the other folds.
 
-    A parser that is trained on these tags learns from tags as good as those that it will see. The same seed gives the
-    same folds.
-
-    Parameters
-    ----------
-    columns : the columns that the taggers read and fill
-    make : returns a tagger that is not fitted
-    sentences : sentences that have the target's column
-    folds : the number of folds, from 2 to the number of sentences
+    A parser that is trained on these tags learns from tags as good as those that it will see. columns: what the taggers
+    read and fill. make: returns a tagger that is not fitted. folds: their number, from 2 to that of the sentences. The
+    same seed gives the same folds.
     """
     n = len(sentences)
     if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= n:
@@ -299,15 +272,15 @@ def step_of(model: object, name: str) -> Step:
 
     if isinstance(model, DependencyParser):
         reads = tuple(map(Column.named, model.columns_))
-        fills = (Column(HEAD), Column(DEPREL)) if hasattr(model, "classes_") else (Column(HEAD),)
+        fills = (Column(conllu.HEAD), Column(conllu.DEPREL)) if hasattr(model, "classes_") else (Column(conllu.HEAD),)
         return Step(name, model, reads, fills, model.parse)
     if not isinstance(model, SequenceTagger | SegmentTagger):
         raise ValueError(f"{name}: a {type(model).__name__} reads and fills no columns of CoNLL-U")
     try:
         columns = ConlluColumns.of(model)
     except ValueError:
-        message = "this tagger was not trained on CoNLL-U, and has no columns to read and fill"
-        raise ValueError(f"{name}: {message}") from None
+        why = "this tagger was not trained on CoNLL-U, and has no columns to read and fill"
+        raise ValueError(f"{name}: {why}") from None
     fills = (columns.target.column,)
     return Step(name, model, tuple(columns.looks_at(model)), fills, partial(columns.annotate, model))
 
@@ -326,11 +299,6 @@ class ConlluPipeline:
     models : list
         Fitted models in their order, or pairs (name, model): parsers (`DependencyParser`), and taggers that were
         trained on CoNLL-U (`ConlluColumns.fit`, or `partwise train tag` with such a file). Names are for messages.
-
-    Attributes
-    ----------
-    steps : one per model
-    inputs : columns that the input must have, since a model reads them and no model before it fills them
     """
 
     def __init__(self, models: Iterable[object]) -> None:
@@ -344,13 +312,6 @@ class ConlluPipeline:
             self.steps.append(step_of(model, str(name)))
         if not self.steps:
             raise ValueError("there are no models")
-        self._check_order()
-
-    @property
-    def models(self) -> list[StructuredEstimator[Any]]:
-        return [step.model for step in self.steps]
-
-    def _check_order(self) -> None:
         for k, step in enumerate(self.steps):
             for other, column in product(self.steps[:k], step.fills):
                 if any(_overlap(column, had) for had in other.fills):
@@ -359,12 +320,16 @@ class ConlluPipeline:
                     late = f"which {step.name} after it fills: change their order"
                     raise ValueError(f"{other.name} reads column {column.name}, {late}")
 
+    @property
+    def models(self) -> list[StructuredEstimator[Any]]:
+        return [step.model for step in self.steps]
+
     def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
         """Return the steps with the columns that they read and that neither `given` names nor an earlier step fills.
 
         Where a step fills a key of FEATS or MISC, the column's other keys and the column as a whole are still missing.
         """
-        there = {Column(COLUMNS.index(name)) for name in given}
+        there = {Column(conllu.COLUMNS.index(name)) for name in given}
         found = []
         for step in self.steps:
             lacking = [column for column in step.reads if not there & {column, Column(column.number)}]
@@ -375,8 +340,9 @@ class ConlluPipeline:
 
     @property
     def inputs(self) -> list[str]:
+        """The columns that the input must have: a model reads them, and no model before it fills them."""
         names = [column.base for _, columns in self.missing(()) for column in columns]
-        return [name for name in COLUMNS if name in names]
+        return [name for name in conllu.COLUMNS if name in names]
 
     def why_not_text(self) -> str | None:
         """Return a sentence about the columns that models read and plain text does not have; None if text will do."""
@@ -391,7 +357,7 @@ class ConlluPipeline:
         """Raise FormatError if a model reads a column that is blank in all words and that every word should have."""
         for step, columns in self.missing(()) if sentences else ():
             for column in columns:
-                if is_blank(sentences, column):
+                if conllu.is_blank(sentences, column):
                     why = f"but {step.name} reads it, and no model before it fills it"
                     first = sentences[0]
                     raise FormatError(f"column {column.base.upper()} is blank (_), {why}", first.path, first.line)
@@ -412,8 +378,6 @@ class ConlluPipeline:
         for step in self.steps:
             sentences = step.annotate(sentences)
         return sentences
-
-    # model files
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
         """Write all models to one file, which `partwise.load` reads; raise ValueError for formats of other tools."""
@@ -442,13 +406,10 @@ class ConlluPipeline:
         names = parts.settings.get("names")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise ModelFormatError("has no list of its models")
-        models = []
-        for k, name in enumerate(names):
-            part = parts.part(f"model{k}")
-            if part.kind == "conllu":
-                raise ModelFormatError("has a pipeline in a pipeline")
-            models.append((name, from_parts(class_of(part.kind), part)))
-        return cls(models)
+        found = [parts.part(f"model{k}") for k in range(len(names))]
+        if any(part.kind == "conllu" for part in found):
+            raise ModelFormatError("has a pipeline in a pipeline")
+        return cls([(name, from_parts(class_of(part.kind), part)) for name, part in zip(names, found, strict=True)])
 
     def __repr__(self) -> str:
         return f"ConlluPipeline([{', '.join(type(model).__name__ for model in self.models)}])"
@@ -465,15 +426,15 @@ def _sentence_of(given: ConlluSentence | Sequence[str | Sequence[str]], number: 
         fields = [word] if isinstance(word, str) else word
         if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
             raise ValueError(f"{where}: expected a string or a tuple of strings, got {word!r:.60}")
-        if not 1 <= len(fields) <= FEATS:
+        if not 1 <= len(fields) <= conllu.FEATS:
             raise ValueError(f"{where}: expected (form, lemma, upos, xpos, feats) or less, got {len(fields)} columns")
         if not fields[0]:
             raise ValueError(f"{where}: the form is empty")
         try:
-            check_fields(fields)
+            conllu.check_fields(fields)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-    return make_sentence(given)
+    return conllu.make_sentence(given)
 
 
 def _overlap(one: Column, other: Column) -> bool:

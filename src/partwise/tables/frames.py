@@ -145,7 +145,7 @@ def fit(
     interleaved: bool = False,
     **options: object,
 ) -> Estimator:
-    """Train a tagger or a dependency parser on a table of tokens by ``model.fit(X, y)``; return it.
+    """Train a tagger or a dependency parser on a table of tokens by ``model.fit(X, y, **options)``; return it.
 
     Parameters
     ----------
@@ -155,8 +155,6 @@ def fit(
         mapping from these to columns.
     frame, by, columns, label, head, relation, interleaved
         As for `TokenTable`; `label` for taggers, `head` and perhaps `relation` for parsers.
-    options
-        As `fit` of the model takes them (`checkpoint`).
     """
     form, targets = _token_model(model, False), {"label": label, "head": head, "relation": relation}
     table = form.table(frame, columns, targets, by=by, interleaved=interleaved)

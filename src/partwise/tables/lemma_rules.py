@@ -4,9 +4,8 @@
     keep/-0+/-1+        Smiths -> Smith: the same with the form's capitals
     =be                 is -> be: nothing of the form is left
 
-The case is `lower`, `keep` (the form's), `title` or `upper`: the first of these that gives the lemma. What the form and
-its lemma have in common is their longest common substring, whatever its case. ``%2F`` is a slash, ``%25`` a per cent
-sign.
+The case is `lower`, `keep` (the form's), `title` or `upper`: the first of these that gives the lemma. What is left of
+the form is the longest common substring of form and lemma, ignoring case. ``%2F`` is a slash, ``%25`` a per cent sign.
 """
 
 import re

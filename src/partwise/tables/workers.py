@@ -22,8 +22,8 @@ Data = Any
 def load_cached(path: str | os.PathLike[str]) -> Estimator:
     """Return a model from its file; the last one is kept, and read again only if the file has changed.
 
-    For functions that run in workers, such as Spark's: they may call it for every batch of rows. The estimator is the
-    same object each time: do not change it.
+    It is for functions in workers, such as Spark's, which may call it for each batch of rows. Do not change the
+    estimator: the next call returns the same object.
     """
     name = os.path.abspath(os.fspath(path))
     status = os.stat(name)
@@ -58,10 +58,8 @@ def predict_dask(
         A file is read by the workers, under the same (absolute) name, once per process; an estimator is sent to each
         worker once.
     data : dask.bag.Bag, dask.dataframe.DataFrame or dask.array.Array
-        A bag of examples, each as `model.predict` takes it; a dataframe with columns as `TablePredictor` takes them;
-        or, for classifiers, an array of shape (rows, features).
-    columns, into, probabilities, nulls, k_best
-        Dataframes: as for `TablePredictor`.
+        A bag of examples, each as `model.predict` takes it; a dataframe, for which `columns`, `into`, `probabilities`,
+        `nulls` and `k_best` are as for `TablePredictor`; or, for classifiers, an array of shape (rows, features).
     """
     from dask import bag
     from dask.delayed import delayed
