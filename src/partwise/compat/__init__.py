@@ -20,7 +20,7 @@ NAMES = ("pycrfsuite", "sklearn_crfsuite")
 def install() -> None:
     """Put the stand-ins where ``import pycrfsuite`` and ``import sklearn_crfsuite`` look first.
 
-    RuntimeError if one of the originals has been imported: what holds it would go on with it.
+    RuntimeError if an original has been imported already: modules that imported it would keep using it.
     """
     modules: dict[str, ModuleType] = {}
     for name in NAMES:

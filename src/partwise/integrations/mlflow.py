@@ -145,7 +145,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Estimator:
 
 
 class _PyFunc:
-    """What `mlflow.pyfunc.load_model` works with."""
+    """The object around which `mlflow.pyfunc.load_model` makes its model."""
 
     def __init__(self, model: Estimator, method: str) -> None:
         self.model = model

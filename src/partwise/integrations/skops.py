@@ -6,8 +6,8 @@
     io.dump(Packed(tagger), "tagger.skops")
     tagger = io.load("tagger.skops", trusted=TRUSTED).estimator
 
-A fitted estimator of ours alone is best kept by its own `save`: that file needs no list of trusted types. `Packed` is
-for what skops stores together: as a step of a scikit-learn pipeline it predicts as the estimator does.
+A fitted estimator alone is best kept by its own `save`: such a file needs no list of trusted types. `Packed` is for
+what skops stores together: as a step of a scikit-learn pipeline it predicts as the estimator does.
 """
 
 from __future__ import annotations

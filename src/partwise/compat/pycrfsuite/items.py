@@ -39,7 +39,7 @@ def _add(given: Any, prefix: str, names: list[str], values: list[float]) -> None
 
 
 def _item_of(given: object, number: int) -> Item:
-    """Return an item that may have any of the forms; `number` is its place in the sequence."""
+    """Return an item in any of the forms; `number` is its place in the sequence."""
     if isinstance(given, (str, bytes)):
         raise ValueError(f"item {number}: an item is a dict or a list of names, not the string {given!r}")
     names: list[str] = []
@@ -69,15 +69,14 @@ def packed_of(given: Items) -> PackedItems:
     if isinstance(given, ItemSequence):
         return given.packed
     items = list(given)
-    # The core reads the usual forms; for others, and for what is wrong, there is Python.
-    packed = PackedItems.read(items, ":")
+    packed = PackedItems.read(items, ":")  # None: an unusual form, or an error, of which Python takes care
     return PackedItems.of_lists(sequence_of(items)) if packed is None else packed
 
 
 def token_of(item: Item, strings: dict[str, str]) -> list[str] | dict[str, float]:
     """Return an item as estimators take it: names, or a dict with values if any is not 1; repeated names add up.
 
-    strings: every name once, however often it occurs. Values of 0, which change nothing, are left out.
+    Values of 0, which change nothing, are left out. strings: the one object that stands for each name.
     """
     names, values = item
     kept = [strings.setdefault(name, name) for name, value in zip(names, values, strict=True) if value]

@@ -26,11 +26,7 @@ from partwise.support.arrays import Floats, Ints
 
 
 class ParsedDump:
-    """What a model holds.
-
-    `transitions` are weights by (label, next label), `state_features` by (attribute, label); `labels` and `attributes`
-    are numbers by name, as texts.
-    """
+    """The content of a model: weights by (label, next label) and (attribute, label), numbers (as texts) by name."""
 
     def __init__(self, chain: LinearChain, size: int) -> None:
         names, labels = chain.attribute_names(), chain.labels
@@ -50,7 +46,7 @@ def _by_names(firsts: list[str], seconds: list[str], pairs: Ints, weights: Float
 
 @dataclass(slots=True)
 class _Set:
-    """A sequence that was read, and its sums once they were asked for."""
+    """A sequence that was read, and its sums and marginals once they were asked for."""
 
     rows: object
     sums: tuple[list[list[float]], float] | None = None

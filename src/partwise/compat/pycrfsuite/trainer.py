@@ -25,7 +25,7 @@ from partwise.support.arrays import Floats
 #: The largest number of iterations there is.
 MOST = 2**31 - 1
 Value = bool | int | float | str
-#: A position as estimators take it, and a sequence of them with its labels.
+#: An item as estimators take it, and a sequence of items with its labels.
 Token = list[str] | dict[str, float]
 Labelled = tuple[list[Token], list[str]]
 
@@ -45,10 +45,9 @@ class Parameter:
         return int(float(value)) if kind is int else kind(value)
 
 
+_RARE = "Leave out features that occur less often (CRFsuite: whose values add up to less)."
 _FEATURES = {
-    "feature.minfreq": Parameter(
-        0.0, "Leave out features that occur less often (CRFsuite: whose values add up to less)."
-    ),
+    "feature.minfreq": Parameter(0.0, _RARE),
     "feature.possible_states": Parameter(False, "A weight for every pair of attribute and label, seen or not."),
     "feature.possible_transitions": Parameter(False, "A weight for every pair of labels, seen or not."),
 }
@@ -95,7 +94,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
 
 ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
 
-#: How each says what it is in the log.
+#: The titles of algorithms in the log.
 TITLES = {
     "lbfgs": "L-BFGS optimization",
     "l2sgd": "Stochastic Gradient Descent (SGD)",
@@ -133,11 +132,7 @@ class CRFSuiteError(Exception):
 class BaseTrainer:
     """Sequences with labels (`append`), an algorithm (`select`) with parameters (`set`), and `train`.
 
-    Parameters
-    ----------
-    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}
-    params : parameters by name, as for `set_params`
-    verbose : print what happens
+    algorithm: "lbfgs", "l2sgd", "ap", "pa" or "arow". params: as for `set_params`. verbose: print what happens.
     """
 
     verbose: bool = True
@@ -187,8 +182,6 @@ class BaseTrainer:
         self._algorithm = name
         self._chosen = {key: parameter.default for key, parameter in ALGORITHMS[name].items()}
 
-    # parameters
-
     def params(self) -> list[str]:
         """Return the names of the algorithm's parameters."""
         return list(self._chosen)
@@ -217,8 +210,6 @@ class BaseTrainer:
         if name not in known:
             raise ValueError(f"Parameter not found: {name}")
         return known[name]
-
-    # training
 
     def train(self, model: str, holdout: int = -1) -> None:
         """Train and write a model file of CRFsuite; an empty name writes none.
@@ -338,15 +329,12 @@ class _Log(TrainingCallback):
         self.last = progress.seconds
 
     def _evaluate(self, weights: Floats) -> Iterator[str]:
-        """Give the lines about predictions for the sequences that were held out."""
+        """Yield the lines about predictions for the sequences that were held out."""
         X, gold = zip(*self.held, strict=True)
         answers = self.session.preview(weights).predict(list(X))
         pairs = list(zip(chain.from_iterable(gold), chain.from_iterable(answers), strict=True))
-        right, model, ref = (
-            Counter(a for a, b in pairs if a == b),
-            Counter(b for _, b in pairs),
-            Counter(a for a, _ in pairs),
-        )
+        right, model = Counter(a for a, b in pairs if a == b), Counter(b for _, b in pairs)
+        ref = Counter(a for a, _ in pairs)
         yield "Performance by label (#match, #model, #ref) (precision, recall, F1):"
         means = []
         for label in sorted(ref | model):

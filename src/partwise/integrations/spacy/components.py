@@ -47,14 +47,14 @@ Scores = dict[str, object]
 class _Component(Pipe):
     """A model in a pipeline.
 
-    A model file that is not there is an error when the component is first used: where a saved pipeline is loaded, the
-    file that it was made from may be gone, and the pipeline's own copy takes its place.
+    A missing model file is an error only when the component is first used: a saved pipeline has a copy of its own, and
+    the file that it was made from may be gone.
     """
 
-    #: Which models it takes, in words, and a method that only those have.
+    #: The models that the component takes, in words, and a method that only those have.
     kinds: str = ""
     needs: str = ""
-    #: Options of it, which are saved with the model.
+    #: The component's options, which are saved with the model.
     options: tuple[str, ...] = ()
 
     def __init__(self, nlp: Language, name: str, model: object = None) -> None:
@@ -88,7 +88,7 @@ class _Component(Pipe):
         """Raise ValueError if model and options do not fit."""
 
     def annotate(self, docs: Sequence[Doc]) -> None:
-        """Set what the model says of some Docs, by one prediction for all of them."""
+        """Write the model's answers into some Docs, by one prediction for all of them."""
         raise NotImplementedError
 
     def __call__(self, doc: Doc) -> Doc:
@@ -118,8 +118,6 @@ class _Component(Pipe):
             else:
                 yield doc
 
-    # saving
-
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Return the model file and the options."""
         return bytes(srsly.msgpack_dumps({"settings": self._settings(), "model": model_to_bytes(self.estimator)}))
@@ -130,8 +128,7 @@ class _Component(Pipe):
         packed = found.get("model") if isinstance(found, dict) else None
         if not isinstance(packed, bytes):
             raise ValueError(f"{self.name}: there is no model file in these bytes")
-        self._restore(found.get("settings"), model_from_bytes(packed))
-        return self
+        return self._restore(found.get("settings"), model_from_bytes(packed))
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write a folder with `model.pw` and `settings.json`."""
@@ -144,19 +141,19 @@ class _Component(Pipe):
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> _Component:
         """Take what was saved; nothing in it is executed."""
         folder = Path(path)
-        self._restore(srsly.read_json(folder / "settings.json"), load(folder / "model.pw"))
-        return self
+        return self._restore(srsly.read_json(folder / "settings.json"), load(folder / "model.pw"))
 
     def _settings(self) -> dict[str, object]:
         return {option: getattr(self, option) for option in self.options}
 
-    def _restore(self, settings: object, model: Estimator) -> None:
+    def _restore(self, settings: object, model: Estimator) -> _Component:
         found = settings if isinstance(settings, dict) else {}
         if missing := [name for name in self.options if name not in found]:
             raise ValueError(f"{self.name}: the settings lack {', '.join(missing)}")
         for option in self.options:
             setattr(self, option, found[option])
         self.use(model)
+        return self
 
 
 class _Labels(_Component):
@@ -330,9 +327,7 @@ class PartwiseParser(_Component):
                 "that sets them before it, or expect wrong trees",
                 stacklevel=2,
             )
-        arcs: dict[int, tuple[Ints, list[str]]] = {
-            id(doc): (np.zeros(len(doc), dtype=np.int64), [""] * len(doc)) for doc in docs
-        }
+        arcs = {id(doc): (np.zeros(len(doc), dtype=np.int64), [""] * len(doc)) for doc in docs}
         for sentence, tree in zip(words, answers, strict=True):
             heads, relations = arcs[id(sentence[0].doc)]
             for token, arc in zip(sentence, tree, strict=True):

@@ -21,7 +21,7 @@ COLUMNS: dict[str, Callable[[Token], str]] = {
 COLUMNS |= {"text": COLUMNS["form"], "pos": COLUMNS["upos"], "tag": COLUMNS["xpos"], "morph": COLUMNS["feats"]}
 #: What a parser reads.
 WORD = ("form", "lemma", "upos", "xpos", "feats")
-#: What stands for a value that a token does not have, as in CoNLL-U.
+#: The value of a column that a token does not have, as in CoNLL-U.
 BLANK = "_"
 Sentence = Sequence[Token]
 
@@ -43,13 +43,9 @@ def token_columns(
 ) -> list[list[tuple[str, ...]]]:
     """Return Docs as input of a model: for each sentence its words as tuples of these columns.
 
-    Parameters
-    ----------
-    docs : Doc, Span or several
-    columns : names
-        "form", "lemma", "upos", "xpos", "feats" (CoNLL-U's names), "text", "pos", "tag", "morph" (spaCy's for the
-        same), "lower", "norm", "shape", "ent", "feats.KEY"; or "_.name", an extension attribute of tokens. What a
-        token does not have is "_". A parser takes ("form", "lemma", "upos", "xpos", "feats").
+    Names of columns are "form", "lemma", "upos", "xpos", "feats" (CoNLL-U's names), "text", "pos", "tag", "morph"
+    (spaCy's for the same), "lower", "norm", "shape", "ent", "feats.KEY"; or "_.name", an extension attribute of tokens.
+    A value that a token does not have is "_". A parser takes ("form", "lemma", "upos", "xpos", "feats").
     """
     return columns_of(sentences(docs), columns)
 
