@@ -4,9 +4,9 @@
     header     JSON: format, version, numbers of the state, (name, type, shape) of each array
     data       the arrays end to end, little-endian
 
-Reading takes the file's digest: the SHA-256 of the header and of each array's CRC-32. It tells damage, not forgery (a
-SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight are left out, except the
-block's plane u_k; of a sparse plane the numbers other than 0 are written.
+Whoever reads a file must know its digest: the SHA-256 of the header and of each array's CRC-32, which tells damage, not
+forgery (a SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight are left out,
+except the block's plane u_k; of a sparse plane the numbers other than 0 are written.
 """
 
 import hashlib

@@ -1,10 +1,9 @@
-"""Walks of `block_dual` over batches, wherever these are: they read and write dual blocks.
+"""Walks of `block_dual` over batches, which read and write dual blocks.
 
 Dual blocks are in files. If there is room, the process that worked on them last also keeps them, and files are written
-only from time to time: the rounds since are known by the weights that each began with (`Past`), and a process that has
-not kept the blocks makes these rounds again, from the files, to the same bits. So a process may die at any time.
-
-While a batch is worked on, one thread reads the next batch's file and another one writes the last batch's file.
+only from time to time. A process that has not kept the blocks makes the rounds since then again, to the same bits, from
+the files and from the weights that each round began with (`Past`). So a process may die at any time. While a batch is
+worked on, one thread reads the next batch's file and another one writes the last batch's file.
 """
 
 from __future__ import annotations
@@ -221,7 +220,7 @@ class Certify(BlockWalk[tuple[float, Floats, float]]):
 
 
 def forget(folder: str) -> None:
-    """Drop the blocks that this process keeps, of files in this folder."""
+    """Drop the blocks that this process keeps of files in a folder."""
     for key in [key for key in list(_KEPT) if key[0] == folder]:
         _KEPT.pop(key, None)
 

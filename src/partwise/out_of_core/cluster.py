@@ -9,13 +9,10 @@
 The folder is one that `partitions.write` or ``partwise partition`` wrote, in a place that all workers can read under
 the same name. Workers read batches from it; weights travel to them and partial sums come back.
 
-Tasks have no state: (work, some batches' references, blocks) -> a partial sum for each of these batches. The scheduler
-keeps what it takes to do a task again, so that a worker that is killed loses nothing. Partial sums are added up in this
-process, in the order of the batches: which worker does what, and how many there are, changes no bit. A walk over
-several batches is one task. It may write files into the partition's folder: when it is done again it writes the same.
-
-A worker keeps batches open as far as its limit goes. A batch goes to the same worker each time while the workers are
-the same; another worker may take it over.
+A task gives a partial sum for each of some batches, and has no state: the scheduler can have it done again, so that
+nothing is lost with a worker. Partial sums are added up in this process, in the order of the batches: no bit depends on
+the workers. A walk over several batches is one task; the files that it may write into the folder are the same each
+time. A worker keeps batches open up to its limit. A batch goes to the same worker while the workers stay the same.
 """
 
 import os
@@ -60,7 +57,7 @@ class ClusterError(RuntimeError):
 
 
 class ClusterPartitions(Partitions):
-    """What `fit` takes in place of X and y, to train on a cluster. Made by `cluster.open`."""
+    """What `fit` takes in place of X and y, to train on a cluster; `cluster.open` makes it."""
 
     def __init__(self, here: Partitions, client: Client, memory: int | None, patience: float) -> None:
         super().__init__(here.folder, here.manifest, None)
@@ -68,15 +65,12 @@ class ClusterPartitions(Partitions):
 
     @property
     def model(self) -> Model:
-        """The model without weights."""
         return self._here.model
 
     def batches(self, by_features: bool | None = False) -> list[FileBatch]:
-        """Return references that travel: of the folder, which workers open themselves."""
-        return self._here.batches(by_features)
+        return self._here.batches(by_features)  # workers open the folder themselves
 
     def executor(self, batches: list[FileBatch]) -> Executor:
-        """Return the executor of the cluster."""
         return DaskExecutor(self._client, self._worker_memory, self._patience, self._here.folder)
 
 
@@ -85,26 +79,16 @@ def open(
 ) -> ClusterPartitions:
     """Open a partition to be trained on by the workers of a Dask client; PartitionError unless it is undamaged.
 
-    Parameters
-    ----------
-    folder : path
-        Workers read it under the same (absolute) name.
-    client : dask.distributed.Client
-    memory : int or str, optional
-        Bytes of open batches that each worker keeps, about ("500M"); the others are read for each pass. By default all.
-    patience : float
-        Seconds to wait for a worker where there is none, before that is a `ClusterError`.
+    Workers read the folder under the same (absolute) name. memory: bytes of open batches that each worker keeps, about
+    ("500M"); the others are read for each pass. By default workers keep all. patience: seconds without any worker after
+    which to raise `ClusterError`.
     """
     limit = None if memory is None else parse_size(memory)
     return ClusterPartitions(open_folder(os.path.abspath(os.fspath(folder))), client, limit, patience)
 
 
 class DaskExecutor(Executor):
-    """Does work on the workers of a Dask client; batches are `FileBatch`.
-
-    memory: bytes of batches that a worker keeps open, at most (None: all that it was given). patience: seconds to wait
-    for a worker where there is none. folder: where workers may write files.
-    """
+    """Does work on the workers of a Dask client; batches are `FileBatch`. folder: where workers may write files."""
 
     overwrites = False  # a worker that was given up may still run
 
@@ -220,10 +204,10 @@ def results(
     """Yield the results of futures in their order; errors in a task are raised as they are.
 
     The scheduler gives a task whose worker has gone to another worker. But if there is no other worker at that moment,
-    the task waits for the one that has gone for ever, even if others come. So where all workers are new, not among
-    those `known` when the tasks were submitted, `again` submits the tasks that are not done, by their numbers, for any
-    worker; the new futures take the place of the old ones in `futures`. ClusterError if the scheduler is gone, or there
-    has been no worker for `patience` seconds, or tasks were lost.
+    the task waits for the one that has gone for ever. So if all workers are new, not among those `known` when the tasks
+    were submitted, `again` submits unfinished tasks, by their numbers, for any worker; the new futures replace the old
+    ones in `futures`. ClusterError if the scheduler is gone, there was no worker for `patience` seconds, or tasks were
+    lost.
     """
     from dask.distributed import CancelledError, TimeoutError
     from distributed.scheduler import KilledWorker, NoWorkerError

@@ -3,8 +3,7 @@
     partitions.write("DIR", SequenceTagger(template="chunk"), blocks)      two passes over the data
     tagger = SequenceTagger(template="chunk").fit(partitions.open("DIR", memory="500M"))
 
-docs/partitions.md says what is held in memory. `files` reads and writes containers, `folder` knows what is in a folder,
-`executor` opens batches within a limit of memory; models encode examples and rebuild their batches
+docs/partitions.md says what is held in memory. Models encode examples and rebuild their batches
 (`partwise.models.partition`).
 """
 

@@ -57,7 +57,7 @@ def parse_size(text: str | int | float, name: str = "memory") -> int:
 
 
 def opened_bytes(n_examples: Count, n_rows: Count, n_entries: Count, valued: bool, n_weights: int = 0) -> Count:
-    """Return the bytes of an opened batch, or of several; n_weights: those of a batch for access by features."""
+    """Return the bytes of an opened batch, or of several; n_weights: of a batch for access by features, else 0."""
     entry = ENTRY + VALUE * valued + COLUMN_ENTRY * (n_weights > 0)
     return EXAMPLE * n_examples + ROW * n_rows + entry * n_entries + COLUMN * n_weights
 
@@ -86,12 +86,10 @@ def plan(
 ) -> Plan:
     """Return which batches, of so many bytes each, stay open within a limit on the memory of the process.
 
-    duals: bytes of dual variables of all batches; of_a_batch: those of the largest batch.
-
-    Work goes over all batches in order, again and again. Of the batches that do not fit, one is worked on and one is
-    read ahead; the rest of the memory holds dual variables of three batches, and then the first batches. (The last
-    batches would be of no use: the batch used least recently is the one that is needed next.) ValueError if not even
-    two batches fit; the message says how much is needed.
+    duals: bytes of dual variables of all batches; of_a_batch: those of the largest batch. Work goes over all batches in
+    order, again and again. Of the batches that do not fit, one is worked on and one is read ahead; the rest of the
+    memory holds dual variables of three batches, and then the first batches. (To keep the last ones would be of no use:
+    the batch used least recently is needed next.) ValueError, with the memory that is needed, if two do not fit.
     """
     everything = Plan(frozenset(range(len(batches))), True)
     if memory is None:
@@ -119,9 +117,8 @@ def plan(
 class PartitionExecutor(Executor):
     """Does work in this process, batch after batch; `plan` says which batches stay open.
 
-    While a batch is worked on, the next batch that is not open is read on another thread: at most two batches are open
-    besides those that stay. Sums have the order of the batches. An error, Ctrl-C included, waits for the end of that
-    thread. `folder` is where dual blocks may be written.
+    While a batch is worked on, another thread reads the next batch that is not open: at most two batches are open
+    besides those that stay. An error, Ctrl-C included, waits for that thread. folder: where dual blocks may be written.
     """
 
     def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:

@@ -24,7 +24,7 @@ _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueD
 
 
 class Partitions(EncodedData):
-    """Training data in files, which `fit` takes in place of X and y. Made by `partwise.out_of_core.partitions.open`.
+    """Training data in files, which `fit` takes in place of X and y; `partwise.out_of_core.partitions.open` makes it.
 
     memory : the bytes that a process that trains may take, about; None: any number
     digest : differs between partitions

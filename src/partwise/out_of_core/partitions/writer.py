@@ -44,20 +44,16 @@ def write(
 
     Parameters
     ----------
-    folder : path
-        A folder that does not exist or is empty, unless `overwrite`.
-    estimator : SequenceTagger, MaxentClassifier, ...
-        Its parameters about features are those of the partition. It is not changed.
+    folder : a folder that does not exist or is empty, unless `overwrite`
+    estimator : has the parameters about features that the partition is written for; it is not changed
     blocks : list, other iterable, or callable
         (X, y) or (X, y, sample_weight) of some examples each, as `fit` takes them. There are two passes over them:
         instead of a generator, give the function that makes one.
-    batch_size : int or str
-        The bytes of an opened batch, about.
-    input_settings : dict, optional
-        How the data were read, for model files.
-    overwrite : bool
-        Whether an existing partition is replaced, once the new one is complete. Dual variables of runs on it are
-        removed, without which their checkpoints cannot be resumed. A folder with any other file is never replaced.
+    batch_size : the bytes of an opened batch, about, as a number or a text such as "32M"
+    input_settings : how the data were read, for model files
+    overwrite : whether an existing partition is replaced, once the new one is complete
+        Dual variables of runs on it are removed, without which their checkpoints cannot be resumed. A folder with any
+        other file is never replaced.
     """
     model = estimator._make_model()
     model.needs(Ability.PARTITIONS, "partitions")
