@@ -240,7 +240,7 @@ def sync_folder(folder: str) -> None:
 def temporary_beside(target: str, make: Callable[[str], object], name: str) -> Iterator[str]:
     """Yield a new name beside the target, at which `make` has made a file or folder; the block renames it.
 
-    If the block fails, the file is removed, and errors of the system name `name` instead. The writer locks it (`flock`):
+    If the block fails, the file is removed, and errors of the system name `name` instead. Writers lock it (`flock`):
     a file without a lock was left behind by a killed process. On systems without such locks it stays.
     """
     temporary, guard = "", None
