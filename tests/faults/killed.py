@@ -106,7 +106,7 @@ def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
         steps[0] += 1
         return made(run, state)
 
-    Run._step = step  # the change is never undone, because this process was forked for one run
+    Run._step = step  # type: ignore[method-assign]  # never undone: this process was forked for one run
     if way in SOLVERS:
         where = Checkpoint(folder / "run.ckpt", every_seconds=0.0) if kept else None
         options = {"tol": 1e-30, "max_passes": 40, "random_state": 0, "n_jobs": SOLVERS[way]}
