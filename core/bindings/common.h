@@ -11,10 +11,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <functional>
-#include <vector>
 
 #include "support/parallel.h"
-#include "support/types.h"
+#include "support/vector_math.h"
 
 namespace partwise::bindings {
 
@@ -131,7 +130,9 @@ void check_size(const std::optional<A>& array, Index expected, const char* name)
     if (array) check_size(*array, expected, name);
 }
 
-void check_finite(const Floats& array, const char* name);
+inline void check_finite(const Floats& array, const char* name) {
+    if (!all_finite(array.data(), len(array.size()))) throw InputError(name, " holds NaN or infinity");
+}
 
 // An array with this many finite values.
 inline void check_floats(const Floats& array, Index expected, const char* name) {

@@ -1,16 +1,10 @@
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include "bindings/common.h"
 #include "structures/structure.h"
-#include "support/vector_math.h"
 
 namespace partwise::bindings {
-
-void check_finite(const Floats& array, const char* name) {
-    if (!all_finite(array.data(), len(array.size()))) throw InputError(name, " holds NaN or infinity");
-}
 
 namespace {
 
@@ -29,18 +23,6 @@ void set_deadline(std::optional<double> seconds) {
     deadline = none ? Clock::time_point::max() : Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
 }
 
-}  // namespace
-
-Interrupt python_interrupt() {
-    return Interrupt([] {
-        if (out_of_time()) return true;
-        const nb::gil_scoped_acquire gil;
-        return PyErr_CheckSignals() != 0;
-    });
-}
-
-namespace {
-
 int cpu_level() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
     __builtin_cpu_init();
@@ -58,20 +40,18 @@ int cpu_level() {
 
 }  // namespace
 
-// The areas of the module, one file each.
-void bind_structures(nb::module_& m);
-void bind_parses(nb::module_& m);
-void bind_features(nb::module_& m);
-void bind_kernels(nb::module_& m);
-void bind_arcs(nb::module_& m);
-void bind_objective(nb::module_& m);
-void bind_solvers(nb::module_& m);
-void bind_columns(nb::module_& m);
-void bind_inference(nb::module_& m);
-void bind_products(nb::module_& m);
-void bind_sentences(nb::module_& m);
-void bind_vocabulary(nb::module_& m);
-void bind_named_chain(nb::module_& m);
+Interrupt python_interrupt() {
+    return Interrupt([] {
+        if (out_of_time()) return true;
+        const nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+}
+
+// The functions that define the classes and functions of the module, one per file of this folder.
+using Bind = void(nb::module_&);
+Bind bind_structures, bind_parses, bind_features, bind_kernels, bind_arcs, bind_objective, bind_solvers, bind_columns,
+    bind_inference, bind_products, bind_sentences, bind_vocabulary, bind_named_chain;
 
 NB_MODULE(PARTWISE_MODULE, m) {
     m.doc() = "The compiled core of partwise: inference, features and one epoch of each solver.";

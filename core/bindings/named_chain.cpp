@@ -2,7 +2,6 @@
 //
 // What a call makes is what a batch is made of, the same structure and the same feature map, so that answers are the
 // same bits; what it saves is the way through Python and NumPy, which for one sentence takes longer than the work.
-#include <algorithm>
 #include <numeric>
 #include <optional>
 

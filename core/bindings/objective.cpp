@@ -1,5 +1,4 @@
 // Sums over examples: values, planes, dual points, Hessians.
-#include <cmath>
 
 #include "bindings/labellings.h"
 #include "bindings/states.h"

@@ -86,12 +86,12 @@ void bind_graph(nb::module_& m) {
 }
 
 using IntRows = Array<const Index, 2>;
+using Nodes = std::vector<GrammarNode>;
 
 // symbol, begin, end
-std::vector<GrammarNode> nodes_of(const IntRows& rows, const char* name) {
+Nodes nodes_of(const IntRows& rows, const char* name) {
     if (rows.shape(1) != 3) throw InputError(name, " must have three columns: symbol, begin, end");
-    std::vector<GrammarNode> out;
-    out.reserve(rows.shape(0));
+    Nodes out;
     for (std::size_t k = 0; k < rows.shape(0); ++k) {
         const Index* row = rows.data() + 3 * k;
         out.push_back({row[0], row[1], row[2]});
@@ -99,7 +99,7 @@ std::vector<GrammarNode> nodes_of(const IntRows& rows, const char* name) {
     return out;
 }
 
-void append(const std::vector<GrammarNode>& nodes, std::vector<Index>& out) {
+void append(const Nodes& nodes, std::vector<Index>& out) {
     for (const GrammarNode& node : nodes) out.insert(out.end(), {node.symbol, node.begin, node.end});
 }
 
@@ -131,24 +131,12 @@ void bind_grammar(nb::module_& m) {
                if (word_ptr.has_value() != word_columns.has_value()) {
                    throw InputError("word_ptr and word_columns must be given together");
                }
-               grammar::RuleTable table{n_symbols,
-                                        vector_of(rules),
-                                        vector_of(roots),
-                                        vector_of(words),
-                                        vector_of(start_columns),
-                                        vector_of(split_columns),
-                                        vector_of(end_columns),
-                                        vector_of(span_columns),
-                                        n_tuples};
-               Grammar::Options options;
-               options.word_ptr = vector_of(word_ptr);
-               options.word_columns = vector_of(word_columns);
-               if (gold) options.gold = nodes_of(*gold, "gold");
-               if (span_costs) options.span_costs = vector_of(*span_costs);
-               options.tuple_codes = vector_of(tuple_codes);
-               options.cost = cost_of(cost);
-               options.max_bytes = max_bytes;
-               new (self) Grammar(vector_of(lengths), std::move(table), std::move(options));
+               new (self)
+                   Grammar(vector_of(lengths),
+                           {n_symbols, vector_of(rules), vector_of(roots), vector_of(words), vector_of(start_columns),
+                            vector_of(split_columns), vector_of(end_columns), vector_of(span_columns), n_tuples},
+                           {vector_of(word_ptr), vector_of(word_columns), gold ? nodes_of(*gold, "gold") : Nodes{},
+                            vector_of(span_costs), vector_of(tuple_codes), cost_of(cost), max_bytes});
            });
     cls.def_prop_ro("lengths", copied<Grammar>(&Grammar::lengths))
         .def_prop_ro("n_symbols", [](const Grammar& s) { return s.rules().n_symbols; })
@@ -168,7 +156,7 @@ void bind_grammar(nb::module_& m) {
     define(cls, "has_derivation", args("i"_a),
            [](const Grammar& s, Index i) { return checked(s, i).has_derivation(i); });
     define(cls, "encode", args("nodes"_same), [](const Grammar& s, const IntRows& nodes) {
-        const std::vector<GrammarNode> all = nodes_of(nodes, "nodes");
+        const Nodes all = nodes_of(nodes, "nodes");
         Index total = 0;
         for (const Index length : s.lengths()) total += 2 * length - 1;
         if (len(all.size()) != total) {
@@ -181,7 +169,7 @@ void bind_grammar(nb::module_& m) {
         });
     });
     define(cls, "labelling_of", args("i"_a, "nodes"_same), [](const Grammar& s, Index i, const IntRows& nodes) {
-        const std::vector<GrammarNode> own = nodes_of(nodes, "nodes");
+        const Nodes own = nodes_of(nodes, "nodes");
         if (len(own.size()) != 2 * checked(s, i).lengths()[i] - 1) {
             throw InputError("nodes must have two rows per word, less one");
         }

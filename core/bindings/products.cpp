@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "bindings/common.h"
 #include "support/multiply.h"

@@ -1,8 +1,6 @@
 // A structure written in Python: every call takes the GIL and asks the Python object.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "bindings/common.h"

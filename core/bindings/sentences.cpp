@@ -1,8 +1,6 @@
 // Files as tables: sentences of columns, and rows of features.
 #include "text/sentences.h"
 
-#include <limits>
-
 #include "bindings/text.h"
 #include "text/string_table.h"
 #include "text/svmlight.h"

@@ -1,8 +1,6 @@
 // Python's strings, and items of names and values as dicts and lists.
 #pragma once
 
-#include <cmath>
-#include <string>
 #include <string_view>
 
 #include "bindings/common.h"
@@ -11,21 +9,29 @@
 
 namespace partwise::bindings {
 
-// The UTF-8 of a Python string, valid for as long as the string lives. InputError for other objects and for lone
-// surrogates; `where` is called only then, to name the place.
+// The UTF-8 of a Python string, valid while the string lives. False for other objects and for lone surrogates.
+inline bool read_utf8(PyObject* object, std::string_view& out) {
+    if (!PyUnicode_Check(object)) return false;
+    Py_ssize_t size = 0;
+    const char* const data = PyUnicode_AsUTF8AndSize(object, &size);
+    if (data == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    out = {data, static_cast<std::size_t>(size)};
+    return true;
+}
+
+// The same with an InputError in place of false; `where` is called only for the error, to name the place.
 template <class Where>
 std::string_view utf8_of(nb::handle object, Where&& where) {
+    std::string_view out;
+    if (read_utf8(object.ptr(), out)) return out;
     if (!PyUnicode_Check(object.ptr())) {
         throw InputError(where(), ": expected a string, got ", nb::cast<std::string>(nb::repr(object.type())));
     }
-    Py_ssize_t size = 0;
-    const char* data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
-    if (data == nullptr) {
-        PyErr_Clear();
-        const std::string shown = nb::cast<std::string>(nb::repr(object));
-        throw InputError(where(), ": ", shown, " holds a lone surrogate, which is not a character");
-    }
-    return {data, static_cast<std::size_t>(size)};
+    const std::string shown = nb::cast<std::string>(nb::repr(object));
+    throw InputError(where(), ": ", shown, " holds a lone surrogate, which is not a character");
 }
 
 inline nb::object python_string(std::string_view text) {
@@ -101,7 +107,7 @@ class ItemReader {
     bool add_names(std::span<PyObject* const> names, Emit&& emit) {
         for (PyObject* const each : names) {
             std::string_view name;
-            if (!text(each, name)) return false;
+            if (!read_utf8(each, name)) return false;
             if (name_.empty()) {
                 emit(name, 1.0);
             } else {
@@ -117,9 +123,9 @@ class ItemReader {
         PyObject *key = nullptr, *value = nullptr;
         while (PyDict_Next(entries, &place, &key, &value)) {
             std::string_view name, joined;
-            if (!text(key, name)) return false;
+            if (!read_utf8(key, name)) return false;
             bool good = true;
-            if (text(value, joined)) {
+            if (read_utf8(value, joined)) {
                 joined_ = true;
                 with(name, separator_, joined, [&] { emit(std::string_view(name_), 1.0); });
             } else if (double number = 0.0; numeric(value, number)) {
@@ -148,18 +154,6 @@ class ItemReader {
     void extend(std::string_view part, Rest&... rest) {
         name_ += part;
         extend(rest...);
-    }
-
-    static bool text(PyObject* object, std::string_view& out) {
-        if (!PyUnicode_Check(object)) return false;
-        Py_ssize_t size = 0;
-        const char* const data = PyUnicode_AsUTF8AndSize(object, &size);
-        if (data == nullptr) {
-            PyErr_Clear();
-            return false;
-        }
-        out = {data, static_cast<std::size_t>(size)};
-        return true;
     }
 
     // Floats, ints and bools; no code of theirs is called, which could change the dict that is being read.

@@ -1,7 +1,5 @@
 // The best spanning tree of arcs from head to modifier (Chu and Liu 1965, Edmonds 1967) in O(n^2), by growing a path
 // against the arcs and contracting the cycles that it closes (Tarjan 1977, for dense graphs).
-#include <algorithm>
-#include <vector>
 
 #include "structures/spanning_tree.h"
 

@@ -1,7 +1,5 @@
 #include "structures/chain.h"
 
-#include <algorithm>
-
 #include "structures/chain_covariance.h"
 #include "structures/chain_program.h"
 #include "support/sizes.h"
@@ -181,8 +179,7 @@ void Chain::add_ends(Index i, const double* node_marginals, double* slots) const
 
 void Chain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     const Index T = length(i);
-    out.clear();
-    for (Index t = 0; t < T; ++t) out.add(t * width() + labels[t], 1.0);
+    LabelSequences::labelling_of(i, labels, out);
     std::vector<Index> pairs(T - 1);
     for (Index t = 1; t < T; ++t) {
         const Index block = tied_ ? 0 : (t - 1) * n_labels() * width();

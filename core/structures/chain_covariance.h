@@ -80,13 +80,6 @@ inline void edge_rows(Index a, Index T, const double* __restrict x, const double
     }
 }
 
-inline void transpose(const double* __restrict from, Index n, Index width, double* __restrict to) {
-    fill(to, n * width, 0.0);
-    for (Index a = 0; a < n; ++a) {
-        for (Index b = 0; b < n; ++b) to[b * width + a] = from[a * width + b];
-    }
-}
-
 }  // namespace covariance_detail
 
 template <int W>
@@ -172,8 +165,8 @@ void scaled_covariance(const View& v, const double* __restrict node_d, const dou
     if (tied && T > 1) {
         Et = frame.take(block_size);
         Ft = frame.take(block_size);
-        detail::transpose(E, L, width, Et);
-        detail::transpose(F, L, width, Ft);
+        transpose(E, L, width, Et);
+        transpose(F, L, width, Ft);
     }
     for (Index t = T - 1; t > 0; --t) {
         check_now_and_then(t);

@@ -6,13 +6,9 @@
 // temperature.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/parallel.h"
-#include "support/types.h"
 #include "support/vector_math.h"
 #include "support/workspace.h"
 
@@ -80,6 +76,14 @@ inline void max_rows(const double* __restrict x, const double* __restrict rows, 
             const double* __restrict row = rows + a * width;
             for (Index b = 0; b < width; ++b) out[b] = better(x[a] + row[b], out[b]);
         }
+    }
+}
+
+// to[b][a] = from[a][b], and 0 in the padding
+inline void transpose(const double* __restrict from, Index n, Index width, double* __restrict to) {
+    fill(to, n * width, 0.0);
+    for (Index a = 0; a < n; ++a) {
+        for (Index b = 0; b < n; ++b) to[b * width + a] = from[a * width + b];
     }
 }
 
@@ -236,10 +240,7 @@ void scaled_sums(const View& v, Sums& out, Workspace& ws) {
     double* __restrict Et = nullptr;  // tied: the transpose, so that the backward step also adds up whole rows
     if (tied && T > 1) {
         Et = frame.take(L * width);
-        fill(Et, L * width, 0.0);
-        for (Index a = 0; a < L; ++a) {
-            for (Index b = 0; b < L; ++b) Et[b * width + a] = E[a * width + b];
-        }
+        transpose(E, L, width, Et);
     }
     for (Index t = T - 1; t > 0; --t) {
         check_now_and_then(t);

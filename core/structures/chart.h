@@ -24,12 +24,8 @@
 // Every labelling has exactly one derivation. Scores are -infinity where a mask forbids a slot.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "support/extremes.h"
 #include "support/parallel.h"
-#include "support/types.h"
 #include "support/vector_math.h"
 
 namespace partwise::chart {

@@ -21,8 +21,7 @@ double log_partition(const Program& program, const double* scores, double* margi
     const double log_z = chart[program.root()] + sums.shift;
     if (!marginals && !entropy) return log_z;
     if (!marginals) marginals = frame.take(program.slots());
-    double* mass = frame.take(program.cells());
-    fill(mass, program.cells(), 0.0);
+    double* mass = frame.zeros(program.cells());
     fill(marginals, program.slots(), 0.0);
     mass[program.root()] = 1.0;
     Masses<false> masses{chart, scores, mass, marginals, frame.take(program.most_edges()), entropy != nullptr};
@@ -41,12 +40,9 @@ void covariance_product(const Program& program, const double* scores, const doub
     double* chart_d = frame.take(cells);
     LogSums<true> sums{chart, scores, chart_d, direction};
     program.up(sums);
-    double* mass = frame.take(cells);
-    double* mass_d = frame.take(cells);
-    double* marginals = frame.take(program.slots());
-    fill(mass, cells, 0.0);
-    fill(mass_d, cells, 0.0);
-    fill(marginals, program.slots(), 0.0);
+    double* mass = frame.zeros(cells);
+    double* mass_d = frame.zeros(cells);
+    double* marginals = frame.zeros(program.slots());
     fill(out, program.slots(), 0.0);
     mass[program.root()] = 1.0;
     Masses<true> masses{chart,   scores,    mass,   marginals, frame.take(program.most_edges()), false, 0.0,

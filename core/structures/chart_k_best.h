@@ -2,10 +2,8 @@
 // looked for on demand. Derivations and labellings are one to one, so no labelling comes twice.
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <utility>
-#include <vector>
 
 #include "structures/chart.h"
 

@@ -1,9 +1,6 @@
 // A structure's distribution seen as marginals of a junction tree's cliques, end to end.
 #pragma once
 
-#include <vector>
-
-#include "support/types.h"
 #include "support/vector_math.h"
 #include "support/workspace.h"
 

@@ -1,6 +1,5 @@
 #include "structures/grammar.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "support/sizes.h"

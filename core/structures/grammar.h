@@ -5,8 +5,6 @@
 //   "rules"         anchored rules that are not the gold derivation's, and wrong symbols of words; needs gold derivations
 #pragma once
 
-#include <memory>
-
 #include "structures/chart_structure.h"
 #include "structures/grammar_program.h"
 

@@ -4,9 +4,6 @@
 // first and last begin of its right symbol before t). Only symbols that may be somewhere in the sentence have room.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "structures/grammar_rules.h"
 #include "support/parallel.h"
 #include "support/vector_math.h"

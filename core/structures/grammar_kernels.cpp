@@ -1,6 +1,4 @@
 // Sums and maxima over the derivations of a sentence, by hand.
-#include <cmath>
-#include <limits>
 
 #include "structures/grammar_chart.h"
 #include "structures/numbers.h"
@@ -119,14 +117,10 @@ class Outside {
    public:
     Outside(Chart<Product>& chart, double z, double* marginals, Workspace::Frame& frame)
         : chart_(chart), g_(chart.g), at_(chart.at), n_(chart.n), marginals_(marginals) {
-        slope_ends_ = frame.take(chart.size());
-        slope_begins_ = frame.take(chart.size());
-        inner_ = frame.take(g_.n_symbols);
-        split_mass_ = frame.take((g_.split.count + 1) * (n_ + 1));
-        fill(slope_ends_, chart.size(), 0.0);
-        fill(slope_begins_, chart.size(), 0.0);
-        fill(inner_, g_.n_symbols, 0.0);
-        fill(split_mass_, (g_.split.count + 1) * (n_ + 1), 0.0);
+        slope_ends_ = frame.zeros(chart.size());
+        slope_begins_ = frame.zeros(chart.size());
+        inner_ = frame.zeros(g_.n_symbols);
+        split_mass_ = frame.zeros((g_.split.count + 1) * (n_ + 1));
         fill(marginals, at_.count(), 0.0);
         for (const Index a : g_.roots) {
             if (chart.value(a, 0, n_) > 0.0) ends(0, a)[n_] = 1.0 / z;

@@ -13,8 +13,6 @@
 // Labels are stored by begin and by end, so that both runs of a sum over q lie side by side.
 #pragma once
 
-#include <algorithm>
-
 #include "structures/chart.h"
 #include "structures/grammar_rules.h"
 #include "support/parallel.h"

@@ -1,6 +1,5 @@
 #include "structures/grammar_rules.h"
 
-#include <algorithm>
 #include <tuple>
 
 namespace partwise::grammar {

@@ -16,7 +16,6 @@
 
 #include <array>
 #include <functional>
-#include <vector>
 
 #include "structures/chart.h"
 #include "structures/structure.h"

@@ -1,8 +1,5 @@
 #include "structures/graph.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "structures/junction_passes.h"
 #include "structures/numbers.h"
 #include "support/vector_math.h"

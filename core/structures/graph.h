@@ -13,7 +13,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "structures/clique_view.h"

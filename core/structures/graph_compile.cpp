@@ -1,5 +1,4 @@
 // What a graph is made ready with: slots, labels left by masks, the junction tree.
-#include <algorithm>
 #include <cstdio>
 
 #include "structures/graph.h"

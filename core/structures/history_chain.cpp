@@ -1,8 +1,5 @@
 #include "structures/history_chain.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "structures/history_search.h"
 #include "support/sizes.h"
 
@@ -147,11 +144,6 @@ double HistoryChain::log_partition(Index i, const double* scores, double tempera
     if (!logs.run(marginals)) one_of_them(-1);
     if (entropy) *entropy = logs.entropy();
     return logs.log_constant();
-}
-
-void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
-    out.clear();
-    for (Index t = 0; t < length(i); ++t) out.add(t * width() + labels[t], 1.0);
 }
 
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {

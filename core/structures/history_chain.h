@@ -15,7 +15,6 @@
 // without masks. The best labellings are those that a search finds which keeps `beam_width` histories at each position.
 #pragma once
 
-#include <algorithm>
 #include <mutex>
 
 #include "structures/sequences.h"
@@ -44,8 +43,6 @@ class HistoryChain final : public LabelSequences {
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                    Workspace& ws) const override;
-
-    void labelling_of(Index i, const Index* labels, SlotCounts& out) const override;
 
     // Rows of scores, one per history; exp of each row over its largest value, and the logarithms of those values.
     struct Table {

@@ -8,11 +8,6 @@
 // compared, and a step's score depends on all scores of its position.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "structures/history_sums.h"
 #include "support/extremes.h"
 

@@ -10,10 +10,6 @@
 // p(c | t, s) = E_t(c) F_s(c) / Z_t(s) with E = exp(scores), F = exp(after), each divided by its largest value.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "structures/history_chain.h"
 #include "structures/numbers.h"
 #include "support/parallel.h"

@@ -4,10 +4,8 @@
 // tree.separated_size doubles.
 #pragma once
 
-#include <algorithm>
 #include <queue>
 #include <random>
-#include <vector>
 
 #include "structures/junction_tree.h"
 #include "structures/numbers.h"

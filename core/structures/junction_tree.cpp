@@ -1,7 +1,5 @@
 #include "structures/junction_tree.h"
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 

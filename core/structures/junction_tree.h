@@ -9,8 +9,6 @@
 // as many as variables. Their order is a valid order of messages: parents come later.
 #pragma once
 
-#include <vector>
-
 #include "support/types.h"
 
 namespace partwise::junction {

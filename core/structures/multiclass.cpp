@@ -1,8 +1,5 @@
 #include "structures/multiclass.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/vector_math.h"

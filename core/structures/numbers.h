@@ -2,10 +2,7 @@
 // doubles, logarithms, and both with derivatives; and the operations on runs of them.
 #pragma once
 
-#include <cmath>
-
 #include "support/extremes.h"
-#include "support/types.h"
 #include "support/vector_math.h"
 
 namespace partwise {

@@ -1,6 +1,5 @@
 #include "structures/projective_tree.h"
 
-#include <algorithm>
 #include <functional>
 
 #include "structures/chart_ties.h"
@@ -106,8 +105,7 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     if (!(log_bound - log_z <= room)) return false;
     if (!marginals && !entropy) return true;
     if (!marginals) marginals = frame.take(n * (n + 1));
-    double* slopes = frame.take(program.cells());
-    fill(slopes, program.cells(), 0.0);
+    double* slopes = frame.zeros(program.cells());
     fill(marginals, n * (n + 1), 0.0);
     slopes[program.root()] = 1.0 / z;
     program.down(chart::ProductSlopes{chart, weights, slopes, marginals});

@@ -132,8 +132,7 @@ double SecondOrderChain::gather(Index i, const double* scores, std::vector<Index
 
 void SecondOrderChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     const Index T = length(i);
-    out.clear();
-    for (Index t = 0; t < T; ++t) out.add(t * width() + labels[t], 1.0);
+    LabelSequences::labelling_of(i, labels, out);
     std::vector<Index> tied;
     for (Index t = 1; t < T; ++t) tied.push_back((pair_row(i) + labels[t - 1]) * width() + labels[t]);
     for (Index t = 2; t < T; ++t) {

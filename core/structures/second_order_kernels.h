@@ -107,13 +107,12 @@ double scaled_sums(const View& v, double* node, double* pair, double* triple, Wo
     const Index block = L * width;
     const bool backward = node != nullptr;
     Workspace::Frame frame(ws);
-    double* alpha = frame.take(T * block);               // [t][c][b], zero in padding; block 0 is not used
+    double* alpha = frame.zeros(T * block);              // [t][c][b], zero in padding; block 0 is not used
     double* q = frame.take((backward ? T : 1) * block);  // [t][b][c], later r
     double* E = frame.take(L * block);                   // [b][a][c]
     double* P = frame.take(block);                       // [b][c], the pair at positions 0 and 1
     double* N = frame.take(width);
     double log_z = 0;
-    fill(alpha, T * block, 0.0);
 
     // Exponentials of `rows` rows, zero in padding; returns what was taken off.
     const auto exponentials = [&](const double* from, Index rows, double* to) {
@@ -165,12 +164,7 @@ double scaled_sums(const View& v, double* node, double* pair, double* triple, Wo
     if (!backward) return log_z;
 
     double* Et = frame.take(L * block);  // [b][c][a]
-    fill(Et, L * block, 0.0);
-    for (Index b = 0; b < L; ++b) {
-        for (Index a = 0; a < L; ++a) {
-            for (Index c = 0; c < L; ++c) Et[b * block + c * width + a] = E[b * block + a * width + c];
-        }
-    }
+    for (Index b = 0; b < L; ++b) chain::transpose(E + b * block, L, width, Et + b * block);
     double* mu = frame.take(block);  // [c][b]
     copy(alpha + (T - 1) * block, mu, block);
     fill(node, T * width, 0.0);

@@ -178,8 +178,7 @@ void SegmentChain::covariance_product(Index i, const double* scores, double temp
     double* own = frame.take(num_slots(i));
     for (Index r = 0; r < num_slots(i); ++r) own[r] = r % width() < n_labels() ? direction[r] : 0.0;
     const View along = view_of(i, own);
-    double* marginals = frame.take(num_slots(i));
-    fill(marginals, num_slots(i), 0.0);
+    double* marginals = frame.zeros(num_slots(i));
     fill(out, num_slots(i), 0.0);
     with_width(width(), [&](auto w) {
         const Prefixes prefixes = segments::Forward<w(), segments::kTangent>(view, along, frame).run();
@@ -201,8 +200,7 @@ void SegmentChain::segment_probabilities(Index i, const double* scores, double t
     }
     Workspace::Frame frame(ws);
     const View view = prepare(i, scores, temperature, frame);
-    double* slots = frame.take(num_slots(i));
-    fill(slots, num_slots(i), 0.0);
+    double* slots = frame.zeros(num_slots(i));
     const Tables tables = tables_of(i, slots);
     with_width(width(), [&](auto w) {
         const Prefixes prefixes = segments::Forward<w(), segments::kSum>(view, view, frame).run();

@@ -6,24 +6,19 @@
 //   open(t, b) = sum over a of end(t, a) with (t, b, a);   open(0, b) is the empty one
 #pragma once
 
-#include <vector>
-
 #include "structures/chart.h"
 #include "structures/segment_sums.h"
 
 namespace partwise::segments {
 
 // Edge k joins the cell a + k and slot + k: the segments [s + k, t) with label b, or the labels k before t.
-struct SegmentEdges {
+struct Edges {
     Index a, slot, n, t, b;
     Index count() const { return n; }
 };
-struct LabelEdges {
-    Index a, slot, n, t, b;
-    Index count() const { return n; }
-};
-inline chart::Ways ways_of(const SegmentEdges& e) { return {e.a, chart::kNone, e.slot, e.n}; }
-inline chart::Ways ways_of(const LabelEdges& e) { return {e.a, chart::kNone, e.slot, e.n}; }
+struct SegmentEdges : Edges {};
+struct LabelEdges : Edges {};
+inline chart::Ways ways_of(const Edges& e) { return {e.a, chart::kNone, e.slot, e.n}; }
 
 struct Program {
     Index length;    // T
@@ -53,12 +48,12 @@ struct Program {
             const Index t = cell / n_labels;
             const Index b = cell % n_labels;
             const Index s = std::max<Index>(0, t - longest);
-            return v.sum(cell, cell, SegmentEdges{open(s, b), segment_slot(s, t, b), t - s, t, b});
+            return v.sum(cell, cell, SegmentEdges{{open(s, b), segment_slot(s, t, b), t - s, t, b}});
         }
         const Index t = other % (length + 1);
         const Index b = other / (length + 1);
         if (t == 0) return v.unit(cell, cell);
-        v.sum(cell, cell, LabelEdges{end(t, 0), label_slot(0, t, b), n_labels, t, b});
+        v.sum(cell, cell, LabelEdges{{end(t, 0), label_slot(0, t, b), n_labels, t, b}});
     }
 };
 

@@ -54,10 +54,7 @@ class Scaled {
         row_ = frame.take(width_);
         if (!backward) return;
         edge_t_ = frame.take(v.n_labels * width_);
-        fill(edge_t_, v.n_labels * width_, 0.0);
-        for (Index a = 0; a < v.n_labels; ++a) {
-            for (Index b = 0; b < v.n_labels; ++b) edge_t_[b * width_ + a] = edge_[a * width_ + b];
-        }
+        chain::transpose(edge_, v.n_labels, width_, edge_t_);
     }
 
     // Returns log Z.

@@ -10,10 +10,6 @@
 // With tangents every value carries its derivative along a direction of scores.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <span>
-
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/parallel.h"

@@ -1,7 +1,5 @@
 #include "structures/sequences.h"
 
-#include <algorithm>
-
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -52,6 +50,11 @@ void LabelSequences::set_follow(Follow rule) {
     check(rule.last, n_labels(), "which labels may come last");
     follow_ = std::move(rule);
     follow_changed();
+}
+
+void LabelSequences::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
+    out.clear();
+    for (Index t = 0; t < length(i); ++t) out.add(t * width() + labels[t], 1.0);
 }
 
 Index LabelSequences::first_forbidden(Index i, const Index* labels) const {

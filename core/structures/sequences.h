@@ -52,8 +52,8 @@ class LabelSequences : public Sequences {
     Index num_row_slots(Index i) const override { return length(i) * width(); }
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
-    // The slots of T labels, merged.
-    virtual void labelling_of(Index i, const Index* labels, SlotCounts& out) const = 0;
+    // The labelling with these T labels. Here: the slots of labels at positions; subclasses add slots of label pairs.
+    virtual void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
 
    protected:
     using Sequences::Sequences;

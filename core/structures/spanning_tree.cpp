@@ -1,6 +1,5 @@
 #include "structures/spanning_tree.h"
 
-#include <algorithm>
 #include <functional>
 #include <queue>
 
@@ -136,8 +135,7 @@ bool SpanningTree::plain_tangents(Index n, const double* arcs, const double* dir
     double bound = 0;
     for (Index m = 0; m < n; ++m) {
         const double* column = arcs + m * (n + 1);
-        double high = -kInfinity;
-        for (Index h = 0; h <= n; ++h) high = std::max(high, column[h]);
+        const double high = largest(column, n + 1);
         double sum = 0;
         for (Index h = 0; h <= n; ++h) {
             const double w = fast_exp(column[h] - high);

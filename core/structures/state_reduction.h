@@ -19,10 +19,6 @@
 // below).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "structures/numbers.h"
 #include "support/parallel.h"
 #include "support/workspace.h"

@@ -1,11 +1,8 @@
 #include "structures/structure.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <random>
-#include <string>
 
 #include "structures/clique_view.h"
 #include "support/sizes.h"

@@ -5,12 +5,8 @@
 // unless thread_safe() says otherwise (structures written in Python).
 #pragma once
 
-#include <memory>
 #include <random>
-#include <span>
-#include <vector>
 
-#include "support/types.h"
 #include "support/workspace.h"
 
 namespace partwise {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "support/extremes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -63,8 +64,7 @@ double Tree::log_partition(Index i, const double* scores, double temperature, do
     double shift = 0;
     for (Index m = 0; m < n; ++m) {
         double* column = arcs + m * (n + 1);
-        double high = -kInfinity;
-        for (Index h = 0; h <= n; ++h) high = std::max(high, column[h]);
+        const double high = largest(column, n + 1);
         for (Index h = 0; h <= n; ++h) column[h] -= high;
         shift += high;
     }

@@ -7,27 +7,18 @@
 
 namespace partwise {
 
-// Calls f with the row width as a compile-time constant where a kernel was compiled for it, else with 0.
+// Calls f with the row width as a compile-time constant if it is one of these widths, which end with 0; else with 0.
+template <int W, int... Wider, class F>
+decltype(auto) with_one_of(Index width, F&& f) {
+    if constexpr (W == 0) {
+        return f(std::integral_constant<int, 0>{});
+    } else {
+        return width == W ? f(std::integral_constant<int, W>{}) : with_one_of<Wider...>(width, f);
+    }
+}
 template <class F>
 decltype(auto) with_width(Index width, F&& f) {
-    switch (width) {
-        case 4:
-            return f(std::integral_constant<int, 4>{});
-        case 8:
-            return f(std::integral_constant<int, 8>{});
-        case 12:
-            return f(std::integral_constant<int, 12>{});
-        case 16:
-            return f(std::integral_constant<int, 16>{});
-        case 24:
-            return f(std::integral_constant<int, 24>{});
-        case 32:
-            return f(std::integral_constant<int, 32>{});
-        case 48:
-            return f(std::integral_constant<int, 48>{});
-        default:
-            return f(std::integral_constant<int, 0>{});
-    }
+    return with_one_of<4, 8, 12, 16, 24, 32, 48, 0>(width, f);
 }
 
 // The row width of a view.

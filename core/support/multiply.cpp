@@ -1,7 +1,5 @@
 #include "support/multiply.h"
 
-#include <algorithm>
-
 #include "support/vector_math.h"
 
 namespace partwise {

@@ -1,8 +1,6 @@
 // A matrix product for few rows, which kernels spend their time on, and products of long vectors.
 #pragma once
 
-#include <cmath>
-
 #include "support/parallel.h"
 
 namespace partwise {

@@ -2,12 +2,10 @@
 // milliseconds, and a pool that outlives a call would be broken by fork().
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
 
-#include "support/types.h"
 #include "support/workspace.h"
 
 namespace partwise {

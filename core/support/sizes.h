@@ -1,9 +1,6 @@
 // Sizes and pointers that a caller gives: an error instead of a number that has gone round.
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "support/types.h"
 
 namespace partwise {

@@ -1,9 +1,12 @@
-// Plain types shared by the whole core.
+// Plain types shared by the whole core, and the standard headers that most files use: no other file includes these.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>

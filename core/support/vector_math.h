@@ -2,8 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
 
 #include "support/types.h"
 

@@ -1,10 +1,7 @@
 // Scratch memory of one thread: a stack of aligned doubles that is grown once and then reused for every example.
 #pragma once
 
-#include <algorithm>
-#include <memory>
 #include <new>
-#include <vector>
 
 #include "support/types.h"
 
@@ -27,6 +24,11 @@ class Workspace {
         Frame(const Frame&) = delete;
         Frame& operator=(const Frame&) = delete;
         double* take(Index n) { return ws_.take(n); }
+        double* zeros(Index n) {
+            double* out = take(n);
+            std::fill_n(out, n, 0.0);
+            return out;
+        }
 
        private:
         Workspace& ws_;

@@ -1,7 +1,5 @@
 #include "text/extractor.h"
 
-#include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "support/sizes.h"

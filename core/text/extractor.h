@@ -3,10 +3,6 @@
 // combination of numbers and not once per token.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "support/parallel.h"
 #include "text/string_table.h"
 

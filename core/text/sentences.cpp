@@ -1,6 +1,5 @@
 #include "text/sentences.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "text/utf8.h"

@@ -2,10 +2,7 @@
 // some of its columns share its cells too.
 #pragma once
 
-#include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "support/types.h"
 

@@ -1,6 +1,5 @@
 #include "text/string_table.h"
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstring>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "support/types.h"
 

@@ -7,9 +7,7 @@
 #endif
 
 #include <charconv>
-#include <cmath>
 #include <new>
-#include <string>
 
 #include "text/utf8.h"
 

@@ -1,6 +1,5 @@
 #include "text/utf8.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace partwise {

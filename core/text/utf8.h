@@ -1,8 +1,6 @@
 // UTF-8 text: checking it, and naming a place in it.
 #pragma once
 
-#include <stdexcept>
-#include <string>
 #include <string_view>
 
 #include "support/types.h"

@@ -1,7 +1,5 @@
 #include "text/vocabulary.h"
 
-#include <algorithm>
-
 #include "text/utf8.h"
 
 namespace partwise {

@@ -1,9 +1,6 @@
 // Which strings are known, and their numbers: the names of a model's attributes.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "support/parallel.h"
 #include "text/string_table.h"
 
