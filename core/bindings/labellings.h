@@ -67,7 +67,8 @@ void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const
 }
 
 // `encode` and `decode` of a structure whose labelling of example i is starts(structure)[i + 1] - starts(structure)[i]
-// numbers: put(structure, i, numbers, labelling) checks and encodes them, take(structure, i, labelling, numbers) decodes.
+// numbers: put(structure, i, numbers, labelling) checks and encodes them, take(structure, i, labelling, numbers)
+// decodes.
 template <class S, class Starts, class Put, class Take>
 void def_numbers(nb::class_<S, Structure>& cls, const char* name, Starts starts, Put put, Take take) {
     define(cls, "encode", args(nb::arg(name).noconvert()), [=](const S& s, const Ints& numbers) {

@@ -46,8 +46,8 @@ struct PackedItems {
     std::vector<Index> counts;  // attributes of each item
 };
 
-// Adds the names of a sequence's items, and how many each has; false if it is not a list or tuple of items that `reader`
-// reads.
+// Adds the names of a sequence's items, and how many each has; false if it is not a list or tuple of items that
+// `reader` reads.
 bool read_items(PyObject* sequence, ItemReader& reader, Names& names, std::vector<Index>& counts) {
     const auto items = members_of(sequence);
     if (!items) return false;

@@ -66,8 +66,8 @@ class PythonStructure final : public Structure, public CliqueView {
     bool thread_safe() const override { return false; }
     unsigned capabilities() const override {
         const nb::gil_scoped_acquire gil;
-        // Besides the required methods the core calls covariance_product, k_best and those of cliques; what else there is,
-        // Python code can call.
+        // Besides the required methods the core calls covariance_product, k_best and those of cliques; what else there
+        // is, Python code can call.
         unsigned found = 0;
         if (implements("clique_marginals")) found |= kCliques;
         if (found && implements("clique_entries") && implements("maximize_in_support")) found |= kSupport;

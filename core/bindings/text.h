@@ -57,7 +57,8 @@ nb::object list_of(Index n, Item&& item) {
     return out;
 }
 
-// The objects of a list or a tuple, nothing for other objects. Lent: others may change a list while the GIL is released.
+// The objects of a list or a tuple, nothing for other objects. Lent: others may change a list while the GIL is
+// released.
 inline std::optional<std::span<PyObject* const>> members_of(PyObject* sequence) {
     if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return {};
     return std::span<PyObject* const>(PySequence_Fast_ITEMS(sequence),

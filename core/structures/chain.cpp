@@ -13,7 +13,7 @@ Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
     : ChartStructure(std::move(lengths), n_labels), tied_(tied), ends_(ends) {
     Index total = 0;
     for (Index i = 0; i < num_examples(); ++i) {
-        // Edges count even if they share their slots: cliques are edges.
+        // Tied edges share slots, but the clique view has entries for each edge: their number must fit, too.
         const Index rows = checked_product(length(i), n_labels + 1, "the number of a sequence's slots");
         total = checked_sum(total, checked_product(rows, width(), "the number of a sequence's slots"),
                             "the number of slots");
@@ -53,7 +53,7 @@ View Chain::prepare(Index i, const double* scores, double scale, Workspace::Fram
         }
     }
     if (allowed) {
-        if (cut == Cut::kByRule) cut = Cut::kByMask;  // a mask may take the ways on which the rule's bounds rest
+        if (cut == Cut::kByRule) cut = Cut::kByMask;  // is_safe()'s bound for rules assumes that no pair is masked
         for (Index t = 0; t < T; ++t) {
             for (Index a = 0; a < n_labels(); ++a) {
                 bool closed = !allowed[t * width() + a];
@@ -76,10 +76,10 @@ View Chain::prepare(Index i, const double* scores, double scale, Workspace::Fram
     return view;
 }
 
-// Sums in scaled probabilities need forward rows in which no label that can be reached is far below the largest. With
-// all pairs allowed, one step from the largest label leads to every label: the spread of scores bounds the ratio. A
-// rule keeps that bound up to its square if every label has a label before it that may follow all labels: the row
-// before gives that one its share, and the next step leads on. (In IOB2, I-x has B-x before it, which follows anything.)
+// Sums in scaled probabilities need forward rows in which no reachable label is far below the largest. If all pairs are
+// allowed, one step leads from the largest label to every label, and the spread of scores bounds the ratio. A rule
+// keeps the square of that bound if every label b may follow some label a that may itself follow all labels: two steps
+// then lead from the largest label over a to b. (In IOB2, I-x may follow B-x, and B-x may follow every label.)
 void Chain::follow_changed() {
     const Index L = n_labels();
     follow_scores_.clear();
@@ -99,7 +99,7 @@ void Chain::follow_changed() {
         for (Index a = 0; a < L && !reached; ++a) reached = open[a] && may_follow(a, b);
         within_two_ = reached;
     }
-    // Where the first label is forbidden, too, what it leads to has to come from another one.
+    // At the first position there is no step before: the labels that may follow all must be allowed to come first.
     for (Index a = 0; a < L; ++a)
         within_two_ = within_two_ && (!open[a] || follow().first.empty() || follow().first[a]);
 }

@@ -58,14 +58,14 @@ class Chain final : public ChartStructure<Chain, LabelSequences>, public CliqueV
     Index edge_slots(Index i) const;
     Index edge_begin(Index i) const { return length(i) * width(); }
     Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
-    // Whether a path has a value; the best one.
+    // Writes the labels of the best path; returns false if every path has the score -infinity.
     static bool best_path(const chain::View& view, Index* labels, Workspace& ws);
-    // Sums in scaled probabilities where that is safe, else in log space.
+    // Sums over paths: in scaled probabilities if `safe`, else in log space.
     void sum_paths(Index i, const chain::View& view, bool safe, chain::Sums& sums, Workspace& ws) const;
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
-    // The kernels' view of scores * scale with masks as -infinity. Copies unless the scores serve as they are.
-    // cut: which allowed pairs of labels it leaves out.
+    // The kernels' view of scores * scale, with -infinity for masked slots. Scores are copied only if they change.
+    // cut: whether a rule or a mask forbids pairs of labels.
     enum class Cut { kNone, kByRule, kByMask };
     chain::View prepare(Index i, const double* scores, double scale, Workspace::Frame& frame, Cut& cut) const;
     // Whether sums in scaled probabilities keep their digits.

@@ -53,8 +53,8 @@ void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) co
     add_ends(i, slots, slots);
 }
 
-// Of an inner position the edge before it has the column sums, the edge after it the row sums. Mass on padding belongs to
-// no pair of labels.
+// Of an inner position the edge before it has the column sums, the edge after it the row sums. Mass on padding belongs
+// to no pair of labels.
 double Chain::clique_disagreement(Index i, const double* cliques, Workspace& ws) const {
     const Index T = length(i);
     const Index L = n_labels();

@@ -25,8 +25,8 @@ struct View {
     const double* edge_at(Index t) const { return edge + (t - 1) * edge_step; }  // block between t - 1 and t
 };
 
-// What a sum over labellings leaves behind. node: T x width; edge: as in the view; edges: T - 1 blocks, tied or not
-// (scaled sums only). All may be null, but not node where others are not.
+// The results of a sum over labellings: expected counts. node: T x width; edge: as in the view; edges: T - 1 blocks
+// even if tied (scaled sums only). Any array may be null, but `edge` and `edges` need `node`.
 struct Sums {
     double* node{};
     double* edge{};
@@ -35,7 +35,7 @@ struct Sums {
     double entropy = 0;
 };
 
-// Looks for Ctrl-C, seldom enough for a loop over positions: a chain can be as long as a file.
+// Checks for Ctrl-C once in 1024 positions: a chain can be as long as a file.
 inline void check_now_and_then(Index t) {
     if ((t & 1023) == 1023) Interrupt::check_current();
 }
@@ -87,9 +87,9 @@ inline void transpose(const double* __restrict from, Index n, Index width, doubl
     }
 }
 
-// out[a][b] = E[a][b] sum_k x_k[a] y_k[b] over n rows x and y: four rows of the sum at a time stay in registers over all
-// k. x is read up to a multiple of 4, where it may hold anything finite. scaled_sums has its own copy, with strides that
-// the compiler knows: 5% of its time.
+// out[a][b] = E[a][b] sum_k x_k[a] y_k[b] over n rows x and y. Four rows of the sum at a time stay in registers. Rows
+// of x are read up to a multiple of 4, so they must be finite there. scaled_sums has its own copy of this loop with
+// strides known to the compiler, which saves 5% of its time.
 template <int W>
 void sum_products(const double* x, Index x_step, const double* y, Index y_step, Index n, Index L, Index width,
                   const double* E, double* out) {
@@ -118,7 +118,7 @@ void sum_products(const double* x, Index x_step, const double* y, Index y_step, 
     }
 }
 
-// Viterbi values: best[t][b] = best score of a path that ends in b at t. Padding columns hold nothing of use.
+// Viterbi values: best[t][b] = best score of a path that ends in b at t. Values in padding have no meaning.
 template <int W>
 void best_prefixes(const View& v, double* __restrict best) {
     const Index width = row_width<W>(v);
@@ -161,7 +161,7 @@ inline void backtrack(const View& v, const double* best, Index* labels) {
     }
 }
 
-// Largest minus smallest entry that is not masked out (-infinity), over the labels of a row block; infinity if all are.
+// The largest minus the smallest entry of some rows, without masked entries (-infinity); infinity if all are masked.
 inline double spread(const double* rows, Index n_rows, Index n_labels, Index width) {
     double low = kInfinity;
     double high = -kInfinity;

@@ -1,5 +1,5 @@
-// The chain as a chart program, for what its fast kernels leave out: sums in log space (no spread of scores is too
-// large, masks are allowed), samples, the k best labellings.
+// The chain as a chart program (chart.h), for everything that chain_kernels.h does not do: sums in log space (which
+// allow masks and any spread of scores), samples, the k best labellings.
 //
 //   in(t, b) = sum over a of at(t - 1, a) with edge_t(a, b)        all that leads to label b at t
 //   at(t, b) = in(t, b) with node(t, b);   at(0, b) = the empty prefix with node(0, b)
@@ -43,7 +43,7 @@ struct Program {
                 if (t > 0) visit_in(t, b, v);
                 visit_at(t, b, v);
             }
-            for (Index b = n_labels; b < width(); ++b) v.unit(at(t, b), at(t, b));  // any value that is a number
+            for (Index b = n_labels; b < width(); ++b) v.unit(at(t, b), at(t, b));  // padding: any finite value will do
             v.cut(at(t, 0), n_labels);
         }
         visit_root(v);
@@ -92,7 +92,7 @@ Program<W> program_of(const View& v) {
     return {v.length, v.n_labels, v.width, v.edge_step == 0};
 }
 
-// Values of the program's slots; rest: in padding of edges.
+// Values of nodes and edges in the order of the program's slots; padding of edges gets `rest`.
 template <int W>
 const double* to_program(const Program<W>& p, const double* node, const double* edge, double rest,
                          Workspace::Frame& frame) {
@@ -110,7 +110,7 @@ const double* to_program(const Program<W>& p, const double* node, const double* 
     return out;
 }
 
-// The other way; nothing behind the labels. edge may be null.
+// Copies values of the program's slots to nodes and edges; padding gets 0. edge may be null.
 template <int W>
 void from_program(const Program<W>& p, const double* slots, double* node, double* edge) {
     const Index L = p.n_labels;

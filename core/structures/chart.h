@@ -1,4 +1,4 @@
-// Charts: the one idiom in which dynamic programs over labellings are written here, *program x visitor*.
+// Charts: how dynamic programs over labellings are written here, as a *program* and a *visitor*.
 //
 // A chart has cells; a cell stands for a set of partial labellings, its derivations. A program says, once per
 // structure, which cells there are, in which order, and of which edges each is made. A visitor says what is done with
@@ -6,20 +6,20 @@
 // comes for free), and docs/charts.md shows how a grammar, a segment chain or a second-order chain is written.
 //
 // A cell is one of three things, and a program tells a visitor which by one of three calls:
-//   unit(cell, twin)         it has one derivation, the empty one
+//   unit(cell, twin)         the cell has one derivation, the empty one
 //   score(cell, tail, slot)  the derivations of `tail`, each with one more slot
 //   sum(cell, twin, edges)   the union of its edges' derivations; an edge joins one or two tail cells, or a tail cell
 //                            and a slot, or all of them (the kinds of edges below)
-// twin: another place where the same value is stored, so that later edges find what they read side by side; the cell
-// itself where there is none. A program P has
+// twin: a second cell with the same value, stored so that the values that an edge reads are neighbours in memory; the
+// cell itself if it has no twin. A program P has
 //   Index cells() const, slots() const    numbers of cells, and of slots (which scores and marginals are indexed by)
 //   Index root() const                    the cell of all labellings
-//   Index most_edges() const              that a cell has
+//   Index most_edges() const              the largest number of edges of a cell
 //   void up(visitor) const                all cells, each after its tails
 //   void down(visitor) const              the same in the opposite order (units may be left out)
 //   void visit(cell, visitor) const       one cell (a twin is visited as the cell it is a twin of)
-// and its up() may call cut(first, count) once these cells are done: every labelling uses exactly one of them, so that
-// their values may be shifted by a constant (long chains keep their digits).
+// Its up() may call cut(first, count) once these cells are done. Every labelling uses exactly one of them, so a visitor
+// may shift their values by a constant (without it, long chains would lose digits).
 //
 // Every labelling has exactly one derivation. Scores are -infinity where a mask forbids a slot.
 #pragma once
@@ -47,7 +47,7 @@ struct Tails {
     Index count() const { return n; }
 };
 
-// Edge k is the cell a + k with slot + k. W: the number of edges where the compiler should know it, else 0.
+// Edge k is the cell a + k with slot + k. W: the number of edges as a compile-time constant, or 0 to read n.
 template <int W = 0>
 struct ScoredTails {
     Index a;
@@ -56,8 +56,8 @@ struct ScoredTails {
     Index count() const { return W > 0 ? W : n; }
 };
 
-// Edge k joins the cells a + k and b + k with slot + k * step: a slot per place where the two meet, of which a row holds
-// those of all symbols.
+// Edge k joins the cells a + k and b + k with slot + k * step, the slot of the position where the two spans meet. Rows
+// of slots, `step` apart, hold the slots of all symbols at one position.
 struct ScoredPairs {
     Index a;
     Index b;
@@ -67,8 +67,8 @@ struct ScoredPairs {
     Index count() const { return n; }
 };
 
-// A slot per edge that a hash chooses: one of `mask` + 1 (a power of two) that begin at `first`, by `key` and the code of
-// where the edge's parts meet.
+// A slot per edge, chosen by a hash of `key` and the code of the position where the edge's parts meet: one of the
+// `mask` + 1 slots (a power of two) from `first` on.
 struct HashedSlots {
     Index first = kNone;
     std::uint64_t key = 0;
@@ -98,7 +98,7 @@ struct HashedPairs {
     Index count() const { return n; }
 };
 
-// f(k): the score of edge k, from those of its parts. A callable of pointers, so that loops over k vectorise.
+// Returns f with f(k) = the score of edge k, the sum of its parts' scores. f holds pointers, so loops over k vectorise.
 inline auto edge_scores(const Pairs& e, const double* chart, const double*) {
     return [a = chart + e.a, b = chart + e.b](Index k) { return a[k] + b[k]; };
 }
@@ -123,7 +123,7 @@ inline auto edge_scores(const HashedPairs& e, const double* chart, const double*
     };
 }
 
-// One shape for all kinds, for code in which an edge more or less does not count. kNone: the edges have no such part.
+// All kinds of edges as one type, for code that is not in an inner loop. kNone: the edges have no such part.
 struct Ways {
     Index a;
     Index b;
@@ -189,7 +189,7 @@ struct Best {
     void cut(Index, Index) {}
 };
 
-// Visitor, one cell: one of its derivations, as far as the tails, which go onto the stack.
+// Visitor of one cell: chooses one of its edges, reports the edge's slots and puts its tails onto the stack.
 template <class Choose, class Use>
 struct Derive {
     std::vector<Index>& stack;
@@ -211,8 +211,8 @@ struct Derive {
     }
 };
 
-// One derivation, from the root down: choose(edges) says which edge a cell takes, use(slot) gets each slot. `stack` is
-// scratch. The tail `b` of an edge is followed before `a`.
+// Walks through one derivation from the root down. choose(edges) returns the edge to take at a cell, use(slot) is
+// called for each slot. `stack` is scratch. The tail `b` of an edge is followed before `a`.
 template <class Program, class Choose, class Use>
 void derive(const Program& program, std::vector<Index>& stack, Choose&& choose, Use&& use) {
     Derive<Choose, Use> visitor{stack, choose, use};

@@ -1,5 +1,5 @@
-// What every chart program has for free. `scores` are per slot of the program, divided by the temperature where there
-// is one; -infinity where a slot is masked.
+// Inference that works for every chart program (chart.h). `scores`: one per slot of the program, already divided by the
+// temperature; -infinity for masked slots.
 #pragma once
 
 #include <random>
@@ -11,7 +11,8 @@
 
 namespace partwise::chart {
 
-// log Z; expected counts of slots and entropy, where not null. -infinity, and neither, if there is no labelling.
+// Returns log Z; writes expected counts of slots and the entropy if these are not null. Without a labelling it returns
+// -infinity and writes nothing.
 template <class Program>
 double log_partition(const Program& program, const double* scores, double* marginals, double* entropy, Workspace& ws) {
     Workspace::Frame frame(ws);
@@ -50,7 +51,8 @@ void covariance_product(const Program& program, const double* scores, const doub
     program.down(masses);
 }
 
-// The best labelling: use(slot) for each of its slots; false if there is none. Ties go to a cell's first edge.
+// Calls use(slot) for each slot of the best labelling; returns false if there is no labelling. Ties go to a cell's
+// first edge.
 template <class Program, class Use>
 bool best(const Program& program, const double* scores, Workspace& ws, Use&& use) {
     Workspace::Frame frame(ws);
@@ -63,7 +65,7 @@ bool best(const Program& program, const double* scores, Workspace& ws, Use&& use
     return true;
 }
 
-// One of n edges with scores x(k), with probabilities in proportion to exp(x). weight: scratch.
+// Draws one of n edges with probabilities proportional to exp(x(k)). high: the largest x(k); weight: scratch.
 template <class X>
 Index draw_edge(Index n, const X& x, double high, double* weight, std::mt19937_64& rng) {
     double total = 0;
@@ -71,7 +73,7 @@ Index draw_edge(Index n, const X& x, double high, double* weight, std::mt19937_6
     return draw_one(weight, n, total, rng);
 }
 
-// n independent labellings: use(slot) for each slot of one, then done().
+// Draws n labellings. Calls use(slot) for each slot of a labelling, then done().
 template <class Program, class Use, class Done>
 void sample(const Program& program, const double* scores, Index n, std::mt19937_64& rng, Workspace& ws, Use&& use,
             Done&& done) {
@@ -89,7 +91,7 @@ void sample(const Program& program, const double* scores, Index n, std::mt19937_
     }
 }
 
-// The k best labellings, best first (fewer if there are fewer): use(slot) for each slot of one, then done().
+// The k best labellings, best first; fewer if fewer exist. Calls use(slot) for each slot of a labelling, then done().
 template <class Program, class Use, class Done>
 void k_best(const Program& program, const double* scores, Index k, Workspace& ws, Use&& use, Done&& done) {
     if (k < 1) throw InputError("k must be at least 1");

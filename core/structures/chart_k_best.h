@@ -1,5 +1,5 @@
-// A chart's best derivations one by one, lazily (Huang and Chiang 2005, algorithm 3): a cell's next derivation is
-// looked for on demand. Derivations and labellings are one to one, so no labelling comes twice.
+// A chart's best derivations one by one (Huang and Chiang 2005, algorithm 3): a cell's next derivation is computed when
+// it is asked for. Every labelling has exactly one derivation, so no labelling comes twice.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 namespace partwise::chart {
 
-// Chart, Scores: arrays, or what works them out when asked.
+// Chart, Scores: arrays, or classes whose operator[] computes the values.
 template <class Program, class Chart = const double*, class Scores = const double*>
 class KBest {
    public:
@@ -46,7 +46,8 @@ class KBest {
         std::vector<Derivation> heap;
         std::size_t extended = 0;  // how many of those found had their neighbours put on the heap
     };
-    // A tail: the sum it comes from, null for a unit, and the scores of the slots in between.
+    // A tail, followed down to a sum or a unit: the list of the sum (null for a unit) and the score of the slots
+    // passed.
     struct Part {
         List* list;
         double score;
@@ -97,7 +98,7 @@ class KBest {
         template <class Edges>
         void sum(Index own, Index, const Edges& e) {
             List& list = *lists.list_of(own, e);
-            lists.find({&list, 0.0}, rank);  // a cell's best derivation is known by its value until it is asked for
+            lists.find({&list, 0.0}, rank);  // so far a best derivation may be known by its value alone
             const Ways& ways = list.ways;
             const Derivation d = list.found[rank];
             ways.each_slot(d.edge, use);
@@ -127,7 +128,7 @@ class KBest {
     bool find(const Part& part, Index rank) {
         if (!part.list) return rank == 0;
         if (len(part.list->found.size()) > rank) return true;
-        // What waits for what: cells are nested as deep as sentences are long, which is too deep for calls.
+        // A stack of the derivations that wait for others. Recursion would be as deep as a sentence is long.
         waiting_.assign(1, {part.list, rank});
         while (!waiting_.empty()) {
             Interrupt::check_current();
@@ -151,21 +152,21 @@ class KBest {
     static bool has(const Part& part, Index rank) {
         return part.list ? len(part.list->found.size()) > rank : rank == 0;
     }
-    // Whether it has to be looked for: not found, and not all were.
+    // Whether this derivation has not been found yet but may exist.
     static bool is_unknown(const Part& part, Index rank) {
         if (!part.list || has(part, rank)) return false;
         return !part.list->heap.empty() || part.list->extended < part.list->found.size();
     }
-    // The score of a derivation that was found. Nothing was asked of a tail that is at its best.
+    // The score of a derivation that was found. The best one's is in the chart: no list may exist for it yet.
     double value(Index cell, Index rank) {
         if (rank == 0) return chart_[cell];
         const Part part = part_of(cell);
         return part.list->found[rank].value + part.score;
     }
 
-    // Puts the neighbours of a derivation that was taken on the heap: (i, j) leads to (i, j + 1), and to (i + 1, j)
-    // where j is 0, so that each is reached once. If a tail's derivation must be looked for first, that is put on the
-    // stack, and the answer is false.
+    // Puts the neighbours of a found derivation on the heap. With ranks (i, j) of its tails these are (i, j + 1), and,
+    // if j is 0, (i + 1, j): so each pair is reached once. If a tail's derivation must be found first, puts that one on
+    // the stack and returns false.
     bool extend(List& list, const Derivation taken) {
         const Ways& ways = list.ways;
         const Index tails[2] = {ways.a + taken.edge, ways.b + taken.edge};
@@ -194,7 +195,7 @@ class KBest {
     Chart chart_;
     Scores scores_;
     std::vector<Index> place_;  // of each cell's list, or kNone
-    std::deque<List> lists_;    // pointers into it stay good while it grows
+    std::deque<List> lists_;    // a deque, because pointers to its elements stay valid while it grows
     std::vector<Wanted> waiting_;
     std::vector<std::pair<Index, Index>> todo_;  // cells and ranks
 };

@@ -2,9 +2,9 @@
 // program's, and chart_sums are its sums in log space. Derived has
 //   with_program(i, f)   f(program) with that of example i, whose type may depend on the example
 // and, where the slots of the program are not those of the structure, its own
-//   to_program(i, program, values, scale, masked, frame)   values * scale of the program's slots; where masked, -infinity
-//                                                          for those that are forbidden
-//   from_program(i, program, own, slots)                   the other way
+//   to_program(i, program, values, scale, masked, frame)   values * scale for the program's slots; if `masked`, forbidden
+//                                                          slots get -infinity
+//   from_program(i, program, own, slots)                   values of the program's slots as values of the structure's
 //   gather(i, scores, used, labelling)                     the labelling of a derivation with these slots, and its value
 #pragma once
 

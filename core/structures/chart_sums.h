@@ -15,7 +15,7 @@ struct LogSums {
     const double* scores;
     double* chart_d = nullptr;         // tangents of chart
     const double* scores_d = nullptr;  // the direction
-    double shift = 0;                  // what was taken off all derivations: log Z = chart[root] + shift
+    double shift = 0;                  // subtracted from the scores of all derivations: log Z = chart[root] + shift
 
     struct Sum {
         double value;
@@ -64,7 +64,7 @@ struct LogSums {
         set(cell, x.value, x.d);
         set(twin, x.value, x.d);
     }
-    // The best of the cells gets the value 0, and the tangent 0: what is common to all changes no probability.
+    // Shifts the cells so that the best one has value 0 and tangent 0. A common shift changes no probability.
     void cut(Index first, Index count) {
         Index best = first;
         for (Index cell = first + 1; cell < first + count; ++cell) best = chart[cell] > chart[best] ? cell : best;
@@ -79,8 +79,8 @@ struct LogSums {
     }
 };
 
-// Visitor, down: the probability of each cell. A cell hands its own to its edges in proportion to their weights, which
-// are normalised cell by cell, so that rounding in large sums leaks no probability.
+// Visitor, down: the probability of each cell. A cell divides its probability among its edges in proportion to their
+// weights. These are normalised cell by cell, so rounding errors in large sums lose no probability.
 //   H = sum over cells of P(cell) * entropy of its choice of an edge: every term is positive, nothing cancels.
 // mass: probabilities of cells. They and the marginals of slots start as zeros, the root's as 1.
 template <bool kTangent>
@@ -97,8 +97,8 @@ struct Masses {
     double* mass_d = nullptr;
     double* marginals_d = nullptr;
 
-    // add(to, place) for each part of the edges: to[place(k)] is that of edge k. Where parts lie side by side the compiler
-    // knows it.
+    // Calls add(to, place) for each part of the edges: to[place(k)] belongs to edge k. Neighbouring parts get their own
+    // instantiation, which vectorises.
     template <class Edges, class Add>
     static void spread(const Edges& e, double* cells, double* slots, Add&& add) {
         const auto neighbour = [](Index k) { return k; };

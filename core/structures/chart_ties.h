@@ -1,5 +1,5 @@
-// Of a chart's derivations with equal scores, one with the smallest sum of a second score. Looked for only if a choice
-// is tied.
+// Breaks ties: of a chart's best derivations it finds one with the smallest sum of a second score. That sum is computed
+// only if a choice is tied.
 #pragma once
 
 #include "structures/chart.h"
@@ -50,7 +50,7 @@ class Ties {
     Ties(const Program& program, const double* chart, const double* scores, Second second, Workspace::Frame& frame)
         : program_(program), chart_(chart), scores_(scores), second_(second), frame_(frame) {}
 
-    // Which of the best edges to take.
+    // The best edge; of tied edges the one with the smallest second score.
     template <class Edges>
     Index choose(const Edges& e) {
         const double best = best_edge(e, chart_, scores_);

@@ -1,4 +1,4 @@
-// A structure's distribution seen as marginals of a junction tree's cliques, end to end.
+// A distribution over labellings as the marginals of a junction tree's cliques, concatenated in one array.
 #pragma once
 
 #include "support/vector_math.h"
@@ -19,13 +19,13 @@ class CliqueView {
     virtual ~CliqueView() = default;
 
     virtual std::vector<Index> clique_offsets(Index i) const = 0;
-    // Gives the log partition, as `log_partition` does.
+    // Writes the clique marginals and returns the log partition.
     virtual double clique_marginals(Index i, const double* scores, double temperature, double* out,
                                     Workspace& ws) const = 0;
-    // Linear: of a difference of marginals, too.
+    // Expected counts of slots. The map is linear, so it may be applied to a difference of marginals.
     virtual void slots_from_cliques(Index i, const double* cliques, double* slots) const = 0;
-    // The largest difference between what two neighbouring cliques say of the variables that they share; infinite where
-    // the structure cannot tell.
+    // The largest difference between the marginals that two neighbouring cliques give to the variables they share;
+    // infinity if the structure cannot compute it.
     virtual double clique_disagreement(Index i, const double* cliques, Workspace& ws) const;
     // Entropy of the distribution with these clique marginals; gradient (may be null) with respect to them.
     virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const = 0;
@@ -35,14 +35,14 @@ class CliqueView {
                                 Workspace& ws) const;
     // Log potentials of the cliques whose Gibbs distribution has these marginals.
     virtual void scores_from_cliques(Index i, const double* cliques, double* out) const = 0;
-    // The same as scores of slots, where every clique's entries are slots of their own; false where they are not (tied
-    // slots, cliques of several parts).
+    // The same as scores of slots, if every entry of a clique is a slot of its own; else (tied slots, cliques of
+    // several parts) returns false.
     virtual bool slot_scores_from_cliques(Index, const double*, double*) const { return false; }
 
     // Capability kSupport: the entry of each clique that a labelling uses, one per clique, in their order.
     virtual void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const = 0;
-    // max of <count(y), scores> over the labellings whose entries all are above `least` in `cliques`, and the labelling.
-    // Throws InputError if there is none.
+    // The same as Structure::maximize over the labellings whose entries in `cliques` are all above `least`. Throws
+    // InputError if there is no such labelling.
     virtual double maximize_in_support(Index i, const double* scores, const double* cliques, double least,
                                        SlotCounts& best, Workspace& ws) const = 0;
 
@@ -52,8 +52,8 @@ class CliqueView {
     }
 };
 
-// What -sum x log x adds to the value and derivatives by `step` of an entropy at x = p + step d. The terms x of a whole
-// distribution, whose d sum to nothing, need no constants. sign 1: a clique's table; -1: a separator's.
+// Adds -sum x log x at x = p + step d, and its first two derivatives by `step`, to `out`. Constant terms of the slope
+// are left out, because the d of a whole distribution sum to 0. sign: 1 for a clique's table, -1 for a separator's.
 [[gnu::always_inline]] inline void add_entropy(double sign, const double* __restrict p, const double* __restrict d,
                                                double step, Index n, Along& out) {
     double value = 0;

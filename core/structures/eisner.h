@@ -30,7 +30,8 @@ struct EisnerProgram {
     Index arc(Index head, Index modifier) const { return modifier * (n + 1) + head + 1; }
     Index root_arc(Index modifier) const { return modifier * (n + 1); }
 
-    // Where each value lies: six squares, then the root's rows. link has the half below right's diagonal.
+    // The cell of each value: six squares, then the root's rows. `link` and `right` share a square: `link` is below the
+    // diagonal.
     Index right(Index s, Index t) const { return s * n + t; }
     Index link(Index s, Index t) const { return t * n + s; }
     Index right_by_end(Index s, Index t) const { return (n + t) * n + s; }
@@ -43,7 +44,7 @@ struct EisnerProgram {
     Index open(Index t) const { return 6 * n * n + n + t; }
     Index prefix(Index j) const { return 6 * n * n + 2 * n + j; }
 
-    // Words between two looks for Ctrl-C: ordinary sentences are done in no time, one of thousands of words is not.
+    // Checks for Ctrl-C once in so many words: a sentence of thousands of words takes long.
     static constexpr Index kLookEvery = 16;
 
     template <class V>
@@ -105,7 +106,7 @@ struct EisnerProgram {
     }
 
    private:
-    // The last tail of an edge is followed first when a tree is read off: the one with the next arc.
+    // derive() follows the second tail of an edge first: here it is the one with the next arc.
     template <class V>
     void visit_link(Index s, Index t, V&& v) const {
         v.sum(link(s, t), link(s, t), chart::Pairs{right(s, s), left_by_end(s + 1, t), t - s});

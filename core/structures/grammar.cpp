@@ -52,7 +52,7 @@ void Grammar::check_bytes(Index i, double bytes, const char* what) const {
     refuse(i, text);
 }
 
-// What is not done by hand takes more: cells for rules too, in two tables.
+// The chart program takes more memory than the hand-written kernels: it has cells for rules, too, in two tables.
 template <class F>
 auto Grammar::with_program(Index i, F&& f) const {
     const grammar::Program program(sentence(i));
@@ -105,7 +105,7 @@ void Grammar::set_gold() {
 grammar::Sentence Grammar::sentence(Index i) const {
     const Index n = lengths_[i];
     const Index first = first_word_[i];
-    const bool filled = len(gold_.size()) >= first - i + n - 1;  // not yet while gold derivations are checked
+    const bool filled = len(gold_.size()) >= first - i + n - 1;  // false while set_gold() still reads them
     const std::span<const Anchored> gold =
         filled ? std::span(gold_).subspan(first - i, n - 1) : std::span<const Anchored>{};
     return {rules_,
@@ -123,7 +123,8 @@ std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const
                                    [&](const std::string& what) { refuse(i, what); });
 }
 
-// What is done by hand sums rules with the same children over all splits, which have slots of their own with tuples.
+// The hand-written kernels sum over a rule's splits together. With hashed tuples each split has its own slot, so the
+// chart program is used.
 bool Grammar::best(Index i, const double* scores, std::vector<Index>& slots, Workspace& ws) const {
     if (rules_.n_tuples == 0) return grammar::best_derivation(sentence(i), scores, slots, ws);
     return with_program(i, [&](const grammar::Program& program) {
@@ -150,7 +151,8 @@ double Grammar::log_partition(Index i, const double* scores, double temperature,
     return chart_sums(i, scores, temperature, marginals, entropy, ws);
 }
 
-// The slots of the gold derivation cost nothing: with the cost "rules" every rule that is not gold has the slot `other`.
+// Slots of the gold derivation cost nothing. With the cost "rules" the cost is on `other`, the slot of rules that are
+// not gold.
 void Grammar::add_cost(Index i, SlotView gold, double scale, double* scores) const {
     const grammar::Slots at = slots(i);
     for (Index s = 0; s < at.n; ++s) {

@@ -38,12 +38,12 @@ class Grammar final : public ChartStructure<Grammar> {
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
 
-    // Whether the sentence has a derivation that its mask allows.
+    // Whether the mask allows a derivation of the sentence.
     bool has_derivation(Index i) const;
-    // The slots of a derivation, 2 n - 1 nodes in pre-order. Throws InputError, which names the sentence and the first
-    // node that is wrong, unless it is one (masks aside).
+    // The slots of a derivation given by its 2 n - 1 nodes in pre-order. Throws InputError, which names the sentence
+    // and the first wrong node, unless the nodes are a derivation. Masks are not looked at.
     void labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) const;
-    // A derivation with these slots. Of several, which have the same score whatever the weights, the one of first rules.
+    // A derivation with these slots. If there are several (their scores are equal), the one with the first rules.
     std::vector<GrammarNode> nodes_of(Index i, SlotView labelling) const;
 
    protected:

@@ -1,7 +1,7 @@
-// The inside pass over all spans of a sentence, for sums in plain doubles and for maxima: the program of
-// grammar_program.h by hand. What it saves: symbols that no derivation of a span's words has are never looked at, and a
-// rule is tried only at splits where both of its symbols may meet (the first and last end of its left symbol from s, the
-// first and last begin of its right symbol before t). Only symbols that may be somewhere in the sentence have room.
+// The inside pass over all spans of a sentence, for sums in plain doubles and for maxima: a hand-written, faster
+// version of grammar_program.h. It visits only symbols that a span's words can have. It tries a rule only at splits
+// between the first and last end of its left symbol from s and the first and last begin of its right symbol before t.
+// Tables have rows only for symbols that are possible somewhere in the sentence.
 #pragma once
 
 #include "structures/grammar_rules.h"
@@ -54,7 +54,7 @@ class Chart {
         first_begin_.assign(rows, static_cast<Int>(n + 1));
         last_begin_.assign(rows, -1);
         active_.resize(n);
-        // Rules with `other`; splits column by column, and a column of nothing for symbols without one.
+        // Weights of rules times that of `other`; weights of splits by column, the last column for symbols without one.
         rule_ = frame.take(g.size());
         const double other = x.has_gold ? weights[at.other()] : Algebra::kOne;
         for (Index r = 0; r < g.size(); ++r) rule_[r] = Algebra::times(weights[r], other);
@@ -70,14 +70,15 @@ class Chart {
         }
     }
 
-    // The symbols that may be somewhere, ascending.
+    // The symbols that are possible somewhere in the sentence, ascending.
     const std::vector<Index>& symbols() const { return symbols_; }
-    // Values of A from s on are side by side, and values of A up to t; two triangles of this size. Slopes lie as values.
+    // Two triangles of this size: one in which the values of A that begin at s are neighbours, one in which those that
+    // end at t are. Slopes have the same layout.
     Index size() const { return len(symbols_.size()) * n * (n + 1) / 2 + kBefore; }
-    Index ends_at(Index s, Index a) const {  // of the end 0; there are those from s + 1 to n
+    Index ends_at(Index s, Index a) const {  // place of the end 0; ends from s + 1 to n exist
         return kBefore + len(symbols_.size()) * (s * n - s * (s - 1) / 2) + row_[a] * (n - s) - (s + 1);
     }
-    Index begins_at(Index t, Index a) const {  // of the begin 0; there are those to t - 1
+    Index begins_at(Index t, Index a) const {  // place of the begin 0; begins up to t - 1 exist
         return len(symbols_.size()) * (t * (t - 1) / 2) + row_[a] * t;
     }
     double* ends(Index s, Index a) { return by_begin_ + ends_at(s, a); }
@@ -88,14 +89,14 @@ class Chart {
         return split_ + (c == kNone ? g.split.count : c) * (n + 1);
     }
     double rule(Index r) const { return rule_[r]; }
-    // What a symbol over [s, t) has whatever its rule.
+    // The weight of the slots that a symbol over [s, t) uses whatever its rule.
     double node(Index a, Index s, Index t) const {
         const Slots::OfNode own = at.of_node(a, s, t);
         double out = Algebra::kOne;
         for (Index k = 0; k < own.count; ++k) out = Algebra::times(out, weights[own.slots[k]]);
         return out;
     }
-    // The symbols with a derivation from s on.
+    // The symbols with a derivation that begins at s.
     const std::vector<Index>& active(Index s) const { return active_[s]; }
     // The splits of [s, t) at which B before and C after it may meet: [first, last].
     struct Range {
@@ -109,7 +110,8 @@ class Chart {
                 std::min<Index>({last_end_[from], last_begin_[to], t - 1})};
     }
 
-    // seen(value before and after node weights) for each symbol of a span, lost(L, R, S, n) where a rule's sum is zero.
+    // Calls seen(value before node weights, value after) for each symbol of a span, and lost(left, right, split, n)
+    // where the sum over a rule's n splits is zero.
     template <class Seen, class Lost>
     void inside(Seen&& seen, Lost&& lost) {
         std::vector<double> sum(g.n_symbols, Algebra::kZero);

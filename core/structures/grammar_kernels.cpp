@@ -7,19 +7,20 @@ namespace partwise::grammar {
 
 namespace {
 
-// Values of spans are kept in this range. A product of two of them that is below 1e-308 counts as 0; with the weights of
-// split, rule and gold, each at most exp(kHigh), it is below 1e-294. There are fewer than 1e6 of them in a span, and they
-// are missing in a sum of at least kLeast: that is nothing. Slopes are at most 1 / kLeast, and a probability that is lost
-// is at most kMost * 1e-308.
+// Values of spans are kept in this range. A product of two of them that is below 1e-308 counts as 0; with the weights
+// of split, rule and gold, each at most exp(kHigh), it is below 1e-294. There are fewer than 1e6 of them in a span, and
+// they are missing in a sum of at least kLeast: that is nothing. Slopes are at most 1 / kLeast, and a probability that
+// is lost is at most kMost * 1e-308.
 constexpr double kLeast = 1e-275;
 constexpr double kMost = 1e250;
 constexpr double kHigh = 10.0;
 constexpr double kLow = -500.0;
-// In powers of two, which are exact: with a factor of exp(300) log Z is rounded as if scores were that large.
+// A power of two that weights of words are multiplied by in all. Powers of two are exact: a factor exp(300) would round
+// log Z as if scores were that large.
 constexpr Index kRoom = 432;
 
-// Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation has
-// one slot of each word, one of each row of splits, and n - 1 of each other table.
+// Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation
+// has one slot of each word, one of each row of splits, and n - 1 of each other table.
 class Weights {
    public:
     Weights(const Sentence& x, const double* scores, double centre, Workspace::Frame& frame)
@@ -108,11 +109,11 @@ class Weights {
     int power_ = 0;
 };
 
-// A probability below this is nothing beside the rounding of those that sum to 1: its derivations are not followed.
+// Symbols with a smaller probability are skipped: it is far below the rounding error of probabilities that sum to 1.
 constexpr double kNothing = 1e-40;
 
-// Expected counts, from the whole sentence down. The slope of a value is the derivative of log Z by it; value times slope
-// is the probability of the symbol over the span.
+// Expected counts, from the whole sentence down. The slope of a value is the derivative of log Z by it; value times
+// slope is the probability of the symbol over the span.
 class Outside {
    public:
     Outside(Chart<Product>& chart, double z, double* marginals, Workspace::Frame& frame)
@@ -147,7 +148,7 @@ class Outside {
     double* ends(Index s, Index a) { return slope_ends_ + chart_.ends_at(s, a); }
     double* begins(Index t, Index a) { return slope_begins_ + chart_.begins_at(t, a); }
 
-    // The slope of each symbol's sum over its rules, in inner_; false if there is none.
+    // Writes the slope of each symbol's sum over its rules to inner_; returns false if no symbol has a probability.
     bool nodes(Index s, Index t) {
         found_.clear();
         for (const Index a : chart_.symbols()) {
@@ -183,7 +184,8 @@ class Outside {
         }
     }
 
-    // Hands on to both symbols of a rule at these splits; the rule's probability there.
+    // Adds a rule's contribution at these splits to the slopes of both its symbols; returns the rule's probability
+    // there.
     double spread(const Rules::ByLeft& r, Index b, Index s, Index t, double w, Chart<Product>::Range range) {
         const double* __restrict left = chart_.ends(s, b);
         const double* __restrict right = chart_.begins(t, r.right);
@@ -204,7 +206,7 @@ class Outside {
         return sum;
     }
 
-    // The gold rule k, whose slot at its own split is another one.
+    // The gold rule k: at its own split it uses the slot gold(k), at other splits `other`.
     void gold_rule(Index k, double inner, Chart<Product>::Range range) {
         const Anchored& y = chart_.x.gold[k];
         const Rules::ByLeft r{static_cast<std::int32_t>(g_.right[y.rule]), static_cast<std::int32_t>(g_.parent[y.rule]),

@@ -1,5 +1,5 @@
-// Derivations of a sentence as a chart program; the hand-written sums and maxima of grammar_kernels.cpp are faster, and are
-// compared with it.
+// Derivations of a sentence as a chart program; the hand-written sums and maxima of grammar_kernels.cpp are faster, and
+// are compared with it.
 //
 // For a span [s, t) of at least two words (+ is the product of two parts):
 //   pairs(r, s, t) = sum over q in (s, t) of label(left[r], s, q) + label(right[r], q, t) with split (A, q)

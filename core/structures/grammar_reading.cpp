@@ -9,8 +9,8 @@ std::string in_words(const GrammarNode& node) {
     return concat("symbol ", node.symbol, " over the words [", node.begin, ", ", node.end, ")");
 }
 
-// Looks for a derivation that uses up the counts. The chart knows which symbols spans can have with these slots alone,
-// so that it hardly ever has to go back: where every symbol has a column of spans, the spans are known.
+// A search, with backtracking, for a derivation whose slots have exactly these counts. The chart says which symbols the
+// spans can have with these slots, so the search rarely backtracks (never, if every symbol has a column of spans).
 class Search {
    public:
     Search(const Sentence& sentence, std::vector<double> counts, Chart<Maximum>& chart)
@@ -62,7 +62,7 @@ class Search {
         }
         return false;
     }
-    // Goes on with these slots used, if they are left.
+    // Subtracts these slots from the remaining counts and calls go_on(); undoes this if either fails.
     template <class F>
     bool with(const std::vector<Index>& slots, F&& go_on) {
         bool good = true;
@@ -98,7 +98,7 @@ std::vector<Anchored> anchored_rules(const Sentence& sentence, std::span<const G
         refuse(concat("has ", in_words(nodes[0]), ", which is not a symbol of whole sentences"));
     }
     std::vector<Anchored> out;
-    // A subtree over m words has 2 m - 1 nodes: where children are is known before they are looked at.
+    // A subtree over m words has 2 m - 1 nodes, which gives the place of the right child.
     for (std::size_t k = 0; k < nodes.size(); ++k) {
         const auto [a, s, t] = nodes[k];
         if (t == s + 1) {

@@ -53,7 +53,7 @@ struct Rules {
     Index n_tuples = 0;              // 0 or a power of two
     std::vector<Index> word_symbol;  // of each lexical column
 
-    // The same rules by their left symbols, for sums that start there.
+    // The rules in the order of their left symbols, for loops that begin with the left symbol.
     struct ByLeft {
         std::int32_t right;
         std::int32_t parent;
@@ -73,7 +73,7 @@ struct Anchored {
     Index s, q, t;
 };
 
-// What a Rules is made of, as the caller has it.
+// The data from which make_rules() makes a Rules.
 struct RuleTable {
     Index n_symbols;
     std::vector<Index> rules;  // parent, left, right of each
@@ -109,7 +109,7 @@ struct Slots {
     Index tuples() const { return other() + (has_gold ? n : 0); }
     Index count() const { return tuples() + g.n_tuples; }
 
-    // The slots that symbol A has over [s, t) whatever its rule: at most three.
+    // The slots that symbol A uses over [s, t) whatever its rule: at most three.
     struct OfNode {
         std::array<Index, 3> slots;
         Index count = 0;
@@ -147,20 +147,20 @@ struct Sentence {
 
 // Lists of nodes in pre-order and slots (grammar_reading.cpp).
 
-// Throws an error with this reason.
+// A function that throws an error with this reason.
 using Refuse = std::function<void(const std::string& what)>;
 
-// The rules of a derivation whose 2 n - 1 nodes are in pre-order, in that order; refused unless it is one.
+// The rules of a derivation given by its 2 n - 1 nodes in pre-order, in that order; calls refuse() if it is invalid.
 std::vector<Anchored> anchored_rules(const Sentence& sentence, std::span<const GrammarNode> nodes,
                                      const Refuse& refuse);
 
-// The nodes, in pre-order, of a derivation with these slots; refused if there is none.
+// The nodes, in pre-order, of a derivation with these slots; calls refuse() if there is none.
 std::vector<GrammarNode> derivation_of(const Sentence& sentence, SlotView labelling, const Refuse& refuse);
 
-// By hand (grammar_kernels.cpp), what grammar_program.h is the oracle of.
+// Hand-written sums and maxima (grammar_kernels.cpp), which tests compare with grammar_program.h.
 
-// log Z of scores (-infinity where masked), expected counts of slots and entropy (either may be null), in doubles. False
-// where their range does not suffice, or there is no derivation.
+// Computes log Z of scores (-infinity where masked), expected counts of slots and the entropy (either may be null) in
+// doubles. Returns false if the range of doubles does not suffice or there is no derivation.
 bool plain_sums(const Sentence& sentence, const double* scores, double* marginals, double* entropy, double& log_z,
                 Workspace& ws);
 

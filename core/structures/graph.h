@@ -4,12 +4,12 @@
 //   a row per vertex: slot a of it is label a; rows are padded to padded_width(number of labels)
 //   tables of cliques, in the order of their numbers: the entry of the labels (a_1, ..., a_m) of the clique's vertices, in
 //   the order in which the clique names them, is ((a_1 n_2 + a_2) n_3 + ...) w + a_m, w the padded width of the last
-// Cliques may name the same table: its slots are then used by each of them. The rows of vertices belong to one vertex
-// each, so that the Hamming cost is charged there, once per vertex, whatever is tied.
+// Several cliques may share a table; each of them then uses its slots. Every vertex has a row of its own, so the
+// Hamming cost is put on the rows.
 //
-// Inference runs on a junction tree (junction_tree.h) of the vertices that have two labels or more left: labels that the
-// mask rules out, alone or with what it leaves of their neighbours, take no part in it. Trees are made when an example
-// is first used; examples of one shape without mask share one.
+// Inference runs on a junction tree (junction_tree.h) of the vertices with two or more possible labels: labels that the
+// mask forbids, directly or through their neighbours, are removed first. A tree is made when its example is first used.
+// Examples of the same shape without masks share a tree.
 #pragma once
 
 #include <map>
@@ -49,7 +49,7 @@ class Graph final : public Structure, public CliqueView {
     const GraphLayout& layout() const { return layout_; }
     double memory_limit() const { return memory_limit_; }
     Index num_vertices(Index i) const { return layout_.vertex_ptr[i + 1] - layout_.vertex_ptr[i]; }
-    // Slots of the example's tables begin here, one after another; the last value is their end.
+    // The first slot of each of the example's tables; the last value is the end of the last table.
     std::vector<Index> table_offsets(Index i) const;
     // Width of the junction tree, and the bytes that sums take. Throws InputError if that is beyond the limit.
     Index width(Index i) const { return compiled(i).tree.width; }
@@ -86,14 +86,14 @@ class Graph final : public Structure, public CliqueView {
 
     // The slots of labels of all vertices, merged, ascending. Labels are checked.
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-    // The labels that the rows of vertices say. Throws InputError unless each has one.
+    // Reads the labels from the rows of vertices. Throws InputError unless each vertex has one label.
     void labels_of(Index i, SlotView labelling, Index* labels) const;
 
    protected:
     void check_mask(Index i) const override;
 
    private:
-    // An example made ready: its junction tree, and which slots the factors' entries are.
+    // An example prepared for inference: its junction tree, and the slots of the factors' entries.
     struct Compiled {
         bool masked = false;
         junction::Tree tree;
@@ -106,7 +106,7 @@ class Graph final : public Structure, public CliqueView {
         double* factors;
         double constant;  // of the slots that are always used
     };
-    // Vertices of a clique, and what its slot moves by with the label of each.
+    // Vertices of a clique, and the distance between the slots of successive labels of each.
     struct Axes {
         Index begin;  // first slot
         std::vector<Index> vertices;
@@ -116,7 +116,7 @@ class Graph final : public Structure, public CliqueView {
     const Compiled& compiled(Index i) const;
     std::shared_ptr<const Compiled> compile(Index i) const;
     std::vector<std::vector<Index>> labels_left(Index i, const std::vector<Axes>& all) const;
-    // Rows of vertices and cliques alike.
+    // The axes of all rows of vertices, then of all cliques.
     std::vector<Axes> axes_of(Index i) const;
     std::vector<Index> shape_of(Index i) const;
 
@@ -125,8 +125,8 @@ class Graph final : public Structure, public CliqueView {
     void scatter(Index i, const Compiled& c, const double* factors, double always, double* slots) const;
     // The labelling in which the tree's variables have these rows.
     void labelling_of_rows(Index i, const Compiled& c, const Index* rows, SlotCounts& out) const;
-    // The maximum on the junction tree, far below 0 if nothing is allowed, and the labelling. support: null or the only
-    // entries of cliques that are allowed.
+    // Finds the best labelling and returns its value, which is far below 0 if no labelling is allowed. support: the
+    // entries of cliques that are allowed, or null for all.
     double find_best(Index i, const double* scores, const junction::Support* support, SlotCounts& best,
                      Workspace& ws) const;
     template <class... Parts>

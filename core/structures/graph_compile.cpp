@@ -1,4 +1,4 @@
-// What a graph is made ready with: slots, labels left by masks, the junction tree.
+// Prepares graphs for inference: numbers slots, removes labels that masks forbid, makes junction trees.
 #include <cstdio>
 
 #include "structures/graph.h"
@@ -15,7 +15,7 @@ struct TooWideError : InputError {
     using InputError::InputError;
 };
 
-// Steps through all combinations of one entry from each list, the last the fastest; f(positions).
+// Calls f(positions) for all combinations of one position in each of these ranges; the last position changes fastest.
 template <class F>
 void for_each_combination(const std::vector<Index>& sizes, F&& f) {
     std::vector<Index> at(sizes.size(), 0);
@@ -95,7 +95,7 @@ Graph::Graph(GraphLayout layout, double memory_limit)
         table_ptr_.push_back(len(table_begin_.size()));
         num_slots_[i] = next;
     }
-    slot_offsets();  // all together can be counted
+    slot_offsets();  // throws if the number of all slots does not fit an Index
 }
 
 std::vector<Index> Graph::table_offsets(Index i) const {
@@ -133,8 +133,8 @@ std::vector<Index> Graph::shape_of(Index i) const {
     return shape;
 }
 
-// A label is left if each clique of its vertex has an allowed entry with it and with labels left to the others. Looked at
-// again until nothing changes.
+// Keeps a label if each clique of its vertex has an allowed entry with this label and labels kept for the other
+// vertices. Repeats until no more labels are dropped.
 std::vector<std::vector<Index>> Graph::labels_left(Index i, const std::vector<Axes>& all) const {
     const Index first = layout_.vertex_ptr[i];
     const std::uint8_t* allowed = mask(i);
@@ -193,7 +193,7 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         sizes.push_back(len(out->labels[v].size()));
         vertices.push_back(v);
     }
-    // Axes with variables, and the slot at which these are 0.
+    // Axes with at least one variable, and the slot at which their variables have their first labels.
     std::vector<std::pair<const Axes*, Index>> open;
     std::vector<std::vector<Index>> scopes;
     for (const Axes& axes : all) {
@@ -277,7 +277,7 @@ void Graph::check_mask(Index i) const {
         SlotCounts best;
         if (find_best(i, zeros.data(), nullptr, best, ws) < kLogsOfZero) nothing_left(i);
     } catch (const TooWideError&) {
-        compiled_[i].reset();  // refused where it is used; another mask may leave less
+        compiled_[i].reset();  // its use is refused later, unless another mask makes the example smaller
     } catch (...) {
         compiled_[i].reset();
         throw;

@@ -24,7 +24,7 @@ void check_count(const std::vector<double>& values, Index expected, const char* 
     }
 }
 
-// rest: what is behind the labels of each row.
+// rest: the value in the padding of each row.
 HistoryChain::Table make_table(const std::vector<double>& rows, Index n_labels, Index width, double rest) {
     const Index n_rows = len(rows.size()) / n_labels;
     HistoryChain::Table out{std::vector<double>(n_rows * width, rest), std::vector<double>(n_rows * width),
@@ -38,7 +38,7 @@ HistoryChain::Table make_table(const std::vector<double>& rows, Index n_labels, 
     return out;
 }
 
-// Numbers that a table of all histories may have; where there are more, its rows are made when they are needed.
+// The largest size of a table of all histories, in numbers. Rows of larger tables are computed when they are needed.
 constexpr Index kLargestTable = Index{1} << 22;
 
 }  // namespace
@@ -180,7 +180,7 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     HistorySums<LogNumber> sums(v);
-    // Without constraints nothing to come changes the next label's probabilities.
+    // Constraints on later positions change a label's probabilities; without constraints no sums are needed.
     if (v.open && !sums.run(nullptr)) one_of_them(-1);
     std::vector<double> p(n_labels());
     std::vector<Index> labels(v.length);

@@ -44,7 +44,7 @@ class HistoryChain final : public LabelSequences {
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                    Workspace& ws) const override;
 
-    // Rows of scores, one per history; exp of each row over its largest value, and the logarithms of those values.
+    // Rows of scores, one per history. factors: exp(score - the row's largest score); highs: these largest scores.
     struct Table {
         std::vector<double> scores;
         std::vector<double> factors;
@@ -59,17 +59,17 @@ class HistoryChain final : public LabelSequences {
         Index n_states;
 
         Index last(Index state) const { return state % tags; }
-        // Histories that differ in nothing but their oldest tag lead to the same ones: which of those classes.
+        // Histories that differ in their oldest tag alone lead to the same histories. The number of this class.
         Index rest(Index state) const { return history == 1 ? 0 : state % tags; }
         Index next(Index state, Index label) const { return history == 1 ? label : state % tags * tags + label; }
     };
 
-    // What searches and sums read of a sequence.
+    // One sequence as searches and sums read it.
     struct View : Shape {
-        const Table& first;   // tags rows of width; -infinity behind the labels
-        const Table& second;  // a row of width per pair; 0 behind the labels
+        const Table& first;   // tags rows of width; -infinity in padding
+        const Table& second;  // a row of width per pair; 0 in padding
         std::span<const Index> pairs;
-        const Index* places;  // of each history in `pairs`, or -1; null: too many to keep
+        const Index* places;  // each history's place in `pairs`, or -1; null: too many histories for a table
         Index length;
         const double* scores;        // length rows of `width`
         const std::uint8_t* follow;  // n_labels x n_labels; null: all
@@ -100,7 +100,7 @@ class HistoryChain final : public LabelSequences {
     void check_mask(Index i) const override;
 
    private:
-    // Fills `open` if there are constraints. Throws InputError if they leave nothing.
+    // Fills `open` if there are constraints. Throws InputError if they allow no labelling.
     View view(Index i, const double* scores, std::vector<std::uint8_t>& open) const;
     View plain_view(Index i, const double* scores) const;
     const double* factors(const View& v) const;

@@ -1,11 +1,11 @@
 // The search for the best labellings of a HistoryChain.
 //
-// At each position the search keeps the `beam_width` histories whose best labellings are best. Of labellings that end
-// in the same history only the best can be the best in the end, so that they are put together: with all histories this
-// is Viterbi's algorithm. The k best labellings are those of the histories kept, found one by one from the end.
+// At each position the search keeps the `beam_width` histories whose best labellings have the highest probability. Of
+// the labellings that end in the same history only the best is kept: if all histories are kept, this is Viterbi's
+// algorithm. The k best labellings are found one by one from the end, among the histories that were kept.
 //
-// A search and no chart program (chart.h): which cells there are is known only once those before them have been
-// compared, and a step's score depends on all scores of its position.
+// This is not a chart program (chart.h): which histories are kept depends on the values of the histories before them,
+// and a step's score depends on all scores of its position.
 #pragma once
 
 #include "structures/history_sums.h"
@@ -86,8 +86,8 @@ constexpr auto better_candidate = [](const auto& a, const auto& b) {
 
 class HistorySearch {
    public:
-    // Histories whose best labellings are below `least` are not kept. rows: used while the search lives. InputError if
-    // scores are infinite, so that no labelling has a value.
+    // Histories whose best labellings are below `least` are not kept. `rows` must outlive the search. Throws InputError
+    // if scores are infinite.
     HistorySearch(HistoryRows& rows, Index beam_width, double least = -kInfinity)
         : rows_(rows), view_(rows.view()), least_(least) {
         const HistoryChain::View& view = view_;
@@ -104,11 +104,11 @@ class HistorySearch {
             Interrupt::check_current();
             grow(t, beam_width);
         }
-        // Every history has a label to follow; only scores that are not finite leave none.
+        // Every history has an allowed next label, so the search fails only if scores are not finite.
         if (!succeeded() && least == -kInfinity) throw InputError("scores of a sequence are beyond double precision");
     }
 
-    // Whether a labelling was found that is not below `least`.
+    // Whether a labelling of at least `least` was found.
     bool succeeded() const { return layers_[layers_.size() - 2] < layers_.back(); }
     // log p of the best labelling, and its labels.
     double best(Index* labels) const {
@@ -125,7 +125,7 @@ class HistorySearch {
         double value;
         std::vector<Index> labels;
     };
-    // Fewer if there are fewer.
+    // The k best labellings, best first; fewer if fewer were kept.
     std::vector<Found> k_best(Index k) {
         const Index T = view_.length;
         const Index end = len(nodes_.size());
@@ -163,7 +163,7 @@ class HistorySearch {
         Index group;
         Index label;
     };
-    // The r-th best way to a node is the best step from some `rank`-th best way to a node before.
+    // A way to a node: the `rank`-th best way to the node `before`, and one step.
     struct Way {
         double value;
         Index before;
@@ -176,12 +176,12 @@ class HistorySearch {
         bool complete = false;  // whether the last one found has been followed up
     };
 
-    // Closes the newest layer: puts its nodes into groups.
+    // Ends the newest layer: puts its nodes into groups that lead to the same histories.
     void end_layer() {
         const Index begin = layers_.back();
         const Index end = len(nodes_.size());
         for (Index node = begin; node < end; ++node) order_.push_back(node);
-        // Histories of one tag all lead to the same ones.
+        // All histories of one tag lead to the same histories.
         const auto key = [&](Index node) { return view_.history == 1 ? 0 : nodes_[node].last; };
         if (view_.history == 2) {
             std::sort(order_.begin() + begin, order_.end(),
@@ -236,7 +236,7 @@ class HistorySearch {
         }
         end_layer();
     }
-    // Probabilities are at most 1: where `beam_width` histories are above a node, nothing that comes from it is kept.
+    // Values only fall from step to step, so a node with `beam_width` new histories above it adds none that is kept.
     bool is_hopeless(double value, Index beam_width) const {
         const Index n = len(reached_.size()) * view_.width;
         if (n <= beam_width) return false;
@@ -260,7 +260,7 @@ class HistorySearch {
                     kept_.push_back(candidate);
                     continue;
                 }
-                // A beam is short: shifting what is behind a place beats any tree.
+                // Beams are short, so insertion into a sorted vector is faster than a tree.
                 kept_.insert(std::upper_bound(kept_.begin(), kept_.end(), candidate, better_candidate), candidate);
                 if (len(kept_.size()) > beam_width) kept_.pop_back();
                 if (len(kept_.size()) == beam_width) least = kept_.back().value;
@@ -363,7 +363,7 @@ class HistorySearch {
     std::vector<Candidate> kept_;
 };
 
-// What rounding may add to the value of a labelling: more than that below another, it is not the better one.
+// More than the rounding error of a labelling's value.
 constexpr double kRounding = 1e-9;
 
 // log p of the labelling that takes the best label at each position.
@@ -387,8 +387,8 @@ inline double greedy_value(HistoryRows& rows) {
 // log p of the best labelling that a search finds, and its labels. Probabilities only shrink along a labelling, so
 // that histories whose labellings are below one that is known need not be followed: it is first looked for greedily.
 //
-// Nodes that are not below `least` are kept or dropped for those above them alone, so that leaving out the others
-// changes nothing about them. A beam may lose the greedy labelling: then it has to be searched without.
+// Whether a node of at least `least` is kept depends on the nodes above it alone, so leaving out the others changes no
+// result. A narrow beam may lose the greedy labelling: then the search is repeated without a bound.
 inline double best_labelling(const HistoryChain::View& view, Index beam_width, Index* labels) {
     HistoryRows rows(view);
     const HistorySearch search(rows, beam_width, greedy_value(rows) - kRounding);

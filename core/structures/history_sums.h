@@ -16,8 +16,8 @@
 
 namespace partwise::histories {
 
-// exp(x) is 0 below 1e-308. Divided by a partition function of 1e-250 or more, what is lost of a probability is below
-// 1e-58: nothing beside sums of probabilities that are 1e-30 or more.
+// exp(x) below 1e-308 is rounded to 0. Divided by a partition function of at least 1e-250, this changes a probability
+// by at most 1e-58, which is negligible in sums of probabilities of at least 1e-30.
 constexpr double kLeastPartition = 1e-250;
 constexpr double kLeastSum = 1e-30;
 
@@ -52,7 +52,8 @@ class HistorySums {
           sums_(view.tags * view.n_labels),
           zeros_(view.width, 0.0) {}
 
-    // Expected counts (length rows of width) or null. False if numbers of this kind lose digits: take LogNumber then.
+    // Computes the sums, and expected counts (length rows of width) unless null. Returns false if numbers of this type
+    // would lose digits; then use LogNumber.
     bool run(double* marginals) {
         const Index L = view_.n_labels;
         const Index S = view_.n_states;
@@ -73,7 +74,8 @@ class HistorySums {
         return true;
     }
     double log_constant() const { return log_constant_; }
-    // By the chain rule: the entropy of each label given the history before it, as constraints leave them.
+    // The entropy by the chain rule: that of each label given the history before it, under the constraints. After
+    // run(), with logarithms.
     double entropy() {
         double total = 0;
         std::vector<double> p(view_.n_labels);
@@ -90,8 +92,8 @@ class HistorySums {
             }
         }
         return std::max(total, 0.0);
-    }  // after run(), of logarithms
-    // Probabilities of labels at t after a history, given that the constraints hold; of logarithms. With constraints,
+    }
+    // Probabilities of labels at t after a history, given that the constraints hold. With logarithms; with constraints
     // after run().
     void label_weights(Index t, Index state, double* out) {
         const Index L = view_.n_labels;
@@ -166,7 +168,7 @@ class HistorySums {
             if (log_sum == kLogOfZero) return false;
             log_constant_ += log_sum;
         }
-        // All labels together have probability 1: the rest is rounding, unless scores overflow.
+        // Without constraints the sum is 1: a different value is a rounding error, unless scores overflow.
         if (!constrained() && std::isfinite(log_constant_)) log_constant_ = 0;
         return true;
     }
@@ -186,7 +188,7 @@ class HistorySums {
             }
             Num* now = beta(t);
             for (Index s = 0; s < S; ++s) {
-                if (is_zero(alpha(t)[s])) {  // nothing comes through here
+                if (is_zero(alpha(t)[s])) {  // no labelling passes through this history
                     set_zero(now[s]);
                     continue;
                 }
@@ -194,12 +196,12 @@ class HistorySums {
                 const Num partition = dot_of(emissions_.data(), own, L);
                 now[s] = dot_of(open_factors(s, own), sums_.data() + view_.rest(s) * L, L) / partition;
             }
-            // Any factor will do, as marginals are normalised.
+            // The factor is arbitrary, because marginals are normalised later.
             if (normalize(now, S) == kLogOfZero) return false;
         }
         return true;
     }
-    // Scaled to a sum of 1; the logarithm of what it was, kLogOfZero if it was too small to divide by.
+    // Scales x to the sum 1. Returns the logarithm of the old sum, or kLogOfZero if the sum was too small.
     static double normalize(Num* x, Index n) {
         const Num sum = sum_of(x, n);
         if (is_below(sum, kLeastSum) || is_zero(sum)) return kLogOfZero;

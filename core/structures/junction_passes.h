@@ -153,7 +153,8 @@ inline void maxima(const double* t, Index rows, Index columns, double* messages)
     }
 }
 
-// Tables that are summed from the rows of a clique's table: those of the children's separators, and that of the factors.
+// Tables that are summed from the rows of a clique's table: those of the children's separators, and that of the
+// factors.
 class Collector {
    public:
     Collector(const Tree& tree, const Clique& c, double* separated, double* factors, double* scratch)
@@ -266,8 +267,8 @@ inline double max_up(const Tree& tree, const double* factors, double* tables, do
     return best;
 }
 
-// The row with the largest T of each variable, the last variable first; ties go to the lowest. Variables below `done` of
-// the order are chosen; the others were.
+// The row with the largest T of each variable, the last variable first; ties go to the lowest. Variables below `done`
+// of the order are chosen; the others were.
 inline void choose(const Tree& tree, const double* tables, Index done, Index* rows) {
     for (Index p = done; p > 0; --p) {
         const Clique& c = tree.cliques[p - 1];
@@ -304,8 +305,8 @@ inline void draw(const Tree& tree, const double* tables, std::mt19937_64& rng, I
 //
 // A labelling is found as the best one that agrees with an earlier labelling y on the variables after p and has another
 // row at p (Lawler 1972). Once y itself is found, with p as its own place, the labellings not found yet are those that
-// first leave y at p, with a worse row there than y's, or at a variable before p in the order. The best of each such set
-// is known from T alone: it loses what T does at the place where it leaves.
+// first leave y at p, with a worse row there than y's, or at a variable before p in the order. The best of each such
+// set is known from T alone: it loses what T does at the place where it leaves.
 inline std::vector<Index> k_best(const Tree& tree, double maximum, const double* tables, Index k) {
     const Index n = len(tree.cliques.size());
     struct Candidate {

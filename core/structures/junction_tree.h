@@ -1,10 +1,10 @@
 // Junction trees by variable elimination: which tables a sum or maximum over all labellings of a graph goes through.
 //
 // Variables are numbered by their place in the order of elimination. Eliminating variable p makes a clique: p and the
-// later variables that it is then joined to, its separator. The clique's table has one row per label of p and one column
-// per labelling of the separator; all axes are in the order of elimination, so that a separator inside its parent's
-// table, and a factor inside a clique's, is a subset of axes in the same order, the last of which run in step. Both have
-// the first axis of that table, the variable of its rows: small tables go into large ones row by row.
+// later variables that it is then joined to, its separator. The clique's table has one row per label of p and one
+// column per labelling of the separator; all axes are in the order of elimination, so that a separator inside its
+// parent's table, and a factor inside a clique's, is a subset of axes in the same order, the last of which run in step.
+// Both have the first axis of that table, the variable of its rows: small tables go into large ones row by row.
 // Cliques that another one contains are kept (they are small): each clique then eliminates one variable, and there are
 // as many as variables. Their order is a valid order of messages: parents come later.
 #pragma once
@@ -67,9 +67,9 @@ struct TooWide {
     bool at_least;
 };
 
-// sizes: labels of each variable (2 or more); scopes: variables of each factor. The order of elimination is that of least
-// fill, ties to the smallest degree and number; where that takes much memory, also that of the smallest tables and that
-// of the numbers, and the best of the three. Throws TooWide if it would take more bytes than the limit.
+// sizes: labels of each variable (2 or more); scopes: variables of each factor. The order of elimination is that of
+// least fill, ties to the smallest degree and number; where that takes much memory, also that of the smallest tables
+// and that of the numbers, and the best of the three. Throws TooWide if it would take more bytes than the limit.
 Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes, double most_bytes);
 
 // Calls f(place in the large table, place in the small one) for each run.

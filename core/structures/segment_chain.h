@@ -9,8 +9,8 @@
 //   edges    L rows, tied: (a, b), a segment with label b follows one with label a
 //   whole    a row for each listed segment (begin, end), in the order of (end, begin): it is a segment, with label b
 // There is no slot for a segment that is not listed, so that memory does not grow with max_length. Cost: the number of
-// positions with a wrong label; with segment_cost also 1/2 for each segment with a wrong (begin, label) and 1/2 for each
-// with a wrong (end, label). Ties go to the lowest labels and the shortest segments, from the end of the sequence.
+// positions with a wrong label; with segment_cost also 1/2 for each segment with a wrong (begin, label) and 1/2 for
+// each with a wrong (end, label). Ties go to the lowest labels and the shortest segments, from the end of the sequence.
 #pragma once
 
 #include "structures/segment_masses.h"

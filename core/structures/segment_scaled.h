@@ -5,7 +5,8 @@
 // as its future is better. Any state can end where it is and go on as any other does: that costs one more `last`,
 // `first`, `edge` and `lengths`, and another length and listed segment at either side. So while the largest of these,
 //   first + last + edge + 3 (lengths + whole)   in absolute value,
-// stay below kSafeReach and none of them is masked, what underflows has no weight. Scores of `inside` may be of any size.
+// stay below kSafeReach and none of them is masked, what underflows has no weight. Scores of `inside` may be of any
+// size.
 //   S_t(b)    = sum over s of open_s(b) I[s..t)(b) Len(t - s, b) X(s, t, b)
 //   end_t(b)  = S_t(b) La_{t-1}(b);      q_t(b) = sum_a end_t(a) E(a, b);      open_t(b) = q_t(b) F_t(b)
 // Backward, P: probabilities of ends and of begins,

@@ -41,7 +41,8 @@ struct TablesOf {
 //   sum of inside[u][b] over u in [s, t)  +  first[s][b] + last[t - 1][b] + length[d - 1][b] + whole[row of (s, t)][b]
 //   + edge[a][b]
 // where only listed segments have a row in `whole`, and a position that continues its segment reads `joined`.
-// Rows are `width` long; -infinity where something is forbidden and behind the labels. All is divided by the temperature.
+// Rows are `width` long; -infinity where something is forbidden and behind the labels. All is divided by the
+// temperature.
 struct View : TablesOf<const double> {
     Index length = 0;    // T
     Index n_labels = 0;  // L

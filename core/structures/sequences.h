@@ -44,8 +44,8 @@ class Sequences : public Structure {
 // Sequences whose labelling is its labels.
 class LabelSequences : public Sequences {
    public:
-    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it leaves
-    // no labelling is refused when it is asked about.
+    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it
+    // leaves no labelling is refused when it is asked about.
     void set_follow(Follow rule);
     const Follow& follow() const { return follow_; }
 

@@ -37,8 +37,8 @@ void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
         if (mask(i) && !mask(i)[slot] && mixture.counts[k] > kNoCount)
             refuse(slot, " is not 0, but its mask forbids it");
     }
-    // No labelling scores more than the maximum, and no mixture of labellings does. Scores that separate counts from all
-    // labellings, if there are some, come out of the way to the nearest mixture (Frank and Wolfe's, counts - x).
+    // No mixture of labellings scores more than the maximum. Frank and Wolfe's method moves x towards the mixture
+    // nearest to the counts; the scores counts - x then separate counts that are not a mixture from all labellings.
     constexpr int kTrials = 12;
     const char* complaint = "the expected counts are not those of a mixture of the structure's labellings";
     const Index n = num_slots(i);
@@ -47,7 +47,7 @@ void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
     double* x = frame.take(n);
     double* best = frame.take(n);
     fill(scores, n, -1.0);
-    check_by_maximum(i, mixture, scores, x, complaint, ws);  // too few parts
+    check_by_maximum(i, mixture, scores, x, complaint, ws);  // counts with too few parts fail here
     for (int trial = 0; trial < kTrials; ++trial) {
         for (Index r = 0; r < n; ++r) scores[r] = -x[r];
         mixture.add_to(scores, 1.0);
@@ -79,9 +79,9 @@ void Structure::check_by_maximum(Index i, SlotView counts, const double* scores,
     }
 }
 
-// No labelling scores more than the maximum. Scores that are positive on the slots that are used and negative elsewhere
-// find out everything that uses slots once or not at all and is not a labelling; where slots are used several times,
-// different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
+// No labelling scores more than the maximum. Scores that are positive on used slots and negative elsewhere expose every
+// 0/1 vector that is not a labelling. Where slots are used several times, random magnitudes expose counts outside of
+// the labellings' convex hull, for which certificates would be wrong.
 void Structure::check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const {
     constexpr int kTrials = 4;
     std::vector<double> used(num_slots(i), -1.0);

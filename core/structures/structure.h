@@ -1,8 +1,9 @@
-// What the solvers know of a structure: slots, the best labelling, and sums over all labellings. No features, no loss.
+// The interface of structures, as solvers use it: slots, the best labelling, sums over all labellings. A structure
+// knows neither features nor losses.
 //
-// A labelling y of example i uses slot r count_r(y) times. Scores are finite; which labellings are allowed is said by
-// boolean masks over slots. Every method is const and safe to call from several threads with a Workspace each,
-// unless thread_safe() says otherwise (structures written in Python).
+// A labelling y of example i uses slot r count_r(y) times. Scores are finite. Boolean masks over slots forbid
+// labellings. Several threads may call the const methods, each with its own Workspace, unless thread_safe() is false
+// (structures written in Python).
 #pragma once
 
 #include <random>
@@ -37,16 +38,17 @@ class Structure {
     virtual bool linear() const { return true; }
 
     virtual Index num_slots(Index i) const = 0;
-    // So many of the first slots are rows, one per variable: a labelling uses one slot of each row, once. 0: none are.
+    // The number of slots at the beginning that form rows, one row per variable: a labelling uses one slot of each row,
+    // once. 0 if the structure has no such rows.
     virtual Index num_row_slots(Index) const { return 0; }
 
-    // max over labellings y of <count(y), scores>, and the labelling. Ties go to the lowest labels.
+    // Returns the maximum over labellings y of <count(y), scores>; `best` becomes a labelling that attains it. Among
+    // equal labellings the one with the lowest labels is taken.
     virtual double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const = 0;
     // The same for several examples: scores[k], values[k] and best[k] are those of examples[k].
     virtual void maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
                              SlotCounts* best, Workspace& ws) const;
-    // Whether `maximize_of` or `log_partition_of` costs less than its examples one by one: passes then ask for many at a
-    // time.
+    // Whether `maximize_of` or `log_partition_of` is faster than one call per example; if so, passes call these.
     virtual bool together() const { return false; }
 
     // temperature * log sum over y of exp(<count(y), scores> / temperature); at temperature 0 the maximum.
@@ -54,22 +56,23 @@ class Structure {
     virtual double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                                  Workspace& ws) const = 0;
 
-    // The same for the examples [begin, end), slots end to end; values, entropies: one per example. Nothing is null.
+    // The same for the examples [begin, end): their slots are concatenated; values and entropies: one per example. No
+    // pointer may be null.
     virtual void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                   double* marginals, double* entropies, Workspace& ws) const;
-    // Its values alone.
+    // The same, but only the values.
     virtual void log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                Workspace& ws) const;
 
     // scores += scale * cost of each slot against the gold labelling (the number of wrong parts).
     virtual void add_cost(Index i, SlotView gold, double scale, double* scores) const = 0;
 
-    // The value that `maximize` compares: <count(y), scores> where the structure is linear. Masks are left aside.
+    // The value of this labelling: <count(y), scores> where the structure is linear. Masks are not looked at.
     virtual double value_of(Index i, const double* scores, SlotView labelling) const;
 
     // Throws InputError unless this is a labelling in Y_i.
     virtual void check_labelling(Index, SlotView, Workspace&) const {}
-    // Throws InputError if these are not the expected counts of a distribution over Y_i, as far as masks and maxima tell.
+    // Throws InputError if masks or maxima show that these are not the expected counts of a distribution over Y_i.
     void check_mixture(Index i, SlotView mixture, Workspace& ws) const;
 
     // Capability kKBest: the k best labellings, best first (fewer if there are fewer).
@@ -80,15 +83,15 @@ class Structure {
     // Capability kCovariance: out = Cov_p(counts) direction.
     virtual void covariance_product(Index i, const double* scores, double temperature, const double* direction,
                                     double* out, Workspace& ws) const;
-    // Capability kOnePart: the same from p's expected counts, which say all of p, for the examples [begin, end), slots
-    // end to end, times a factor per example.
+    // Capability kOnePart: the same for the examples [begin, end), times a factor per example. Where a labelling is one
+    // slot, the marginals are the distribution p itself. The examples' slots are concatenated.
     virtual void covariance_of_marginals(Index begin, Index end, const double* marginals, const double* direction,
                                          const double* factors, double* out) const;
 
-    // Capability kCliques: the distribution's marginals of cliques.
+    // Capability kCliques: distributions as marginals of cliques.
     virtual const CliqueView& cliques() const;
 
-    // Slot offsets of all examples end to end (num_examples + 1 values).
+    // Where each example's slots begin in an array of all examples' slots, and the end (num_examples + 1 values).
     std::vector<Index> slot_offsets() const;
 
     // Allow only labellings made of allowed slots (num_slots bytes); empty lifts the mask.
@@ -104,16 +107,17 @@ class Structure {
     double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
     // The maximum over labellings, and the counts of one that attains it (or null).
     virtual double maximum(Index i, const double* scores, double* counts, Workspace& ws) const;
-    // Throws InputError if the counts have a larger value than the maximum for some scores that are tried.
+    // Tries several score vectors; throws InputError if the counts have a larger value than the maximum for one of
+    // them.
     void check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const;
-    // The same for these scores, with the counts of a labelling that attains the maximum.
+    // The same for these scores alone; `best` (or null) gets the counts of a labelling that attains the maximum.
     void check_by_maximum(Index i, SlotView counts, const double* scores, double* best, const char* complaint,
                           Workspace& ws) const;
-    // Throws InputError if the mask leaves no labelling.
+    // Throws InputError if the mask forbids every labelling.
     virtual void check_mask(Index) const {}
-    // The same of a rule that an example has beside its mask.
+    // The same for mask and rule together, where a structure has a rule for all examples besides their masks.
     virtual void check_rule(Index) const {}
-    // Throws the InputError of an example without labelling.
+    // Throws the InputError that says that example i has no allowed labelling.
     [[noreturn]] virtual void nothing_left(Index i) const;
 
    private:
@@ -121,17 +125,17 @@ class Structure {
     std::vector<std::vector<std::uint8_t>> masks_;
 };
 
-// Adds slots, in any order, each once with the number of times that it is named. Sorts them.
+// Sorts `slots` and adds each different slot to `out`, with the number of times that it occurs.
 void add_counted(std::vector<Index>& slots, SlotCounts& out);
 
-// Throws InputError, which begins with `example`, unless `labelling` has the counts that its labels give it, `right`, and
-// the mask (null: none) allows them.
+// Throws InputError unless `labelling` has the counts `right`, which belong to its labels, and the mask (or null)
+// allows its slots. `example` names the example in the message.
 void check_counts(const std::string& example, const SlotCounts& right, SlotView labelling, const std::uint8_t* allowed);
 
-// One of n, with probabilities in proportion to these weights, which sum up to `total`.
+// Draws an index in [0, n) with probabilities proportional to these weights, whose sum is `total`.
 Index draw_one(const double* weights, Index n, double total, std::mt19937_64& rng);
 
-// Row width for this many labels: the widths that kernels are compiled for, then multiples of 8.
+// The row width for this many labels: the next width that kernels are compiled for, beyond 48 a multiple of 8.
 Index padded_width(Index n_labels);
 
 }  // namespace partwise
