@@ -1,4 +1,4 @@
-"""Benchmarks: one module per question, rivals in the same run, objectives evaluated by the same independent code.
+"""Benchmarks: one module per question. Rivals run together, and independent code evaluates all objectives.
 
 ``python -m benchmarks --help`` lists the questions.
 """

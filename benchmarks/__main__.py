@@ -8,7 +8,7 @@ from benchmarks.questions import QUESTIONS, command
 
 
 class _Questions(click.Group):
-    """Subcommands imported when asked for, so that one question's rivals need not be installed for another."""
+    """Import a question's module only when it is asked, so that rivals of other questions need not be installed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(QUESTIONS)

@@ -1,6 +1,6 @@
-"""Does the margin bound say anything on real data? a9a and w8a (two labels, rows of length 1), four strengths.
+"""Is the margin bound below 1 on real data? a9a and w8a (two labels, rows of length 1), four penalties.
 
-Zero-one loss, delta = 0.05.
+The bound is that of the zero-one loss with delta = 0.05.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How good, and how fast, is `ConstituencyParser`? The treebank sample, up to 40 words, the last 400 trees held out.
+"""How accurate, and how fast, is `ConstituencyParser`? Treebank sample, at most 40 words, the last 400 trees held out.
 
-Beside it the relative frequencies of the same grammar (same binarisation, same words that count as rare). F1 is that
-of labelled brackets by EVALB's rules; sentences without a parse are failures. Training on `--threads` threads, parsing
-on one, from lists of words to trees. Restored gold trees must equal the cleaned ones.
+It is compared with relative frequencies of the same grammar (same binarisation, same rare words). F1 is that of
+labelled brackets by EVALB's rules; sentences without a parse are failures. Training uses `--threads` threads, parsing
+one, from lists of words to trees. Restored gold trees must equal the cleaned ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ COLUMNS = (
 @click.option("--train", "n_train", type=int, help="Train on the first trees only.")
 @click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 def command(json_file: str | None, quick: bool, n_train: int | None, threads: int, **options: Any) -> None:
-    """Train, parse, score."""
     options |= {"limit_trees": _QUICK if quick else n_train, "n_jobs": threads}
     records: list[Record] = []
     for system in ("relative-frequencies", "partwise"):
@@ -72,7 +71,7 @@ def run(
     limit_trees: int | None,
     n_jobs: int,
 ) -> Record:
-    """One system."""
+    """Train and score one system."""
     from partwise import ConstituencyParser
     from partwise.datasets import treebank_sample
     from partwise.metrics import parseval

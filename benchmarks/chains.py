@@ -1,4 +1,4 @@
-"""The chains of the solvers' benchmark as plain arrays, and as a partwise problem."""
+"""The chain problems that several benchmarks use, as plain arrays and as partwise problems."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from benchmarks.objective import ChainData, ChainLoss, Floats, Ints, chain_primal
 
-_DENSE = 0.25  # share of nonzero inputs above which rows are kept dense
+_DENSE = 0.25  # rows with a larger share of nonzero inputs are stored densely
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Labelled sequences; tokens of all sequences end to end."""
+    """Labelled sequences; the tokens of all sequences are concatenated."""
 
     design: sp.csr_array  # tokens x inputs
     gold: Ints
     lengths: Ints
     n_labels: int
-    observed: bool  # weights for the pairs seen in training alone, or for all
+    observed: bool  # whether only pairs seen in training have weights, or all pairs
 
     def save(self, path: str | os.PathLike[str]) -> None:
         d = self.design
@@ -42,7 +42,7 @@ class Chains:
 
 
 def conll2000(data: str | None, limit: int | None) -> Chains:
-    """Text chunking with the 19 templates of CRFsuite's example; the attributes numbered by frequency."""
+    """Return text chunking with the 19 templates of CRFsuite's example; attributes are numbered by frequency."""
     from partwise import datasets
 
     full = datasets.conll2000(data)
@@ -50,7 +50,7 @@ def conll2000(data: str | None, limit: int | None) -> Chains:
 
 
 def wnut17(data: str | None, limit: int | None) -> Chains:
-    """Named entities in noisy text with the attributes of the preset "ner"; the attributes numbered by frequency."""
+    """Return named entities in noisy text with the attributes of the preset "ner", numbered by frequency."""
     from partwise import datasets
     from partwise.features import Template
 
@@ -60,7 +60,7 @@ def wnut17(data: str | None, limit: int | None) -> Chains:
 
 
 def of_strings(X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> Chains:
-    """Sentences as attributes of their words, with their labels."""
+    """Make chains of sentences, given as the attribute strings and the label of each word."""
     arrays = ChainData.from_strings(X, y)
     order = np.argsort(-arrays.design.sum(axis=0), kind="stable")
     design = sp.csr_array(arrays.design[:, order])
@@ -68,7 +68,7 @@ def of_strings(X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]])
 
 
 def ocr_letters(data: str | None, limit: int | None) -> Chains:
-    """Handwritten words, all folds but the first; 128 pixels and a bias per letter."""
+    """Return handwritten words, all folds but the first; 128 pixels and a bias per letter."""
     from partwise import datasets
 
     full = datasets.ocr_letters(data)
@@ -119,7 +119,7 @@ class Task:
         self.problem = Problem(features, structure, structure.encode(gold), self.loss, l2, n_jobs=n_jobs)
 
     def matrices(self, weights: Floats) -> tuple[Floats, Floats]:
-        """State weights (inputs x labels) and transitions (label x next label)."""
+        """Split the weights into state weights (inputs x labels) and transitions (label x next label)."""
         chains, n_inputs = self.chains, int(self.chains.design.shape[1])
         run, hops = np.split(weights, [len(weights) - chains.n_labels * self.width])
         state = np.zeros((n_inputs, chains.n_labels))
@@ -131,7 +131,7 @@ class Task:
         return state, hops.reshape(chains.n_labels, self.width)[:, : chains.n_labels]
 
     def primal(self, weights: Floats) -> float:
-        """P(w) by the independent code."""
+        """Return P(w), computed by the independent code."""
         state, transitions = self.matrices(weights)
         chains, loss = self.chains, self.loss
         terms = ChainLoss(loss.temperature, loss.cost_scale, loss.link == "squared")

@@ -1,11 +1,11 @@
-"""How long does the whole job take, from files to scores? Text chunking, CoNLL-2000, next to python-crfsuite.
+"""How long does text chunking take from files to scores, next to python-crfsuite? CoNLL-2000.
 
 partwise: the commands `train tag --features chunk --report` and `evaluate`. python-crfsuite: one Python program that
-reads the same files, makes the same attributes in Python (its own extraction is the user's), trains at CRFsuite's
+reads the same files, makes the same attributes in Python (CRFsuite leaves this to its users), trains to CRFsuite's
 default stopping rule with c2 = l2 / 2, and tags and scores the test set. Times are of whole processes, from start to
 end, on one core each.
 
-The prediction rows: from the test file to labels in memory, models loaded before, feature extraction included.
+The prediction rows: from the test file to labels in memory, with the model loaded before, feature extraction included.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def command(
 
 
 def _files(data: str | None, folder: Path, limit: int | None) -> tuple[str, str]:
-    """The two files, or their first sentences."""
+    """Return the paths of the training and test file, or of copies with their first sentences."""
     from partwise.datasets import data_file
 
     paths = [data_file("conll2000", name, data) for name in ("train.txt", "test.txt")]
@@ -84,7 +84,7 @@ class _Spent:
     cpu: float = 0.0
 
     def run(self, arguments: list[str], threads: int) -> str:
-        """Run a process, add what it takes, and give its standard output."""
+        """Run a process, add its time to the totals, and return its standard output."""
         environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
@@ -119,7 +119,7 @@ def _run(name: str, train: str, test: str, l2: float, tol: float, threads: int, 
 
 
 def crfsuite_job(train: str, test: str, model: str, l2: str) -> dict[str, float]:
-    """The whole job of one Python program."""
+    """Train, tag and score with python-crfsuite: the job that partwise's commands are compared with."""
     import pycrfsuite
 
     from partwise.metrics import chunk_scores
@@ -142,7 +142,7 @@ def _attributes(words: list[str], tags: list[str]) -> Any:
 
 
 def _read(path: str) -> list[list[list[str]]]:
-    """Words, tags and labels of each sentence, in plain Python."""
+    """Read words, tags and labels of each sentence in plain Python."""
     opener: Any = gzip.open if path.endswith(".gz") else open
     sentences: list[list[list[str]]] = []
     rows: list[list[str]] = []
@@ -160,7 +160,7 @@ def _read(path: str) -> list[list[list[str]]]:
 
 
 def predict_python_crfsuite(model: str, test: str) -> Record:
-    """From the test file to labels, in Python."""
+    """Time python-crfsuite from the test file to labels, with attributes made in Python."""
     import pycrfsuite
 
     tagger = pycrfsuite.Tagger()
@@ -174,7 +174,7 @@ def predict_python_crfsuite(model: str, test: str) -> Record:
 
 
 def predict_partwise(model: str, test: str) -> Record:
-    """The same with the template's native extraction."""
+    """Time partwise from the test file to labels, with attributes made by its own code."""
     import partwise
     from partwise.io import read_columns
 
@@ -189,7 +189,7 @@ def predict_partwise(model: str, test: str) -> Record:
 
 
 def ratios(records: list[Record]) -> dict[str, float]:
-    """How many times as long python-crfsuite takes, by medians; empty unless both systems ran."""
+    """Return python-crfsuite's times over partwise's, by medians; empty unless both systems ran."""
     found = {}
     for field in ("seconds", "cpu_seconds", "predict_cpu_seconds"):
         times = {name: [run[field] for run in records if run["system"] == name] for name in SYSTEMS}

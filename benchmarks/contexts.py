@@ -1,9 +1,9 @@
 """Maxent problems of section 5 of Huang et al. 2010: contexts with their labels, as arrays.
 
-Text: a position with its words, spelling and the two (gold) tags before it, 0/1 features; a feature ties an attribute
-to one label, and is kept if the two meet at least `CUTOFF` times in the training data. (OpenNLP counts attributes, not
-pairs, and has others for chunks: `papers.maxent_contexts` has the features of the paper's Table 3.) Labels
-are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
+Text: a context is a position with its words, spelling and the two (gold) tags before it, as 0/1 features. A feature
+ties an attribute to one label, and is kept if the pair occurs at least `CUTOFF` times in the training data. (OpenNLP
+counts attributes, not pairs, and has others for chunks: `papers.maxent_contexts` has the features of the paper's Table
+3.) Labels are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
 Documents: 20news counts, rows of length 1, a feature for every (word, label).
 """
 
@@ -20,12 +20,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CUTOFF = 5
-_TEST = 20_000  # contexts that accuracy is measured on, at most
+_TEST = 20_000  # the most contexts that accuracy is measured on
 
 
 @dataclass
 class Contexts:
-    """Training and test rows. values: empty if all are 1. pairs: (indptr, labels) of each attribute; empty: all."""
+    """Training and test rows. values: empty if all are 1. pair_ptr, pair_labels: labels of attributes; empty: all."""
 
     row_ptr: Ints
     attributes: Ints
@@ -37,7 +37,7 @@ class Contexts:
     test_labels: Ints
     pair_ptr: Ints
     pair_labels: Ints
-    sizes: Ints  # attributes, labels
+    sizes: Ints  # numbers of attributes and labels
 
     def save(self, path: str) -> None:
         np.savez(path, **vars(self))
@@ -49,13 +49,13 @@ class Contexts:
 
 
 def conll_pos(data: str | None, limit: int | None) -> Contexts:
-    """Parts of speech of CoNLL-2000."""
+    """Return parts of speech of CoNLL-2000."""
     (words, tags, _), (test_words, test_tags, _) = _conll(data, limit)
     return _contexts([*words, *test_words], [*tags, *test_tags], len(words))
 
 
 def conll_chunks(data: str | None, limit: int | None) -> Contexts:
-    """Chunk labels of CoNLL-2000, with the attributes of CRFsuite's example."""
+    """Return chunk labels of CoNLL-2000, with the attributes of CRFsuite's example."""
     from partwise.datasets import chunk_features
 
     (words, pos, chunks), (test_words, test_pos, test_chunks) = _conll(data, limit)
@@ -70,7 +70,7 @@ def conll_chunks(data: str | None, limit: int | None) -> Contexts:
 
 
 def brown(data: str | None, limit: int | None) -> Contexts:
-    """Parts of speech of the Brown corpus; four fifths of the articles, drawn at random, are for training."""
+    """Return parts of speech of the Brown corpus; a random four fifths of the articles are for training."""
     from partwise.datasets import data_file
     from partwise.io import read_text
 
@@ -89,14 +89,14 @@ def brown(data: str | None, limit: int | None) -> Contexts:
 
 
 def documents(data: str | None, limit: int | None, *, bias: bool = False) -> Contexts:
-    """20news, each row of counts divided by its length."""
+    """Return 20news, each row of counts divided by its length."""
     import scipy.sparse as sp
     from sklearn.preprocessing import normalize
 
     from benchmarks.maxent import load
 
     shared = load(data, None, "20news")
-    some = slice(None, None, 1 if limit is None else -(-len(shared.y_train) // limit))  # they are sorted by label
+    some = slice(None, None, 1 if limit is None else -(-len(shared.y_train) // limit))  # documents are sorted by label
     shared = shared._replace(X_train=shared.X_train[some], y_train=shared.y_train[some])
     seen = np.flatnonzero(np.bincount(shared.X_train.indices, minlength=shared.X_train.shape[1]))
     parts = []
@@ -111,11 +111,11 @@ def documents(data: str | None, limit: int | None, *, bias: bool = False) -> Con
 
 
 def documents_with_bias(data: str | None, limit: int | None) -> Contexts:
-    """The same with a column of ones."""
+    """Return `documents` with a column of ones added."""
     return documents(data, limit, bias=True)
 
 
-# name: how it is made, l2, whether features are 0/1
+# Data set: (function that makes it, l2, whether all features are 0/1).
 DATASETS: dict[str, tuple[Callable[[str | None, int | None], Contexts], float, bool]] = {
     "conll-pos": (conll_pos, 0.1, True),
     "conll-chunks": (conll_chunks, 0.1, True),
@@ -145,7 +145,7 @@ def _conll(data: str | os.PathLike[str] | None, limit: int | None) -> list[tuple
 def _contexts(
     words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]], n_train: int, table: Ints | None = None
 ) -> Contexts:
-    """Contexts of all positions; the first n_train sentences are for training. table: attributes (-1: none)."""
+    """Make contexts of all positions; the first n_train sentences are for training. table: attributes (-1: absent)."""
     from partwise._core import padded_width
     from partwise.features import RowLayout
 
@@ -164,10 +164,10 @@ def _contexts(
     history = np.stack([last + one, last + n_labels + 1 + two * (n_labels + 1) + one], axis=1)
     table = np.concatenate([table, history], axis=1)
     split = int(lengths[:n_train].sum())
-    # Attributes are those of the training data.
+    # Use only the attributes that occur in the training data.
     seen = np.unique(table[:split])
     seen = seen[seen >= 0]
-    number = np.full(int(table.max()) + 2, -1, dtype=np.int64)  # the last is for -1
+    number = np.full(int(table.max()) + 2, -1, dtype=np.int64)  # the last entry is for -1
     number[seen] = np.arange(len(seen))
     train, test = (_rows(number[part]) for part in (table[:split], table[split : split + _TEST]))
     layout = RowLayout.observed(len(seen), n_labels, padded_width(n_labels), *train, labels[:split], CUTOFF)
@@ -183,7 +183,7 @@ def _rows(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _spelling(words: Sequence[Sequence[str]], lengths: Ints) -> Ints:
-    """The attributes of `partwise.datasets.pos_features`, as numbers: a column each, -1 where there is none."""
+    """Return the attributes of `partwise.datasets.pos_features` as numbers, one column each; -1 if absent."""
     from partwise.datasets import pos_features
 
     numbers: dict[str, int] = {}
@@ -197,7 +197,7 @@ def _spelling(words: Sequence[Sequence[str]], lengths: Ints) -> Ints:
         inside = (place >= begins) & (place < ends)
         near = np.where(inside, flat[np.clip(place, 0, n - 1)], n_words)
         columns.append(k * (n_words + 1) + near)
-    # What does not depend on the neighbours is the same wherever a word stands.
+    # Spelling does not depend on the neighbours: compute it once per distinct word.
     parts: dict[str, int] = {}
     own = [[parts.setdefault(name, len(parts)) for name in pos_features([word])[0][5:]] for word in numbers]
     widest = max(map(len, own))

@@ -2,8 +2,8 @@
 
 Both systems get the same attribute strings (19 templates), have a weight for each (attribute, label) and (label, next
 label) pair seen in training, no begin or end weights, and minimise l2/2 |w|^2 + sum of log losses; CRFsuite's c2 is
-l2/2. The optimum is that of an accurate partwise run made first (gap at most 1e-7 of the objective) or of any system
-that goes below it.
+l2/2. The optimum is the lowest objective of all systems and of an accurate partwise run (gap at most 1e-7 of the
+objective), which is made first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.report import Record, conclude, machine, save
 
 _QUICK = 800  # sentences
 
-# name: function of this module, options, whether it uses threads
+# System: (function of this module, its options, whether it uses threads).
 SYSTEMS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "partwise-eg": ("fit_partwise", {"solver": "eg", "tol": 1e-3}, True),
     "partwise-eg-accurate": ("fit_partwise", {"solver": "eg", "tol": 1e-6}, True),
@@ -70,7 +70,7 @@ def command(
 
 
 def load(data: str | None, limit: int | None) -> Any:
-    """The shared data: attribute strings and labels."""
+    """Load the data that both systems get: attribute strings and labels."""
     from partwise.datasets import Dataset, conll2000
 
     full = conll2000(data)
@@ -115,7 +115,7 @@ def fit_crfsuite(data: str | None, l2: float, limit: int | None) -> Record:
         info = tagger.info()
         tagger.close()
     iterations = trainer.logparser.iterations
-    passes = 1 + np.cumsum([step["linesearch_trials"] for step in iterations])  # and one at the start
+    passes = 1 + np.cumsum([step["linesearch_trials"] for step in iterations])  # one evaluation more, at the start
     return {
         "fit_seconds": fit.wall,
         "fit_cpu_seconds": fit.cpu,
@@ -159,7 +159,7 @@ def fit_partwise(data: str | None, l2: float, limit: int | None, solver: str, to
 
 
 def judge(dataset: Any, state: Any, transitions: Any, predicted: Any, l2: float) -> Record:
-    """Objective by the independent code, scores on the test set."""
+    """Evaluate the objective by the independent code, and scores on the test set."""
     from partwise.metrics import chunk_scores
 
     arrays = ChainData.from_strings(dataset.X_train, dataset.y_train)

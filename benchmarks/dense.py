@@ -1,11 +1,11 @@
 """How long does a linear-chain CRF over dense vectors take to train, next to PyTorch's L-BFGS on eager tensors?
 
-The data are synthetic: sentences whose labels come from a Markov chain, and a float32 vector per position, as encoders
-of text give them: a mean for each label, 40 strong directions that positions share, noise, and an offset. All systems
-have a weight for each (input, label) and (label, next label) pair and minimise l2/2 |w|^2 + sum of log losses. The
-optimum is that of an accurate partwise run made first or of any system that goes below it. PyTorch (not installed with
+The data are synthetic: labels come from a Markov chain, and each position has a float32 vector, similar to those of
+text encoders: a mean for each label, 40 strong directions that positions share, noise, and an offset. All systems have
+a weight for each (input, label) and (label, next label) pair and minimise l2/2 |w|^2 + sum of log losses. The optimum
+is the lowest objective of all systems and of an accurate partwise run, which is made first. PyTorch (not installed with
 the extra `bench`: `pip install torch`) works in float32; its sentences are sorted by length, so that no step of the
-recursion is for padding.
+recursion is spent on padding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.report import Record, conclude, machine, save
 _QUICK = 200  # sentences
 _LABELS = 9
 
-# name: function of this module, options
+# System: (function of this module, its options).
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "partwise-auto": ("fit_partwise", {"solver": "auto", "tol": 1e-3}),
     "partwise-lbfgs": ("fit_partwise", {"solver": "lbfgs", "tol": 1e-3}),
@@ -75,7 +75,7 @@ def command(
 
 
 def make(sentences: int, inputs: int) -> tuple[list[NDArray[np.float32]], list[NDArray[np.int64]]]:
-    """The synthetic data, the same for the same sizes."""
+    """Make the synthetic data, which are the same for the same sizes."""
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.poisson(14, sentences), 2, 60)
     chances = np.cumsum(0.6 * rng.dirichlet(np.full(_LABELS, 0.3), _LABELS) + 0.4 * np.eye(_LABELS)[0], axis=1)
@@ -182,7 +182,7 @@ def fit_torch(l2: float, sentences: int, inputs: int, n_jobs: int) -> Record:
 
 
 def objective(X: Any, y: Any, states: Any, transitions: Any, l2: float) -> float:
-    """P(w) in float64, sentence by sentence."""
+    """Evaluate P(w) in float64, sentence by sentence."""
     total = 0.5 * l2 * float((states**2).sum() + (transitions**2).sum())
     for rows, gold in zip(X, y, strict=True):
         scores = rows @ states

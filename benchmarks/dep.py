@@ -1,8 +1,8 @@
-"""How fast, and how good, is arc-factored dependency parsing? UD English-EWT and CoNLL-2007 Spanish, gold tags.
+"""How fast, and how accurate, is arc-factored dependency parsing? UD English-EWT and CoNLL-2007 Spanish, gold tags.
 
 Every loss gets the same features in the same run: log by `eg`, hinge by `bcfw`, squared hinge by `dcd`, each to the
-target gap or its limit of CPU time. Trees are unlabelled and projective. Finding the features of a training set is
-timed apart ("features s", once per run); "s per pass" is what the solver takes, certificates included, over its
+target gap or its limit of CPU time. Trees are unlabelled and projective. Looking up the features of a training set is
+timed separately ("features s", once per run); "s per pass" is the solver's time, certificates included, over its
 passes. Parsing starts from lists of words on one thread, features included. Spanish: 2306 sentences to train, 1000 to
 parse.
 """
@@ -22,14 +22,14 @@ from benchmarks.report import Record, machine, print_table, save
 
 _QUICK = 300  # sentences
 
-#: name: (data, loss, solver, l2); on Spanish the l2 that does best in Table 3 of Collins et al. 2008
+#: System: (data, loss, solver, l2). On Spanish l2 is the best one in Table 3 of Collins et al. 2008.
 SYSTEMS: dict[str, tuple[str, str, str, float]] = {
     "ewt-log-eg": ("ewt", "log", "eg", 10.0),
     "ewt-hinge-bcfw": ("ewt", "hinge", "bcfw", 10.0),
     "ewt-squared-hinge-dcd": ("ewt", "squared-hinge", "dcd", 10.0),
     "spanish-log-eg": ("spanish", "log", "eg", 13.841),
 }
-#: field, heading, format
+#: Columns of the table: (field of the record, heading, format).
 COLUMNS = (
     ("system", "system", ""),
     ("l2", "l2", "g"),
@@ -88,14 +88,14 @@ def command(
 
 
 def load(data: str | None, bank: str, limit: int | None) -> tuple[list[Any], list[Any]]:
-    """Sentences to train on and to parse."""
+    """Load the sentences to train on and to parse."""
     from partwise.datasets import data_file
     from partwise.io import read_conllu
 
     if bank == "ewt":
         train, dev = (read_conllu(data_file("ud-english-ewt", f"{part}.conllu", data)) for part in ("train", "dev"))
         return train[:limit], dev[:limit]
-    # The sentences that the paper cut in two are among those of these files.
+    # These two files contain the sentences that Collins et al. 2008 divided into training and validation.
     files = [data_file("conll2007-spanish", f"esp.{part}", data) for part in ("train", "test")]
     every = [sentence for file in files for sentence in read_conllu(file, dialect="conllx")]
     return every[:2306][:limit], every[2306:3306][:limit]
@@ -112,7 +112,7 @@ def train_and_parse(
     n_jobs: int,
     limit: int | None,
 ) -> Record:
-    """One system: features, training, and parsing on one thread from lists of words."""
+    """Run one system: look up features, train, and parse on one thread from lists of words."""
     from partwise import Problem, solve
     from partwise._core import decode
     from partwise.features.arcs import ARC_TEMPLATES, ArcTable
@@ -133,7 +133,7 @@ def train_and_parse(
         index = table.index(tokens, heads)
         features = table.map(tokens, index, 4e9, n_jobs)
 
-    trace: list[tuple[float, float, float]] = []  # CPU seconds of the solver, passes, relative gap
+    trace: list[tuple[float, float, float]] = []  # (CPU seconds of the solver, passes, relative gap)
     begin = time.process_time()
 
     def note(progress: Any) -> bool:

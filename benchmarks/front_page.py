@@ -15,7 +15,7 @@ import click
 
 from benchmarks.report import Record
 
-#: Libraries by the first part of a system's name, with the colours of their bars.
+#: The colour of each library's bars, by the first part of its systems' names.
 LIBRARIES = {
     "partwise": "#1f6fb2",
     "crfsuite": "#b0b0b0",
@@ -52,7 +52,7 @@ def fastest(records: Iterable[Record]) -> dict[str, list[tuple[str, float, bool]
         problem = f"{PROBLEMS[record.get('dataset', 'conll2000')]}, l2 = {record['l2']:g}"
         library = record["system"].split("-")[0]
         runs = found.setdefault(problem, {})
-        # Any run that reached the target is faster than those that did not.
+        # Runs that reached the target are faster than runs that did not.
         runs[library] = min(
             runs.get(library, (seconds, reached)), (seconds, reached), key=lambda run: (not run[1], run[0])
         )

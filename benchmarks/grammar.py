@@ -1,8 +1,8 @@
-"""Does `Grammar` find NLTK's most probable parses, and how much sooner than nltk.ViterbiParser?
+"""Does `Grammar` find NLTK's most probable parses, and how much faster than nltk.ViterbiParser?
 
-Two grammars: NLTK's second toy grammar (phrases of one word become symbols of words) and the relative frequencies of
-a grammar read off generated trees. Trees and log-probabilities of every sentence must agree. Seconds are CPU seconds on
-one thread, from words to trees.
+Two grammars: NLTK's second toy grammar (phrases of one word become symbols of words), and the relative frequencies of
+the rules in generated trees. Trees and log-probabilities of every sentence must agree. Seconds are CPU seconds on one
+thread, from words to trees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.measure import clock, run_apart
 from benchmarks.report import Record, machine, print_table, save
 
 GRAMMARS = ("toy", "read off")
-#: What both parse with the toy grammar: sentences that grow by places, and one without a parse.
+#: The sentences for the toy grammar: some with more and more prepositional phrases, and one without a parse.
 TOY_SENTENCES = ("ate the boy", *("Jack saw the boy" + " with a telescope under the hill" * k for k in range(11)))
 _TREES = 400
 
@@ -43,7 +43,7 @@ def command(json_file: str | None, sentences: int) -> None:
 
 
 def compare(name: str, sentences: int) -> Record:
-    """Both parsers on one grammar's sentences."""
+    """Parse one grammar's sentences with both parsers."""
     from partwise.models.constituents.treebank.relative_frequency import RelativeFrequencyParser
 
     if name == "toy":
@@ -67,11 +67,11 @@ def compare(name: str, sentences: int) -> Record:
 
 
 def toy_grammar() -> Any:
-    """NLTK's second toy grammar without unary rules: A -> B [p] becomes A -> word [p q] for the words of B."""
+    """Return NLTK's second toy grammar without unary rules: A -> B [p] becomes A -> word [p q] for the words of B."""
     import nltk
     from nltk.parse import viterbi
 
-    # It stands in the text of a function.
+    # NLTK has the grammar only as text in the source of a function.
     texts = re.findall(r'PCFG\.fromstring\(\s*"""(.*?)"""', inspect.getsource(viterbi.demo), re.DOTALL)
     toy = nltk.PCFG.fromstring(texts[1])
     words: defaultdict[Any, list[Any]] = defaultdict(list)
@@ -89,7 +89,7 @@ def toy_grammar() -> Any:
 
 
 def read_off_grammar(n: int) -> tuple[Any, list[list[str]]]:
-    """Relative frequencies of the rules of generated trees, and sentences to parse."""
+    """Return a grammar with the relative frequencies of the rules of generated trees, and sentences to parse."""
     import nltk
 
     from partwise.datasets.treebank import make_treebank
@@ -117,7 +117,7 @@ def _pcfg(nltk: Any, start: Any, rules: dict[Any, float]) -> Any:
 
 
 def ours(pcfg: Any) -> Any:
-    """The same grammar for partwise."""
+    """Convert the grammar to partwise's form."""
     from partwise.models.constituents.treebank.grammar import numbered_grammar
 
     binary: dict[tuple[str, str, str], float] = {}
@@ -132,14 +132,14 @@ def ours(pcfg: Any) -> Any:
 
 
 def nltk_parse(pcfg: Any, words: list[str]) -> Any:
-    """NLTK's most probable tree, or None."""
+    """Return NLTK's most probable tree, or None."""
     import nltk
 
     return next(iter(nltk.ViterbiParser(pcfg).parse(words)), None)
 
 
 def same_parse(found: tuple[Any, float], expected: Any) -> bool:
-    """Whether the two have the same tree, or trees of the same probability (ties), or both none."""
+    """Return whether both found the same tree, trees of equal probability (ties), or no tree."""
     tree, log_probability = found
     if expected is None:
         return log_probability == -math.inf
@@ -152,7 +152,7 @@ def _tuples(tree: Any) -> Any:
 
 
 def _ties(tree: Any, expected: Any) -> bool:
-    """Two trees with the same rules are equally probable under any weights of rules."""
+    """Return whether two trees have the same rules: they are then equally probable under any weights."""
     from collections import Counter
 
     from partwise.io.trees import postorder

@@ -1,8 +1,8 @@
-"""How fast are exact sums over a graph's labellings? Junction trees here and those of pgmpy, on the same random graphs.
+"""How fast are exact sums over a graph's labellings? Junction trees of partwise and pgmpy on the same random graphs.
 
-Both give log Z and the marginals of all vertices and edges. pgmpy's are those of its `BeliefPropagation`, calibrated;
-log Z is the log of the sum of any of its cliques' beliefs. Ours are asked for through Python, one graph at a time.
-Times are CPU seconds per graph, medians over graphs, the making of the models left out for both.
+Both give log Z and the marginals of all vertices and edges. pgmpy's come from its `BeliefPropagation`, calibrated; its
+log Z is the log of the sum of any clique's beliefs. partwise is called from Python, one graph at a time. Times are CPU
+seconds per graph, medians over graphs, without the time to make the models.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from benchmarks.measure import clock
 from benchmarks.report import Record, machine, print_table, save
 
-#: Numbers of vertices, labels, and edges beyond those of a tree.
+#: (vertices, labels, edges beyond those of a tree).
 SIZES = ((6, 3, 2), (8, 3, 3), (12, 3, 3), (16, 2, 4))
 FASTER, EQUAL = 100.0, 1e-8
-_OURS, _THEIRS = 200, 3  # runs on each graph, after one that does not count
+_OURS, _THEIRS = 200, 3  # timed runs on each graph, after one that is not timed
 
 
 @click.command("graph", help=__doc__)
@@ -60,7 +60,7 @@ def command(json_file: str | None, graphs: int, seed: int, quick: bool) -> None:
 def random_graph(
     rng: np.random.Generator, n: int, n_labels: int, more: int
 ) -> tuple[list[tuple[int, int]], list[Any], list[Any]]:
-    """A random tree and some further edges; scores of vertices and edges."""
+    """Make a random tree with `more` further edges, and scores of vertices and edges."""
     edges = [(int(rng.integers(v)), v) for v in range(1, n)]
     while len(edges) < n - 1 + more:
         u, v = sorted(rng.choice(n, 2, replace=False).tolist())
@@ -70,7 +70,7 @@ def random_graph(
 
 
 def compare(edges: list[tuple[int, int]], rows: list[Any], tables: list[Any], n_labels: int) -> Record:
-    """Time and answers of both on one graph."""
+    """Compare time and answers of both libraries on one graph."""
     log_z, vertices, pairs, ours, width = our_answers(edges, rows, tables, n_labels)
     other, their_vertices, their_pairs, theirs = pgmpy_answers(edges, rows, tables, n_labels)
     differences = [abs(log_z - other), np.abs(vertices - their_vertices).max(), np.abs(pairs - their_pairs).max()]
@@ -85,7 +85,7 @@ def compare(edges: list[tuple[int, int]], rows: list[Any], tables: list[Any], n_
 
 
 def our_answers(edges: Any, rows: Any, tables: Any, n_labels: int) -> tuple[float, Any, Any, float, int]:
-    """log Z, marginals of vertices and edges, CPU seconds, width."""
+    """Return partwise's log Z, marginals of vertices and edges, CPU seconds, and the width of the junction tree."""
     from partwise.structures import graph, padded_width
 
     structure = graph([([n_labels] * len(rows), edges)])
@@ -94,7 +94,7 @@ def our_answers(edges: Any, rows: Any, tables: Any, n_labels: int) -> tuple[floa
     cut = len(rows) * width
     scores[:cut].reshape(len(rows), width)[:, :n_labels] = rows
     scores[cut:].reshape(len(edges), n_labels, width)[:, :, :n_labels] = tables
-    tree_width = structure.width(0)  # the tree is made here, as pgmpy's is made before its clock starts
+    tree_width = structure.width(0)  # the junction tree is made here, before the clock starts, as pgmpy's is
     log_z, marginals, _ = structure.log_partition(0, scores)
     with clock() as used:
         for _ in range(_OURS):
@@ -105,7 +105,7 @@ def our_answers(edges: Any, rows: Any, tables: Any, n_labels: int) -> tuple[floa
 
 
 def pgmpy_answers(edges: Any, rows: Any, tables: Any, n_labels: int) -> tuple[float, Any, Any, float]:
-    """The same from pgmpy."""
+    """Return pgmpy's log Z, marginals of vertices and edges, and CPU seconds."""
     from pgmpy.factors.discrete import DiscreteFactor
     from pgmpy.inference import BeliefPropagation
     from pgmpy.models import DiscreteMarkovNetwork
@@ -133,7 +133,7 @@ def pgmpy_answers(edges: Any, rows: Any, tables: Any, n_labels: int) -> tuple[fl
 
 
 def _marginal(beliefs: dict[Any, Any], names: list[str]) -> Any:
-    """From the smallest clique that has these variables, with axes in their order."""
+    """Return the marginal of these variables from the smallest clique that has them, axes in the order of `names`."""
     having = [clique for clique in beliefs if set(names) <= set(clique)]
     belief = beliefs[min(having, key=len)]
     rest = [name for name in belief.variables if name not in names]

@@ -1,7 +1,7 @@
-"""Does a kernel pay? Handwritten words (OCR letters): an RBF chain against the linear chain.
+"""Is an RBF-kernel chain better than a linear chain? Handwritten words (OCR letters).
 
 Train on fold 0, test on the other nine. C (and gamma) are chosen by the error on a fifth of fold 0, then the chain is
-trained on all of it. Both by the hinge; gaps are certified. Memory is the process's peak, everything included.
+trained on all of it. Both chains use the hinge loss; gaps are certified. Memory is the peak of the whole process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "rbf": {"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.06, 0.12)},
 }
 LIMIT_MB = 4000.0
-_QUICK = 60  # words to train on, and to test on
+_QUICK = 60  # words to train on, and words to test on
 
 
 @click.command("kernel", help=__doc__)
@@ -54,7 +54,7 @@ def command(data: str | None, json_file: str | None, tol: float, systems: str, q
 
 
 def run(data: str | None, system: str, tol: float, part: int | None) -> Record:
-    """Choose on a fifth of fold 0, train on all of it, test on the other folds."""
+    """Choose C (and gamma) on a fifth of fold 0, train on all of it, test on the other folds."""
     from partwise import datasets
 
     full = datasets.ocr_letters(data, test_folds=range(1, 10))
@@ -94,20 +94,20 @@ def run(data: str | None, system: str, tol: float, part: int | None) -> Record:
 
 
 def train(system: str, options: dict[str, float], tol: float, X: list[Any], y: list[Any]) -> Any:
-    """A chain by the hinge."""
+    """Train a chain with the hinge loss."""
     import warnings
 
     from partwise import ConvergenceWarning, SequenceTagger
 
     kernel = {} if system == "linear" else {"kernel": system}
     with warnings.catch_warnings():
-        # The gap that was reached is in the record.
+        # Ignore warnings about convergence: the record has the gap that was reached.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return SequenceTagger(loss="hinge", tol=tol, max_passes=400, random_state=0, **kernel, **options).fit(X, y)
 
 
 def error_rate(model: Any, X: list[Any], y: list[Any]) -> float:
-    """The share of letters that are wrong."""
+    """Return the share of wrong letters."""
     pairs = [(a, b) for said, true in zip(model.predict(X), y, strict=True) for a, b in zip(said, true, strict=True)]
     return sum(a != b for a, b in pairs) / len(pairs)
 
@@ -117,7 +117,7 @@ def _take(items: list[Any], wanted: list[bool]) -> list[Any]:
 
 
 def show(records: list[Record], quick: bool) -> None:
-    """One row per system."""
+    """Print one row per system."""
     columns = (
         ("C", "C", "g"),
         ("gamma", "gamma", "g"),

@@ -1,7 +1,7 @@
-"""How long does a large model take to load, with a warm cache? A made-up tagger: five weights per attribute, 20 labels.
+"""How long does a large model take to load, with a warm file cache? A tagger of 20 labels, five weights per attribute.
 
-Every load is a separate process. Shown are the least and the median wall time of `partwise.load` itself, imports not
-counted, and how long the SHA-256 of as many bytes takes, which no load can go below.
+Every load is a separate process. The table shows the least and the median wall time of `partwise.load` itself (without
+imports), and the time of the SHA-256 of as many bytes, a lower limit of every load's time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ print(json.dumps([time.perf_counter() - begin, time.process_time() - cpu]))
 
 
 def write_model(path: Path, n_attributes: int) -> None:
-    """A tagger with this many attributes, not trained."""
+    """Write an untrained tagger with this many attributes."""
     from partwise import SequenceTagger
     from partwise.features import Vocabulary
     from partwise.model_files.parts import encode_names
@@ -69,7 +69,7 @@ def command(attributes: int, repeat: int, json_file: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pw"
         write_model(path, attributes)
-        data = path.read_bytes()  # the cache is warm now
+        data = path.read_bytes()  # reading the file warms the cache
         begin = time.perf_counter()
         hashlib.sha256(data).hexdigest()
         digest = time.perf_counter() - begin

@@ -1,4 +1,4 @@
-// All answers of a structure for one example, against each other.
+// Checks that all services of a structure (maximum, sums, k best, samples, ...) agree about one example.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace partwise::fuzz {
 
-// A labelling's slots lie in the example, its counts are whole, and the structure takes it for one of its own.
+// The answer's slots lie in the example, its counts are whole, and the structure accepts it as a labelling.
 inline void check_answer(const Structure& s, Index i, const SlotCounts& y, Workspace& ws) {
     require(y.slots.size() == y.counts.size(), "a labelling has a count for each slot");
     for (std::size_t k = 0; k < y.slots.size(); ++k) {
@@ -20,7 +20,7 @@ inline void check_answer(const Structure& s, Index i, const SlotCounts& y, Works
     require(accepted([&] { s.check_labelling(i, {y.slots, y.counts}, ws); }), "an answer is a labelling");
 }
 
-// One labelling with invented slots: it may be refused, and must not be read out of range.
+// Tries a labelling with invented slots: the structure may refuse it, but must not read out of range.
 inline void try_labelling(const Structure& s, Index i, Bytes& in, Workspace& ws) {
     SlotCounts y;
     for (Index k = in.below(0, 12); k > 0; --k)
@@ -57,7 +57,7 @@ inline void check_marginals(const Structure& s, Index i, const std::vector<doubl
     }
 }
 
-// width: of the rows that a labelling uses one slot each of; 0: rows of several widths, or none.
+// width: the size of the rows of which every labelling uses one slot each; 0: rows of several sizes, or no rows.
 inline void check_answers(Structure& s, Index i, Bytes& in, Index width) {
     Workspace ws;
     try_labelling(s, i, in, ws);
@@ -65,7 +65,7 @@ inline void check_answers(Structure& s, Index i, Bytes& in, Index width) {
     const std::vector<double> scores = in.numbers(s.num_slots(i), wide);
     double size = 0;
     for (const double score : scores) size = std::max(size, std::abs(score));
-    // Sums of larger scores may overflow: answers are then errors, or labellings whose value is not compared.
+    // Sums of larger scores may overflow: answers may then be errors, and their values are not compared.
     const bool safe = size < 1e280;
     const double tolerance = 1e-9 * (1.0 + size) * static_cast<double>(s.num_slots(i));
 

@@ -1,4 +1,4 @@
-// Features of arcs: words' columns as bytes, templates, keys as model files have them.
+// Fuzz driver of arc features: columns of words as bytes, templates, and keys as they are in model files.
 #include <memory>
 #include <string>
 

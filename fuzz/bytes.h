@@ -1,4 +1,4 @@
-// What the drivers share: values from a fuzzer's bytes, and the end of a run that breaks a promise.
+// Helpers of all drivers: values made from a fuzzer's bytes, and `require`, which ends a run that breaks a promise.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ inline void require(bool holds, const char* what) {
     std::abort();
 }
 
-// Runs what may refuse its input; whether it did not. Other exceptions end the process.
+// Returns whether f accepted its input: it may refuse it by these errors. Other exceptions end the process.
 template <class F>
 bool accepted(F&& f) {
     try {
@@ -29,12 +29,12 @@ bool accepted(F&& f) {
         return false;
     } catch (const NumberError&) {
         return false;
-    } catch (const std::length_error&) {  // a size that no vector has
+    } catch (const std::length_error&) {  // a size that no vector can have
         return false;
     }
 }
 
-// Values are taken from the front; after the end they are 0.
+// Makes values from the fuzzer's bytes, taken from the front; after the last byte they are 0.
 class Bytes {
    public:
     Bytes(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
@@ -46,18 +46,18 @@ class Bytes {
         return *data_++;
     }
     bool flag() { return (byte() & 1) != 0; }
-    // least <= value <= most, most - least < 256
+    // A value with least <= value <= most, where most - least < 256.
     Index below(Index least, Index most) { return least + byte() % (most - least + 1); }
-    // Nearly always in the range; else a little or far outside of it.
+    // A value that is nearly always in the range, and otherwise a little or far outside of it.
     Index near(Index least, Index most) {
         const std::uint8_t kind = byte();
         if (kind < 250) return least + kind % (most - least + 1);
-        // Not 2^40: AddressSanitizer ends the process where an allocation of that size would throw.
+        // No value like 2^40: AddressSanitizer ends the process instead of throwing when so much memory is asked for.
         constexpr Index kOdd[] = {-1, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max(),
                                   Index{1} << 62};
         return kind < 252 ? most + 1 : kOdd[kind - 252];
     }
-    // The value and a little more; beyond the largest number it begins again.
+    // The value plus at most `most`; beyond the largest Index it wraps around.
     Index after(Index value, Index most) {
         return static_cast<Index>(static_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(below(0, most)));
     }
@@ -70,7 +70,7 @@ class Bytes {
     }
     std::string_view rest() { return text(left_); }
 
-    // Small numbers with many ties, or (wide) any eight bytes and the ends of the range.
+    // Small numbers with many ties, or (wide) any eight bytes and extreme numbers.
     double number(bool wide) {
         const std::uint8_t kind = byte();
         if (!wide || kind < 160) return (static_cast<double>(kind) - 80.0) / 16.0;

@@ -1,4 +1,4 @@
-// Sequences of labels: first and second order, tagging by history, and single labels.
+// Fuzz driver of sequences of labels: chains of first and second order, greedy tagging by history, and single labels.
 #include "answers.h"
 #include "structures/chain.h"
 #include "structures/history_chain.h"

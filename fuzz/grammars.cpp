@@ -1,4 +1,4 @@
-// Derivations under grammars: tables of rules, columns of symbols, words and gold derivations from outside.
+// Fuzz driver of derivations under grammars: arbitrary tables of rules, columns of symbols, words and gold derivations.
 #include "answers.h"
 #include "structures/grammar.h"
 

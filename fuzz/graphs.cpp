@@ -1,4 +1,4 @@
-// Graphs: layouts from outside, junction trees of what they say.
+// Fuzz driver of graphs: arbitrary layouts of vertices and edges, and the junction trees that are made from them.
 #include "answers.h"
 #include "structures/graph.h"
 

@@ -1,4 +1,4 @@
-// Names of attributes: packed strings as model files have them, tables of strings, templates over columns.
+// Fuzz driver of attribute names: packed strings of model files, tables of strings, templates over columns.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -77,7 +77,7 @@ void templates(Bytes& in) {
         require(learnt.row_ptr == found.row_ptr && learnt.attributes == found.attributes,
                 "what was learnt is found again");
         for (Index t = 0; t < n_tokens; ++t) {
-            // The slow way, token by token.
+            // Compare with the slow way, token by token.
             const std::vector<std::string> own = extractor.attributes(t);
             const Index begin = found.row_ptr[t];
             require(found.row_ptr[t + 1] - begin == len(own.size()), "a token has as many attributes either way");

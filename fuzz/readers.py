@@ -17,7 +17,7 @@ CORPUS = Path(__file__).resolve().parent / "corpus" / "readers"
 
 
 def check(name: str, data: bytes, folder: Path) -> tuple[str, str]:
-    """How reading these bytes ends; an exception of another kind than the format's is not caught."""
+    """Return how reading these bytes ends; exceptions that the format does not document are not caught."""
     from tests.faults.formats import FORMATS, judged
 
     path = folder / f"file{FORMATS[name].suffix}"
@@ -26,7 +26,7 @@ def check(name: str, data: bytes, folder: Path) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Run until something breaks, or as long as the options say."""
+    """Run until an input breaks a promise, or as long as the options of libFuzzer say."""
     import atheris  # type: ignore[import-not-found,unused-ignore]
 
     name = sys.argv[1]

@@ -12,7 +12,7 @@ namespace {
 void replay(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    std::cerr << path.string() << std::endl;  // before it runs: the last one named is the one that ended the process
+    std::cerr << path.string() << std::endl;  // before it runs: after a crash the last name is the cause
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 

@@ -1,4 +1,4 @@
-// Features of rows: layouts of weights and sparse attributes with pointers and numbers from outside.
+// Fuzz driver of row features: arbitrary layouts of weights, and sparse attributes with arbitrary pointers.
 #include <algorithm>
 #include <memory>
 
@@ -10,7 +10,7 @@ using namespace partwise::fuzz;
 
 namespace {
 
-// Pointers that rise by a few each, and now and then do not.
+// Row pointers that mostly rise by at most `most` each, and sometimes are arbitrary.
 std::vector<Index> pointers(Bytes& in, Index n, Index most) {
     std::vector<Index> out{0};
     for (Index k = 0; k < n; ++k) out.push_back(in.byte() < 252 ? in.after(out.back(), most) : in.near(0, 20));
@@ -22,7 +22,7 @@ RowLayout layout_of(Bytes& in, Index n_attributes, Index n_columns, Index width)
     const std::vector<Index> indptr = pointers(in, std::clamp<Index>(n_attributes, 0, 9), n_columns);
     std::vector<Index> columns = in.indices(std::clamp<Index>(indptr.back(), 0, 60), 0, n_columns - 1);
     for (std::size_t a = 0; in.flag() && a + 1 < indptr.size(); ++a) {
-        // Usually they ascend.
+        // Usually columns ascend, as they should.
         for (Index k = indptr[a]; k < indptr[a + 1] && k < len(columns.size()) && k >= 0; ++k)
             columns[k] = k - indptr[a];
     }
@@ -30,7 +30,7 @@ RowLayout layout_of(Bytes& in, Index n_attributes, Index n_columns, Index width)
                                  std::span<const Index>(columns));
 }
 
-// moderate: sums of the values do not cancel.
+// moderate: the values are such that sums do not cancel, so that results can be compared.
 void check_map(Bytes& in, const LinearMap& map, bool moderate) {
     const std::vector<double> w = in.numbers(map.num_weights(), false);
     Interrupt interrupt;
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (layout->num_weights() > 100'000) return;
         const Index n_examples = in.below(0, 3);
         const std::vector<Index> example_ptr = in.flag() ? pointers(in, n_examples, 3) : [&] {
-            std::vector<Index> out;  // a row each
+            std::vector<Index> out;  // one per row
             for (Index i = 0; i <= n_examples; ++i) out.push_back(i);
             return out;
         }();

@@ -1,8 +1,8 @@
-"""Build the drivers, run each on its corpus for a while, and say what broke: ``make fuzz FUZZ_SECONDS=60``.
+"""Build the drivers, run each on its corpus for a while, and report failures: ``make fuzz FUZZ_SECONDS=60``.
 
-With Clang the drivers are libFuzzer's; with another compiler, or ``--seconds 0``, the kept corpora are replayed. What
-is found on the way goes to build/fuzz/found; ``--keep`` adds what covers more to fuzz/corpus, as few and as short files
-as there can be.
+With Clang the drivers use libFuzzer; with another compiler, or ``--seconds 0``, the kept corpora are replayed. Inputs
+found on the way go to build/fuzz/found; ``--keep`` reduces them, with the corpus, to few short files of the same
+coverage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPTIONS = ["-max_len=400", "-len_control=0", "-timeout=20", "-rss_limit_mb=2500"
 
 
 def build(folder: Path, compiler: str, jobs: int) -> list[Path]:
-    """The programs, by name."""
+    """Build the drivers; return their programs, sorted by name."""
     settings = ["-DPARTWISE_FUZZ=ON", "-DPARTWISE_WERROR=OFF", f"-DCMAKE_CXX_COMPILER={compiler}"]
     subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *settings], check=True)
     subprocess.run(["cmake", "--build", str(folder), "--parallel", str(jobs)], check=True)
@@ -30,7 +30,7 @@ def build(folder: Path, compiler: str, jobs: int) -> list[Path]:
 
 
 def run(program: Path, seconds: int, found: Path, keep: bool) -> bool:
-    """Whether the driver ran through."""
+    """Run one driver; return whether it succeeded."""
     name = program.name.removeprefix("fuzz_")
     corpus, own = CORPUS / name, found / name
     own.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def run(program: Path, seconds: int, found: Path, keep: bool) -> bool:
 
 
 def is_clang(compiler: str) -> bool:
-    """By what it predefines."""
+    """Return whether the compiler is Clang, by the macros that it predefines."""
     command = [*shlex.split(compiler), "-dM", "-E", "-x", "c++", os.devnull]
     try:
         return "__clang__" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -69,7 +69,7 @@ def is_clang(compiler: str) -> bool:
 
 
 def main() -> int:
-    """0 if nothing broke."""
+    """Return exit status 0 if all drivers succeeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="per driver; 0: replay the corpora")
     parser.add_argument("--compiler", default=shutil.which("clang++") or os.environ.get("CXX", "c++"))

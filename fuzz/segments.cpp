@@ -1,4 +1,4 @@
-// Segment chains, with listed segments and positions that must begin one.
+// Fuzz driver of segment chains with listed segments and positions where a segment must begin.
 #include "answers.h"
 #include "structures/segment_chain.h"
 

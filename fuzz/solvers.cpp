@@ -1,4 +1,4 @@
-// Passes of solvers on tiny problems: weights stay finite and the dual does not fall, or the run is refused.
+// Fuzz driver of solvers on tiny problems: weights stay finite and the dual does not fall, or the run is refused.
 #include <memory>
 
 #include "bytes.h"

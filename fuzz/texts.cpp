@@ -1,4 +1,4 @@
-// Readers of text in the core: UTF-8, files of columns, svmlight.
+// Fuzz driver of the core's readers of text: UTF-8, files of columns, svmlight.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ using namespace partwise::fuzz;
 
 namespace {
 
-// A refusal names a place in the text.
+// Calls f, which parses text. If f refuses the text, the error must name a line and column that exist.
 template <class F>
 bool parsed(std::string_view text, F&& f) {
     try {
@@ -54,7 +54,7 @@ void columns(Bytes& in) {
         std::all_of(chosen.begin(), chosen.end(), [&](Index j) { return j >= 0 && j < table->n_columns(); });
     if (there) check_table(table->select(chosen));
 
-    // Written again, it is read as the same cells, but for what belongs to a line's end or to a file's beginning.
+    // Written out and read again, the cells must be the same, unless the text has \r or a byte order mark.
     if (text.find('\r') != std::string::npos || text.find("\xEF\xBB\xBF") != std::string::npos) return;
     std::string again;
     for (Index i = 0; i < table->size(); ++i) {

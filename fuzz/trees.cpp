@@ -1,4 +1,4 @@
-// Dependency trees, projective and not.
+// Fuzz driver of dependency trees, projective and non-projective.
 #include "answers.h"
 #include "structures/projective_tree.h"
 #include "structures/spanning_tree.h"

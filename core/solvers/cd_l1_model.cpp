@@ -1,4 +1,4 @@
-// A Newton step for all weights of a working set at once: coordinate descent on the quadratic model, then a line search.
+// A Newton step for all weights of a working set at once: coordinate descent on the quadratic model, then line search.
 //
 // With p_ia the probabilities at w, D the step, z_ia = sum_k v_k,ia D_k and m_i = sum_a p_ia z_ia, the model is
 //   G'D + 1/2 sum_i omega_i / tau (sum_a p_ia z_ia^2 - m_i^2) + l2/2 |D|^2 + l1 (|w + D|_1 - |w|_1),

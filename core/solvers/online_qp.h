@@ -105,7 +105,7 @@ class HardMargins {
     }
     // z_ with G_PP z = G_Pj over the active constraints P.
     void project(std::size_t j) {
-        // Cholesky, lower triangle; a pivot is positive because each active psi was found independent of those before it
+        // Cholesky, lower triangle; pivots are positive, as each active psi is independent of those before it
         const std::size_t m = active_.size();
         factor_.assign(m * m, 0.0);
         z_.assign(m, 0.0);
