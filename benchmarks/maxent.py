@@ -2,16 +2,16 @@
 
 MNIST (pixels between 0 and 1), 20news (counts), and a9a and w8a with two labels, where LIBLINEAR's -s 0 and -s 7 have
 the same objective. All minimise l2/2 |w|^2 + sum of log losses without intercept (scikit-learn's C is 1/l2), in
-float64. The optimum is that of an accurate partwise run made first or of any system that goes below it.
+float64. The optimum is the lowest objective of all systems and of an accurate partwise run, which is made first.
 
-How the time to the target is found ("how found"): partwise's from the certificates of its one run, which are in its
-time ("certified"). scikit-learn's solvers are watched: one fit, the objective computed after every iteration with the
-clock standing still, until the target ("watched"); then --repeat plain fits with just that many iterations ("plain fit"
-if one is at the target too), and the fastest of all counts. LIBLINEAR's stopping tolerance is divided by sqrt(2) from
-1024 on until it reaches the target; only the run that does is counted, the fastest of one more than --repeat. A rival
-that has not reached the target when its CPU time is --patience times ours (and 2 s at least) is "stopped", and the
-table says "> so many s". scikit-learn's newton-cholesky is left out where its Hessian, (labels x inputs)^2 numbers, has
-more than 4 GB.
+How the time to the target is found (column "how found"): partwise's certificates of its one run give it, and their time
+is included ("certified"). scikit-learn's solvers are watched: in one fit the objective is computed after every
+iteration, with the clock stopped, until the target ("watched"); then --repeat plain fits run with that number of
+iterations ("plain fit" if one is at the target too), and the fastest of all counts. LIBLINEAR's stopping tolerance is
+divided by sqrt(2) from 1024 on until it reaches the target; only the run that does is counted, the fastest of one more
+than --repeat. A rival that has not reached the target when its CPU time is --patience times ours (and 2 s at least) is
+"stopped", and the table says "> so many s". scikit-learn's newton-cholesky is left out where its Hessian, (labels x
+inputs)^2 numbers, has more than 4 GB.
 
 What is timed: "fit" is from a matrix in memory to a model (LIBLINEAR: its own copy of the matrix and training;
 partwise: checks, its own copy, training); "solver" is without that copy (LIBLINEAR: `train` on a ready problem;
@@ -33,13 +33,13 @@ from benchmarks.questions import choose, common_options
 from benchmarks.report import Record, conclude, machine, save, write_json
 
 _QUICK = 3000  # rows
-_TIMES_OURS = 12.0  # how long a rival may take, in our own CPU time to the target
+_TIMES_OURS = 12.0  # stop a rival after this many times our CPU time to the target
 _LARGEST_HESSIAN = 4e9  # bytes
 
-# name: strengths of the penalty by default
+# Data set: default values of l2.
 DATA = {"mnist": "10,1", "20news": "1", "a9a": "1", "w8a": "1"}
 _TWO_LABELS = {"a9a", "w8a"}
-# name: function of this module, options
+# System: (function of this module, its options).
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "partwise-auto": ("fit_partwise", {"solver": "auto"}),
     "partwise-lbfgs": ("fit_partwise", {"solver": "lbfgs"}),
@@ -52,7 +52,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "liblinear-s0": ("fit_liblinear", {"solver": "0"}),
     "liblinear-s7": ("fit_liblinear", {"solver": "7"}),
 }
-# auto takes the best of them; these run when named.
+# By default "auto" runs, which chooses one of these solvers; these run only when they are named.
 _ONLY_WHEN_NAMED = {"partwise-lbfgs", "partwise-eg", "partwise-sdca"}
 
 
@@ -95,7 +95,7 @@ def command(
             else:
                 wait = max(2.0, patience * our_seconds([*runs, reference], reference["objective"], within))
                 extra = {"optimum": reference["objective"], "within": within, "repeat": repeat, "patience": wait}
-                rounds = 1  # repeated inside
+                rounds = 1  # fit_sklearn and fit_liblinear repeat their runs themselves
             if options["solver"] == "newton-cholesky" and 8.0 * reference["coefficients"] ** 2 > _LARGEST_HESSIAN:
                 runs.append({**head, "skipped": f"its Hessian has {reference['coefficients']}^2 numbers"})
                 continue
@@ -108,13 +108,13 @@ def command(
         title = f"Multinomial logistic regression, {dataset}{' (part)' if quick else ''}, l2 = {strength:g}"
         conclude(title, runs, reference, within, ours="partwise-auto")
         records += runs
-        if json_file:  # what is done is kept, whatever comes
+        if json_file:  # keep the finished records, whatever happens later
             write_json(json_file, records)
     save(json_file, records)
 
 
 def our_seconds(runs: list[Record], optimum: float, within: float) -> float:
-    """CPU seconds to the target of the first partwise run that has them (the reference has no name of a system)."""
+    """Return the CPU seconds to the target of the first partwise run with a time (the reference run has no system)."""
     for run in runs:
         if not run.get("system", "partwise").startswith("partwise"):
             continue
@@ -125,7 +125,7 @@ def our_seconds(runs: list[Record], optimum: float, within: float) -> float:
 
 
 def load(data: str | None, limit: int | None, dataset: str) -> Any:
-    """The shared data; labels are numbers from 0."""
+    """Load the data that all systems get; labels are numbers from 0."""
     from partwise.datasets import Dataset, mnist
 
     if dataset == "mnist":
@@ -144,7 +144,7 @@ def _svmlight(data: str | None, dataset: str) -> tuple[Any, ...]:
         "w8a": ("libsvm", ["w8a"]),
     }[dataset]
     paths = [str(data_file(folder, name, data)) for name in names]
-    # w8a has no test data here: its accuracy is that on the training data.
+    # w8a has no test data here: its accuracy is measured on the training data.
     parts = load_svmlight_files(paths) if len(paths) > 1 else (*load_svmlight_file(paths[0]),) * 2
     X_train, y_train, X_test, y_test = parts
     labels = np.unique(y_train)
@@ -162,7 +162,7 @@ def fit_sklearn(
     patience: float,
     dataset: str = "mnist",
 ) -> Record:
-    """Watch a fit up to the target, then time plain fits with as many iterations."""
+    """Watch a fit up to the target, then time plain fits with the same number of iterations."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -189,7 +189,7 @@ def fit_sklearn(
             with warnings.catch_warnings(), clock() as fit:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(shared.X_train, shared.y_train)
-            # sag and saga visit the examples in another order when they run in one go, and may just miss the target.
+            # In an unwatched run sag and saga visit the examples in another order, and may just miss the target.
             if value(model.coef_) <= watch.target:
                 found.append((fit.cpu, fit.wall))
                 how = "plain fit"
@@ -223,7 +223,7 @@ def _zeros(shared: Any) -> Any:
 
 
 def _accuracy(shared: Any, weights: Any) -> float:
-    """Of weights (labels x inputs, or 1 x inputs for two labels) on the test data."""
+    """Return the test accuracy of weights (labels x inputs, or 1 x inputs for two labels)."""
     inputs = min(weights.shape[1], shared.X_test.shape[1])
     scores = np.asarray(shared.X_test[:, :inputs] @ weights[:, :inputs].T)
     guesses = scores[:, 0] > 0 if len(weights) == 1 else scores.argmax(axis=1)

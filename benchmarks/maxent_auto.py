@@ -1,9 +1,9 @@
-"""Which solver is the default for maxent to have: `cd` by columns, `sdca`, `lbfgs` or `newton`?
+"""Which solver should be the default for maxent: `cd` by columns, `sdca`, `lbfgs` or `newton`?
 
-Contexts of CoNLL-2000 (parts of speech, chunks) with 0/1 features and a weight for each pair of attribute and
-label that meets five times; log loss without intercept. CPU seconds on one thread until the certified relative
-gap is at most 1e-1, 1e-2 and 1e-3, the time to make the map of features included ("cd" has one with columns,
-which takes longer to make); systems stop after --cap seconds. The last column is the relative gap at the end.
+Contexts of CoNLL-2000 (parts of speech, chunks) with 0/1 features and a weight for each pair of attribute and label
+that occurs five times; log loss without intercept. The table shows CPU seconds on one thread until the certified
+relative gap is at most 1e-1, 1e-2 and 1e-3, including the time to make the feature map (that of "cd" has columns, which
+take longer to make). Systems stop after --cap seconds. The last column is the relative gap at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUICK = 150  # sentences
 
 
 def run(contexts: Contexts, solver: str, l2: float, cap: float) -> list[Any]:
-    """The chosen solver, CPU seconds to each target (None: not reached) and the last relative gap."""
+    """Return the chosen solver, CPU seconds to each target (None: not reached) and the last relative gap."""
     from partwise import ConvergenceWarning, Problem, solve
     from partwise._core import padded_width
     from partwise.features import Attributes, RowLayout
@@ -46,7 +46,7 @@ def run(contexts: Contexts, solver: str, l2: float, cap: float) -> list[Any]:
                 reached.setdefault(target, seconds)
         return seconds > cap
 
-    columns = {"cd": True, "auto": None}.get(solver, False)  # as estimators have it
+    columns = {"cd": True, "auto": None}.get(solver, False)  # as estimators choose the map
     features = classifier_map(structure, rows, columns, layout)
     problem = Problem(features, structure, gold, "log", l2, n_jobs=1)
     with warnings.catch_warnings():

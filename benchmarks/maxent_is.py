@@ -35,8 +35,8 @@ from benchmarks.questions import choose
 from benchmarks.report import Record, machine, print_table, write_json
 
 TARGETS = (1e-2, 1e-3, 1e-4)
-# name: solver, options. cd-cyclic visits every weight in each pass, as the paper's method does, but frequent features
-# first; the paper goes by the numbers that features have.
+# System: (solver, options). cd-cyclic visits every weight in each pass, as the paper's method does, but visits frequent
+# features first, where the paper follows the numbering of the features.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "cd": ("cd", {}),
     "cd-cyclic": ("cd", {"order": "cyclic"}),
@@ -44,11 +44,11 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 RESULTS = Path(__file__).parent / "results"
 _QUICK = 150  # sentences, articles or documents
-_SLICE = 2000  # contexts that NLTK is given
-_NLTK_ITERATIONS = 30  # its default is 100
+_SLICE = 2000  # number of contexts that NLTK gets
+_NLTK_ITERATIONS = 30  # NLTK's default is 100
 _ACCURATE = 1e-5
-_BROWN = 2.0  # its cap over that of the others
-_LOOKING = 1 / 3  # seconds spent on looking over those spent on steps, at most
+_BROWN = 2.0  # Brown's cap over that of the other data sets
+_LOOKING = 1 / 3  # the most seconds spent on evaluation per second of steps
 
 
 @click.command("maxent-is", help=__doc__)
@@ -97,7 +97,7 @@ def command(
                     solver, chosen = (_reference(dataset), {}) if system == "reference" else METHODS[system]
                     options = {"arrays": str(arrays), "solver": solver, "options": chosen}
                     options |= {"l2": l2, "cap": seconds, "bound": bound}
-                    # A step cannot be interrupted, so a cell may be late; one that never ends must not stop the others.
+                    # A step cannot be interrupted, so a cell may end late. The timeout ends cells that hang.
                     timeout = 5.0 * seconds + 600.0
                     cell = {
                         **head,
@@ -126,12 +126,12 @@ def command(
 
 
 def _reference(dataset: str) -> str:
-    """The method of the long run: sdca is quickest, but not at Brown's weak penalty."""
+    """Return the solver of the reference run: sdca is the fastest, except at Brown's weak penalty."""
     return "cd" if dataset == "brown" else "sdca"
 
 
 def finished(path: Path) -> list[Record]:
-    """The cells of an earlier run that came to an end."""
+    """Return the finished cells of an earlier run."""
     if not path.exists():
         return []
     records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -139,13 +139,13 @@ def finished(path: Path) -> list[Record]:
 
 
 def _later(done: list[Record], *written: list[Record]) -> list[Record]:
-    """Cells of an earlier run that this one has not come to yet: they stay in the file."""
+    """Return the earlier run's cells that this run has not reached yet: they stay in the file."""
     seen = [(r["dataset"], r["system"]) for some in written for r in some]
     return [record for record in done if (record["dataset"], record["system"]) not in seen]
 
 
 def progress(cell: Record) -> str:
-    """One line on a cell, as progress."""
+    """Describe a finished cell in one line."""
     name = f"{cell['dataset']}, {cell['system']}"
     if "error" in cell:
         return f"{name}: {cell['error']}"
@@ -163,7 +163,7 @@ def _apart(function: str, threads: int, timeout: float | None = None, **options:
 
 
 def make_problem(contexts: Contexts, l2: float, n_jobs: int) -> Any:
-    """The problem of these contexts, equal ones merged; features have column access."""
+    """Make the problem of these contexts, with equal contexts merged and features with column access."""
     from partwise import Problem
     from partwise._core import padded_width
     from partwise.features import Attributes, RowLayout, maxent_map, merge_contexts
@@ -197,16 +197,16 @@ def run_cell(
     bound: float | None = None,
     options: dict[str, Any] | None = None,
 ) -> Record:
-    """Run one method and note objective, gradient norm and accuracy on the way.
+    """Run one method and record objective, gradient norm and accuracy along the way.
 
-    bound: a dual value that is known already. options: the solver's.
+    bound: a known dual value. options: of the solver.
     """
     from partwise import get_solver
 
     contexts = Contexts.load(arrays)
     problem, layout = make_problem(contexts, l2, n_jobs)
     accuracy = _accuracy(contexts, layout)
-    contexts.row_ptr = contexts.attributes = np.zeros(0, dtype=np.int64)  # the problem has its own
+    contexts.row_ptr = contexts.attributes = np.zeros(0, dtype=np.int64)  # the problem has a copy
     before = peak_mb()
     chosen = get_solver(solver, **(options or {}))
     names = ("passes", "seconds", "cpu_seconds", "steps", "updates", "primal", "dual", "gradient", "accuracy")
@@ -241,7 +241,7 @@ def run_cell(
             break
         if late:
             break
-    own = chosen.certificate(problem, state).certificate.dual  # of a dual method: better than that of its weights
+    own = chosen.certificate(problem, state).certificate.dual  # better than the dual value of its weights
     return {
         "solver": solver,
         "status": status,
@@ -280,7 +280,7 @@ def _accuracy(contexts: Contexts, layout: Any) -> Any:
 
 
 def conclude(title: str, cells: list[Record]) -> None:
-    """Add what needs the reference, and show the cells."""
+    """Add the numbers that need the reference run, and print the cells."""
     good = [cell for cell in cells if "error" not in cell]
     if not good:
         return
@@ -302,7 +302,7 @@ def conclude(title: str, cells: list[Record]) -> None:
 
 
 def finish(cell: Record, optimum: float, final_accuracy: float) -> None:
-    """Times to each relative difference to the reference and to 99 % of the final accuracy."""
+    """Add the times to each relative difference to the reference, and to 99 % of the final accuracy."""
     differences = [primal / optimum - 1.0 for primal in cell["trace_primal"]]
     cell["optimum"], cell["difference"] = optimum, differences[-1]
     cell["updates"], cell["steps"] = cell["trace_updates"][-1], cell["trace_steps"][-1]
@@ -316,7 +316,7 @@ def finish(cell: Record, optimum: float, final_accuracy: float) -> None:
 
 
 def findings(records: list[Record]) -> list[str]:
-    """What the paper says of these methods, with the numbers of this run beside it."""
+    """Compare the paper's statements about these methods with the numbers of this run."""
     lines = []
     times = {(r["dataset"], r["system"]): r.get("cpu_seconds_to_0.01") for r in records if "trace_gap" in r}
     last = {(r["dataset"], r["system"]): r["difference"] for r in records if "trace_gap" in r}
@@ -349,7 +349,7 @@ def findings(records: list[Record]) -> list[str]:
 
 
 def against_nltk(data: str | None, folder: str, threads: int) -> Record:
-    """CPU seconds on the same contexts, NLTK's and ours: to the same objective, and of an iteration of GIS."""
+    """Compare NLTK's CPU seconds with ours on the same contexts: to the same objective, and per iteration of GIS."""
     arrays = str(Path(folder) / "nltk.npz")
     DATASETS["conll-pos"][0](data, _QUICK).save(arrays)
     head = {"question": "maxent-is", "dataset": "slice of conll-pos", "system": "nltk-gis", **machine()}

@@ -1,4 +1,4 @@
-"""NLTK's GIS beside ours, on the first contexts of a data set; for the question maxent-is."""
+"""NLTK's GIS next to ours, on the first contexts of a data set; for the question maxent-is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.report import Record
 
 
 def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
-    """NLTK's GIS and ours on the first contexts."""
+    """Run NLTK's GIS and ours on the first contexts."""
     from nltk.classify.maxent import GISEncoding, train_maxent_classifier_with_gis
 
     from partwise import FeatureWarning, Problem, get_solver
@@ -30,7 +30,7 @@ def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
     ]
     encoding = GISEncoding.train(tokens, count_cutoff=0, alwayson_features=False)
     seconds = {}
-    for k in (1, 1, iterations):  # the difference of two is free of what is done once
+    for k in (1, 1, iterations):  # the difference of two runs does not contain the set-up
         begin = time.process_time()
         model = train_maxent_classifier_with_gis(tokens, trace=0, encoding=encoding, max_iter=k)
         seconds[k] = time.process_time() - begin
@@ -40,9 +40,9 @@ def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
     table = Attributes(row_ptr, given.attributes[: row_ptr[-1]], n_attributes)
     owner = np.repeat(np.arange(n), np.diff(row_ptr))
     structure = Multiclass(n, n_labels)
-    features = maxent_map(structure, table, pairs=(table.attributes, labels[owner]))  # those that occur, as NLTK's
-    problem = Problem(features, structure, structure.encode(labels), "log", 0.0)  # NLTK's has no penalty
-    with warnings.catch_warnings():  # some labels are not in the slice
+    features = maxent_map(structure, table, pairs=(table.attributes, labels[owner]))  # pairs that occur, as NLTK has
+    problem = Problem(features, structure, structure.encode(labels), "log", 0.0)  # no penalty, as in NLTK
+    with warnings.catch_warnings():  # some labels do not occur in the first contexts
         warnings.simplefilter("ignore", FeatureWarning)
         our_iteration = np.median([_iteration(problem, get_solver("gis"), 50) for _ in range(3)])
         ours = np.median([_seconds_to(problem, get_solver("cd"), reached) for _ in range(5)])
@@ -62,7 +62,7 @@ def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
 
 
 def _iteration(problem: Any, solver: Any, steps: int) -> float:
-    """CPU seconds of a step, the first one left out."""
+    """Return the CPU seconds per step, without the first step."""
     state = solver.init_state(problem, np.random.default_rng(0), None)
     solver.step(problem, state)
     begin = time.process_time()
@@ -72,7 +72,7 @@ def _iteration(problem: Any, solver: Any, steps: int) -> float:
 
 
 def _seconds_to(problem: Any, solver: Any, objective: float) -> float:
-    """CPU seconds from w = 0 until the objective is no higher; looking at it is not counted."""
+    """Return the CPU seconds from w = 0 until the objective is at most `objective`; evaluating it is not counted."""
     begin = time.process_time()
     state = solver.init_state(problem, np.random.default_rng(0), None)
     seconds = time.process_time() - begin

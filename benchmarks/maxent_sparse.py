@@ -4,9 +4,9 @@ a9a (two labels, 0/1 features) and 20news (20 labels, counts with rows of length
 
     C sum of log losses + l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2
 
-divided by C; scikit-learn's C and l1_ratio mean the same. LIBLINEAR has the L1 penalty alone, and for 20 labels other
-problems: 20 times one label against the rest. For those its time at its own tolerance (0.01) is shown beside that of
-MaxentClassifier on the same 20 problems, to 1e-3 above LIBLINEAR's objectives, and of the multinomial model.
+divided by C; scikit-learn's C and l1_ratio mean the same. LIBLINEAR has only the L1 penalty, and solves 20 problems of
+one label against the rest for 20 labels. Its time for these at its own tolerance (0.01) is shown next to the time of
+MaxentClassifier on the same 20 problems, to 1e-3 above LIBLINEAR's objectives, and on the multinomial problem.
 
 CPU seconds of the whole fit (LIBLINEAR: with its copy of the matrix), medians of --repeat runs in turn, until the
 objective is at most 1 + --within times that of an accurate partwise run: ours by its certificates, LIBLINEAR's by the
@@ -31,7 +31,7 @@ from benchmarks.report import print_table
 
 
 def objective(X: Any, y: Any, coef: Any, C: float, ratio: float) -> float:
-    """The objective of weights (1 or labels x inputs), independent of partwise."""
+    """Evaluate the objective of weights (1 or labels x inputs), without using partwise."""
     scores = np.asarray(X @ coef.T)
     if len(coef) == 1:
         scores = np.column_stack([np.zeros(len(y)), scores[:, 0]])
@@ -40,7 +40,7 @@ def objective(X: Any, y: Any, coef: Any, C: float, ratio: float) -> float:
 
 
 def rows_of(data: str | None, dataset: str, limit: int | None) -> tuple[Any, Any]:
-    """Inputs and labels from 0; rows of 20news have length 1."""
+    """Return the inputs, and labels from 0; rows of 20news have length 1."""
     found = load(data, limit, dataset)
     X, y = found.X_train, np.asarray(found.y_train)
     if dataset == "20news":
@@ -51,7 +51,7 @@ def rows_of(data: str | None, dataset: str, limit: int | None) -> tuple[Any, Any
 
 
 def ours(X: Any, y: Any, C: float, ratio: float, target: float, within: float) -> tuple[float | None, Any, str]:
-    """CPU seconds to the target, weights, solver."""
+    """Return partwise's CPU seconds to the target, its weights, and its solver."""
     from partwise import ConvergenceWarning, MaxentClassifier
 
     reached: list[float] = []
@@ -70,7 +70,7 @@ def ours(X: Any, y: Any, C: float, ratio: float, target: float, within: float) -
 
 
 def optimum(X: Any, y: Any, C: float, ratio: float, seconds: float) -> float:
-    """Of a run that stops at a relative gap of 1e-6 or after so many seconds; with l2 = 0 a certificate takes long."""
+    """Return the objective of a run that stops at a relative gap of 1e-6 or after so many seconds (long if l2 = 0)."""
     from partwise import ConvergenceWarning, MaxentClassifier
 
     model = MaxentClassifier(C=C, penalty="elasticnet", l1_ratio=ratio, fit_intercept=False, tol=1e-6)
@@ -81,7 +81,7 @@ def optimum(X: Any, y: Any, C: float, ratio: float, seconds: float) -> float:
 
 
 def saga(X: Any, y: Any, C: float, ratio: float, target: float, patience: float) -> tuple[float, bool]:
-    """CPU seconds of the shortest run that is at the target, and whether one is."""
+    """Return the CPU seconds of saga's shortest run that reaches the target, and whether one does."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -103,7 +103,7 @@ def saga(X: Any, y: Any, C: float, ratio: float, target: float, patience: float)
 
 
 def liblinear(X: Any, y: Any, C: float, target: float, patience: float) -> tuple[float, bool]:
-    """The same for -s 6 and two labels."""
+    """Return the CPU seconds of LIBLINEAR's -s 6 (two labels) to the target, and whether it reaches it."""
     from liblinear.liblinearutil import parameter, problem, train
 
     begin = time.process_time()
@@ -122,9 +122,9 @@ def liblinear(X: Any, y: Any, C: float, target: float, patience: float) -> tuple
 
 
 def one_against_the_rest(X: Any, y: Any, C: float) -> tuple[float, float]:
-    """CPU seconds of LIBLINEAR at its own tolerance on each label against the others, and of MaxentClassifier.
+    """Return the CPU seconds on each label against the others: LIBLINEAR's at its own tolerance, MaxentClassifier's.
 
-    Ours ends 1e-3 above LIBLINEAR's objective, or below it.
+    MaxentClassifier ends 1e-3 above LIBLINEAR's objective, or below it.
     """
     from liblinear.liblinearutil import parameter, problem, train
 
@@ -186,7 +186,7 @@ def command(
 
             two = ratio == 1.0 and int(y.max()) == 1
             mine, sagas, linears = [], [], []
-            for _ in range(repeat):  # in turn: what slows the machine down slows all of them down
+            for _ in range(repeat):  # systems take turns, so that a slow phase of the machine affects all of them
                 mine.append(ours(X, y, C, ratio, target, within))
                 sagas.append(saga(X, y, C, ratio, target, patience))
                 linears += [liblinear(X, y, C, target, patience)] if two else []

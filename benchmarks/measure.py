@@ -1,4 +1,4 @@
-"""Run one system in a separate process, so that time and memory are its alone."""
+"""Run one system in a separate process, so that measured time and memory are those of this system only."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 class SystemFailed(RuntimeError):
-    """A system's process ended before it gave an answer."""
+    """Raised if a system's process ended before it returned an answer."""
 
 
 def run_apart(function: str, threads: int, timeout: float | None = None, **options: Any) -> dict[str, Any]:
-    """Call ``module:function`` with JSON-able options in a fresh interpreter; its dict comes back.
+    """Call ``module:function`` with JSON-able options in a new interpreter, and return its dict.
 
-    timeout: seconds after which it is ended.
+    timeout: seconds after which the process is killed.
     """
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -45,7 +45,7 @@ def run_apart(function: str, threads: int, timeout: float | None = None, **optio
 
 @dataclass
 class Clock:
-    """Wall and CPU seconds of a block."""
+    """Wall and CPU seconds of a block of code."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -53,7 +53,7 @@ class Clock:
 
 @contextmanager
 def clock() -> Iterator[Clock]:
-    """Measure a block; CPU seconds count all threads."""
+    """Measure the time of a `with` block; CPU seconds are those of all threads."""
     times = Clock()
     wall, cpu = time.perf_counter(), time.process_time()
     try:
@@ -63,14 +63,14 @@ def clock() -> Iterator[Clock]:
 
 
 def peak_mb() -> float:
-    """The most memory this process has had, in MB."""
+    """Return the most memory that this process has used, in MB."""
     from partwise.cli.output import peak_memory
 
     return peak_memory() / 1e6
 
 
 def first_within(values: list[float], bound: float) -> int | None:
-    """Index of the first value at or below the bound."""
+    """Return the index of the first value that is at most `bound`."""
     return next((k for k, value in enumerate(values) if value <= bound), None)
 
 

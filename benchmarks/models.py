@@ -1,4 +1,4 @@
-"""What partwise's estimators say about their training, in the benchmarks' terms."""
+"""Turn the results of partwise's estimators into the benchmarks' records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.report import Record
 
 
 class Watch:
-    """CPU seconds of the solver alone: in all, and by the passes at which certificates were issued."""
+    """CPU seconds of the solver alone: the total, and by the passes at which it issued certificates."""
 
     def __init__(self) -> None:
         self.total = 0.0
@@ -22,7 +22,7 @@ class Watch:
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Watch the solver that an estimator's `fit` runs; a Result's history has wall seconds only."""
+    """Watch the solver that an estimator's `fit` runs, as a Result's history has wall seconds only."""
     from partwise.estimators import base
 
     watch = Watch()
@@ -48,7 +48,7 @@ def watched() -> Iterator[Watch]:
 
 
 def history_of(result: Any, watch: Watch) -> Record:
-    """A Result's certificates as a trace."""
+    """Return a Result's certificates as the columns of a trace."""
     history = {name: np.asarray(values, dtype=float).tolist() for name, values in result.history.items()}
     return {
         "solver": result.solver,

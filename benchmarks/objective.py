@@ -1,12 +1,11 @@
-"""The objectives of the compared systems in plain NumPy and SciPy, independent of partwise.
+"""The objectives of the compared systems in plain NumPy and SciPy, without using partwise.
 
     P(w) = l2/2 |w|^2 + sum of losses
 
 A loss is phi(smax(scores + kappa * number of wrong labels) - score of the gold labels), where smax is
 tau log sum exp(. / tau), or the maximum for tau = 0, and phi(t) is t or max(t, 0)^2; the log loss has tau = 1 and
-kappa = 0.
-Chains have tied transitions and no begin or end weights. Each system's model is first turned into two arrays: state
-weights (attributes x labels) and transitions (label x next label).
+kappa = 0. Chains have tied transitions and no begin or end weights. Each system's model is first turned into two
+arrays: state weights (attributes x labels) and transitions (label x next label).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _BATCH = 256
 
 @dataclass(frozen=True)
 class ChainData:
-    """Labelled sequences as arrays; tokens of all sequences end to end."""
+    """Labelled sequences as arrays; the tokens of all sequences are concatenated."""
 
     design: sp.csr_array  # tokens x attributes, how often a token has an attribute
     attributes: dict[str, int]
@@ -54,7 +53,7 @@ class ChainData:
         return cls(design, attributes, list(labels), np.array(gold), np.array([len(s) for s in X]))
 
     def state_matrix(self, weights: Mapping[tuple[str, str], float]) -> Floats:
-        """State weights from a mapping of (attribute, label)."""
+        """Make the array of state weights from a mapping of (attribute, label)."""
         number = {label: k for k, label in enumerate(self.labels)}
         matrix = np.zeros((len(self.attributes), len(self.labels)))
         for (attribute, label), value in weights.items():
@@ -62,7 +61,7 @@ class ChainData:
         return matrix
 
     def transition_matrix(self, weights: Mapping[tuple[str, str], float]) -> Floats:
-        """Transitions from a mapping of (label, next label)."""
+        """Make the array of transitions from a mapping of (label, next label)."""
         number = {label: k for k, label in enumerate(self.labels)}
         matrix = np.zeros((len(self.labels), len(self.labels)))
         for (before, after), value in weights.items():
@@ -72,7 +71,7 @@ class ChainData:
 
 @dataclass(frozen=True)
 class ChainLoss:
-    """tau, kappa, and whether phi is the square."""
+    """A loss: tau, kappa, and whether phi is the square."""
 
     temperature: float = 1.0
     cost: float = 0.0
@@ -83,26 +82,26 @@ LOG = ChainLoss()
 
 
 def chain_objective(data: ChainData, state: Floats, transitions: Floats, l2: float) -> float:
-    """P of a linear-chain CRF."""
+    """Evaluate P of a linear-chain CRF."""
     return chain_primal(data.design @ state, state, transitions, data.gold, data.lengths, l2)
 
 
 def chain_primal(
     emissions: Floats, state: Floats, transitions: Floats, gold: Ints, lengths: Ints, l2: float, loss: ChainLoss = LOG
 ) -> float:
-    """P of a chain; emissions (tokens x labels) are those of `state`."""
+    """Evaluate P of a chain; `emissions` (tokens x labels) are the scores that the weights `state` give."""
     norm2 = float(np.vdot(state, state) + np.vdot(transitions, transitions))
     violations = chain_violations(emissions, transitions, gold, lengths, loss)
     return 0.5 * l2 * norm2 + float((np.maximum(violations, 0.0) ** 2 if loss.squared else violations).sum())
 
 
 def chain_log_loss(emissions: Floats, transitions: Floats, gold: Ints, lengths: Ints) -> float:
-    """Sum over sequences of -log p(gold)."""
+    """Sum -log p(gold) over the sequences."""
     return float(chain_violations(emissions, transitions, gold, lengths, LOG).sum())
 
 
 def chain_violations(emissions: Floats, transitions: Floats, gold: Ints, lengths: Ints, loss: ChainLoss) -> Floats:
-    """smax - gold score of each sequence, by the forward algorithm on padded batches of like lengths."""
+    """Return smax - gold score of each sequence, by the forward algorithm on padded batches of similar lengths."""
     ends = np.cumsum(lengths)
     begins = ends - lengths
     here = emissions[np.arange(len(gold)), gold]
@@ -134,9 +133,9 @@ def chain_violations(emissions: Floats, transitions: Floats, gold: Ints, lengths
 
 
 def multiclass_objective(X: Floats, y: Ints, weights: Floats, l2: float) -> float:
-    """P of multinomial logistic regression without intercept; weights is labels x inputs, or 1 x inputs for two labels.
+    """Evaluate P of multinomial logistic regression without intercept.
 
-    X may be sparse. y holds label numbers.
+    weights: labels x inputs, or 1 x inputs for two labels. X may be sparse. y: label numbers.
     """
     scores = X @ weights.T
     if len(weights) == 1:

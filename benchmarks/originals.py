@@ -1,8 +1,8 @@
-"""Are structural SVMs trained no slower than by the original, SVM-hmm? Each system runs to SVM-hmm's relative gap.
+"""Does partwise train structural SVMs at least as fast as the original, SVM-hmm? Each system runs to SVM-hmm's gap.
 
-SVM-hmm's figures (CPU seconds, primal and dual objective) are from one of its runs on a machine of this kind; it is not
-run here. Its objective is 1/2 |w|^2 + C / n times the sum of hinges with the number of wrong labels for cost, so that
-l2 = n / C, and objectives are shown in its units. All pairs of attribute and label have a weight, as there. Seconds are
+SVM-hmm's figures (CPU seconds, primal and dual objective) are from one of its runs on a similar machine; it is not run
+here. Its objective is 1/2 |w|^2 + C / n times the sum of hinges, where the cost is the number of wrong labels, so l2 =
+n / C, and objectives are shown in its units. As in SVM-hmm, every pair of attribute and label has a weight. Seconds are
 those of training, without reading the data; a certificate is issued after every step, and its time counts.
 """
 
@@ -49,7 +49,7 @@ ORIGINALS = {
 
 
 def chains_of(dataset: str, data: str | None, limit: int | None) -> Chains:
-    """The training sequences of one comparison."""
+    """Return the training sequences of one comparison."""
     from partwise import datasets
 
     if dataset == "conll2000":
@@ -111,7 +111,7 @@ def run(arrays: str, dataset: str, system: str, cap: float) -> Record:
             tol=original.relative_gap,
             callback=lambda _: time.process_time() - began > cap,
         )
-    unit = original.C / n  # from our objective to SVM-hmm's
+    unit = original.C / n  # factor from our objective to SVM-hmm's
     independent = task.primal(result.weights)
     if abs(independent - result.primal) > _AGREE * abs(independent):
         raise ValueError(f"{system}: the objective is {independent}, not {result.primal}")
@@ -132,7 +132,7 @@ def run(arrays: str, dataset: str, system: str, cap: float) -> Record:
 
 
 def show(dataset: str, records: list[Record], quick: bool) -> None:
-    """A table: SVM-hmm's figures first."""
+    """Print a table with SVM-hmm's figures first."""
     original = ORIGINALS[dataset]
     first = {
         "system": "SVM-hmm (as recorded)",

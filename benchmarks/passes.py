@@ -1,10 +1,10 @@
-"""How many passes over the data to a given distance from the optimum? The log loss on chains, online solvers.
+"""How many passes does an online solver need to a given distance from the optimum? The log loss on chains.
 
-The distance is that of the primal value P(w) to the optimum, found beforehand to a relative gap of 1e-8: per
-example, (P(w) - min P) / n, as papers show it for (lambda / 2) |w|^2 + mean loss with lambda = l2 / n, and relative to
-min P. A pass is as many visits to examples as there are; w is looked at after every pass, and looking is not counted.
-Le Priol et al. 2018 report 3.5 passes to 1e-2 and 7.5 to 1e-4 per example for their SDCA with gap sampling on named
-entities, with l2 = 1.
+The distance is P(w) minus the optimum, which is found beforehand to a relative gap of 1e-8. It is shown per example,
+(P(w) - min P) / n, as papers show it for (lambda / 2) |w|^2 + mean loss with lambda = l2 / n, and relative to min P. A
+pass is as many visits as there are examples; P(w) is evaluated after every pass, and this time is not counted. Le Priol
+et al. 2018 report 3.5 passes to 1e-2 and 7.5 to 1e-4 per example for their SDCA with gap sampling on named entities,
+with l2 = 1.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def command(
 
 
 def run(problem: Any, name: str, options: dict[str, Any], optimum: float, cap: float) -> Record:
-    """One solver's distances after each pass."""
+    """Run one solver; return its distance after each pass."""
     from partwise import get_solver
 
     solver = get_solver(name, **options)
@@ -87,7 +87,7 @@ def run(problem: Any, name: str, options: dict[str, Any], optimum: float, cap: f
 
 
 def show(title: str, runs: list[Record]) -> None:
-    """Passes and CPU seconds to each target, one row per system."""
+    """Print passes and CPU seconds to each target, one row per system."""
     columns = [
         (what, scale, t) for scale in ("per_example", "relative") for what in ("passes", "cpu_seconds") for t in TARGETS
     ]

@@ -14,7 +14,7 @@ _MARKERS = "osD^vPX*<>hd"
 def draw(
     path: str | os.PathLike[str], records: Sequence[Record], targets: Sequence[float], what: str = "relative gap"
 ) -> None:
-    """`what` against passes and against seconds: one row per loss, two panels per data set, one colour per system."""
+    """Plot `what` against passes and seconds: one row per loss, two panels per data set, one colour per system."""
     import matplotlib
 
     matplotlib.use("Agg")

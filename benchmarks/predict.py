@@ -1,11 +1,11 @@
-"""What does a label cost, by the way it is asked for? A model of CRFsuite, read by python-crfsuite and by partwise.
+"""What does it cost to label a sentence, by input type and way of calling? python-crfsuite and partwise, same model.
 
 CoNLL-2000's sentences as items with the usual features of words. Both systems get the same objects in the same process,
 in turn, on one core; times are CPU seconds, medians over the runs, per sentence. Where python-crfsuite has no call for
-many sentences it is a loop, as in sklearn-crfsuite. Forms that it does not take have our figure alone.
+many sentences it is called in a loop, as in sklearn-crfsuite. Inputs that it does not accept have our time only.
 
-The GIL: two threads, half the sentences each, against one thread. 1.0 is what a call gives that holds the GIL all the
-time, 0.5 what two idle processors could give to one that never does.
+The GIL: the time of two threads, half the sentences each, over that of one thread. 1.0 means that a call holds the GIL
+all the time, 0.5 that it never does (with two idle processors).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = Callable[[], Any]
 
 
 def item(words: list[tuple[str, str]], t: int) -> dict[str, Any]:
-    """A word's features and its neighbours', as programs with sklearn-crfsuite have them."""
+    """Return the features of a word and its neighbours, as programs with sklearn-crfsuite make them."""
     word, tag = words[t]
     found: dict[str, Any] = {
         "bias": 1.0, "word.lower()": word.lower(), "word[-3:]": word[-3:], "word[-2:]": word[-2:],
@@ -48,7 +48,7 @@ def item(words: list[tuple[str, str]], t: int) -> dict[str, Any]:
 
 
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """The same attributes, those of neighbours in dicts of their own."""
+    """Move the attributes of neighbouring words into dicts within the dict."""
     out: dict[str, Any] = {}
     for name, value in flat.items():
         side, colon, rest = name.partition(":")
@@ -60,12 +60,12 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def names(flat: dict[str, Any]) -> list[str]:
-    """The same attributes as strings."""
+    """Convert the attributes of a dict to strings."""
     return [f"{name}:{value}" if isinstance(value, str) else name for name, value in flat.items() if value]
 
 
 def read(data: str | None, n_train: int, n_test: int) -> tuple[Any, Any, Any]:
-    """Items to train on, their labels, and sentences to label."""
+    """Return items to train on, their labels, and sentences to label."""
     from partwise.datasets import data_file
     from partwise.io import read_columns
 
@@ -81,7 +81,7 @@ def read(data: str | None, n_train: int, n_test: int) -> tuple[Any, Any, Any]:
 
 
 def calls(model: str, test: Any) -> list[tuple[str, str, Call, Call | None]]:
-    """(form, way of calling, ours, theirs)."""
+    """List the calls to compare: (input type, way of calling, ours, theirs)."""
     import pycrfsuite
 
     import partwise
@@ -158,7 +158,7 @@ def calls(model: str, test: Any) -> list[tuple[str, str, Call, Call | None]]:
 
 
 def _own_forms(test: Any, y: Any) -> list[tuple[str, str, Call, Call | None]]:
-    """Rows of numbers and columns of strings, which CRFsuite does not take."""
+    """List calls with rows of numbers and columns of strings, which CRFsuite does not accept."""
     from scipy import sparse
 
     from partwise import SequenceTagger
@@ -183,7 +183,7 @@ def _own_forms(test: Any, y: Any) -> list[tuple[str, str, Call, Call | None]]:
 
 
 def alike(ours: Any, theirs: Any) -> bool:
-    """Whether answers are the same, numbers within 1e-9."""
+    """Return whether two answers are equal, numbers to within 1e-9."""
     if isinstance(ours, dict):
         return set(ours) == set(theirs) and all(alike(value, theirs[key]) for key, value in ours.items())
     if isinstance(ours, list | np.ndarray):
@@ -192,7 +192,7 @@ def alike(ours: Any, theirs: Any) -> bool:
 
 
 def measure(data: str | None, train: int, test: int, repeat: int) -> dict[str, Any]:
-    """Every way of calling, ours and theirs in turn."""
+    """Time every way of calling, ours and theirs in turn."""
     import warnings
 
     import pycrfsuite
@@ -207,7 +207,7 @@ def measure(data: str | None, train: int, test: int, repeat: int) -> dict[str, A
         model = os.path.join(folder, "model.crfsuite")
         trainer.train(model)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # models to ask, however good
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the answers need not be accurate
             ways = calls(model, sentences)
         records = []
         for form, way, ours, theirs in ways:
@@ -224,7 +224,7 @@ def measure(data: str | None, train: int, test: int, repeat: int) -> dict[str, A
 
 
 def _threads(model: str, test: Any, repeat: int) -> dict[str, float]:
-    """Wall time of two threads over that of one, by system: a loop of single calls."""
+    """Return, by system, the wall time of two threads over that of one, for a loop of single calls."""
     import pycrfsuite
 
     import partwise

@@ -1,4 +1,4 @@
-"""The questions ``python -m benchmarks`` can answer: each module listed here has `command`, a click command."""
+"""The questions that ``python -m benchmarks`` answers: each module listed here has a click command `command`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ QUESTIONS = {
 
 
 def command(name: str) -> click.Command:
-    """The command of one question; its module is imported only now."""
+    """Return the command of one question; its module is imported only now."""
     found: click.Command = importlib.import_module(QUESTIONS[name]).command
     return found
 
 
 def common_options(default_l2: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options every question takes."""
+    """Add the options that every question has."""
     options = (
         click.option("--data", type=click.Path(exists=True, file_okay=False), help="Data folder [PARTWISE_DATA]."),
         click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines."),
@@ -66,7 +66,7 @@ def common_options(default_l2: str) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def choose(systems: str, known: list[str], option: str = "--systems") -> list[str]:
-    """The systems asked for, in the order of `known`."""
+    """Return the requested systems in the order of `known`."""
     asked = [name.strip() for name in systems.split(",") if name.strip()]
     unknown = sorted(set(asked) - set(known))
     if unknown:

@@ -1,4 +1,4 @@
-"""Which solver is first, and how far "auto" is behind it: rankings of the solvers' benchmark by CPU time."""
+"""Rank the solvers of the solvers' benchmark by CPU time, and compare "auto" with the fastest."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from statistics import median
 from benchmarks.report import Record
 
 TARGETS = (1e-1, 1e-2, 1e-3)
-#: How far behind the best solver the default may be.
+#: The most CPU time that "auto" may take, over that of the fastest solver.
 ALLOWED = 1.5
-#: Solvers named in a cell of the page's table.
+#: The number of solvers named in a cell of the page's table.
 SHOWN = 3
 _MEASURES = ("passes", "seconds", "cpu_seconds")
 _BLOCK = re.compile(r"(<!-- measured: solvers -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def medians(runs: Sequence[Record], targets: Sequence[float]) -> Record:
-    """One record of several runs of the same cell: what they needed to each target, in the median.
+    """Merge several runs of a cell into one record with the median passes and seconds to each target.
 
-    A run that did not get there needed longer than all that did.
+    A run that did not reach a target counts as slower than all that did.
     """
     good = [run for run in runs if "error" not in run]
     if len(good) < len(runs) or len(runs) == 1:
@@ -35,13 +35,13 @@ def medians(runs: Sequence[Record], targets: Sequence[float]) -> Record:
 
 
 def ranking(cells: Sequence[Record], target: float) -> list[tuple[str, float]]:
-    """(system, CPU seconds to the target), the fastest first; systems that did not get there are left out."""
+    """Return (system, CPU seconds to the target), the fastest first, without systems that did not reach it."""
     times = [(cell["system"], cell.get(f"cpu_seconds_to_{target:g}")) for cell in cells]
     return sorted(((name, seconds) for name, seconds in times if seconds is not None), key=lambda pair: pair[1])
 
 
 def behind(cells: Sequence[Record], target: float) -> float | None:
-    """CPU seconds of "auto" over those of the fastest other system; infinite if it alone failed, None if all did."""
+    """Return "auto"'s CPU seconds over the fastest other's; infinite if "auto" alone failed, None if all failed."""
     times = dict(ranking(cells, target))
     own = times.pop("auto", None)
     if not times:
@@ -50,7 +50,7 @@ def behind(cells: Sequence[Record], target: float) -> float | None:
 
 
 def problems(records: Sequence[Record]) -> dict[tuple[str, str, float], list[Record]]:
-    """Records by data set, loss and strength of the penalty."""
+    """Group records by data set, loss and strength of the penalty."""
     found: dict[tuple[str, str, float], list[Record]] = {}
     for record in records:
         found.setdefault((record["dataset"], record["loss"], record["l2"]), []).append(record)
@@ -58,7 +58,7 @@ def problems(records: Sequence[Record]) -> dict[tuple[str, str, float], list[Rec
 
 
 def verdicts(records: Sequence[Record]) -> list[str]:
-    """A line per problem and target: the ranking, and whether "auto" is within `ALLOWED` of the best."""
+    """Return lines per problem and target: the ranking, and whether "auto" is within `ALLOWED` of the best."""
     lines = []
     for (dataset, loss, l2), cells in problems(records).items():
         for target in TARGETS:
@@ -75,7 +75,7 @@ def verdicts(records: Sequence[Record]) -> list[str]:
 
 
 def markdown(records: Sequence[Record], command: str) -> str:
-    """The page's table: the fastest solvers to each target, and how many times their CPU time "auto" takes."""
+    """Return the page's table: the fastest solvers to each target, and "auto"'s CPU time over the fastest's."""
     heads = [f"CPU s to {target:.0e}".replace("e-0", "e-") for target in TARGETS]
     rows = [["data set", "loss", "l2", *heads, "`auto`", "over the best"]]
     for (dataset, loss, l2), cells in problems(records).items():
@@ -92,7 +92,7 @@ def markdown(records: Sequence[Record], command: str) -> str:
 
 
 def write_table(path: Path, records: Sequence[Record], command: str) -> None:
-    """Put it between the page's marks, or, where there are none, in a file of its own."""
+    """Write the table between the page's marks; a file without marks is replaced by the table."""
     table = markdown(records, command)
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     marked = _BLOCK.search(text)

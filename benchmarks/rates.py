@@ -1,10 +1,10 @@
 """How fast does each solver converge, and how fast should it? Writes docs/rates.md and docs/rates.png.
 
-Sentences of the built-in treebank, so that no data is needed: tags of whole sentences (chains) and of single words
-(maximum entropy). Each solver runs on every loss it takes, from its own start; an accuracy is a distance over the
+Data: the built-in treebank, so that nothing must be downloaded: tags of whole sentences (chains) and of single words
+(maximum entropy). Each solver runs on every loss it takes, from its own start. An accuracy eps is a distance over the
 optimum, of what the theorem is about: the certified gap, the dual value or the primal value. If passes grow like
-(1/eps)^q, a proof of O(1/eps) says q <= 1, one of O(1/sqrt(eps)) q <= 1/2, and a linear rate has a q that goes to 0.
-q is fitted to the last decades that a run reached. Runs with the steps of the theorems are compared with their bounds.
+(1/eps)^q, a proof of O(1/eps) says q <= 1, one of O(1/sqrt(eps)) q <= 1/2, and a linear rate has a q that goes to 0. q
+is fitted to the last decades that a run reached. Runs with the steps of the theorems are compared with their bounds.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import numpy as np
 from benchmarks.chains import Chains, Task, of_strings
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-#: Accuracies whose passes are looked for, four per decade.
+#: The accuracies to which passes are measured, four per decade.
 LEVELS = 10.0 ** (-np.arange(-20, 41) / 4.0)
-#: What passes to an accuracy eps are stated to grow like: (1/eps)^q.
+#: The q in (1/eps)^q that each stated rate allows for the passes to an accuracy eps.
 STATED = {"linear": 0.0, "accelerated": 0.5, "sublinear": 1.0}
-#: The same of solvers whose proof has another order than O(1/eps).
+#: q of the solvers with a sublinear rate whose proof has another order than O(1/eps).
 ORDERS = {"sgd": 4 / 3, "dcd": 2.0, "dcd-light": 2.0, "cpd": 2.0, "cutting-plane": 2.0}
-#: How far a fitted q may be above it; a linear rate has a q above 0 as long as passes are counted from the start.
+#: How far a fitted q may exceed the stated one; a linear rate has q > 0 as long as passes count from the start.
 MARGIN = {"linear": 0.3, "accelerated": 0.1, "sublinear": 0.1}
-#: Solvers whose steps are many passes each.
+#: Solvers whose single steps take many passes.
 LONG_STEPS = ("cd-l1",)
-#: What the proof bounds, where it is not the gap.
+#: The quantity that a solver's proof bounds, if it is not the gap.
 MEASURED = {
     "dual": ("eg", "eg-batch", "eg-primal", "smo", "smo-eg", "dcd", "dcd-light", "cpd", "bcfw", "sdca"),
     "primal": ("sgd", "lbfgs", "newton", "owlqn", "cd-l1", "cd", "cd-exact", "is-bound", "scgis", "gis", "iis"),
@@ -41,7 +41,7 @@ MEASURED = {
 
 @dataclass
 class Curve:
-    """A run: passes and what was known after each. problem: its heading; about: "gap", "dual" or "primal"."""
+    """A run's certificates. problem: its heading; about: what the proof bounds, "gap", "dual" or "primal"."""
 
     problem: str
     name: str
@@ -55,7 +55,7 @@ class Curve:
     floor: float = 0.0
 
     def measure(self, best: float, resolution: float) -> None:
-        """Errors relative to the optimum, which is known to within `resolution`."""
+        """Compute errors relative to the optimum `best`, which is known to within `resolution`."""
         gap, scale = self.primal - self.dual, abs(best)
         above, below = self.primal - best, best - self.dual
         errors = {"gap": gap, "dual": below, "primal": above}[self.about] / scale
@@ -63,13 +63,13 @@ class Curve:
         self.floor = max(3.0 * resolution / scale if self.about != "gap" else 0.0, 1e-10)
 
     def passes_to(self, accuracy: float) -> float | None:
-        """Passes after which the error is at most this, None if it never is or cannot be told."""
+        """Return the passes until the error is at most `accuracy`; None if not reached, or below the resolution."""
         if accuracy < self.floor or not (self.errors <= accuracy).any():
             return None
         return float(self.passes[np.argmax(self.errors <= accuracy)])
 
     def exponent(self) -> tuple[float, float] | None:
-        """(q, the accuracy that the run was followed to): fitted to the last half of the decades, at least one."""
+        """Return (q, best accuracy reached), with q fitted to the last half of the decades, at least one."""
         points = [(-np.log10(e), p) for e in LEVELS if (p := self.passes_to(e)) is not None and e < self.errors[0]]
         if len(points) < 5:
             return None
@@ -78,7 +78,7 @@ class Curve:
         return float(np.polyfit(levels[tail], np.log10(passes[tail]), 1)[0]), float(10.0 ** -levels[-1])
 
     def verdict(self) -> str:
-        """The measured order against the stated one."""
+        """Compare the measured order with the stated one."""
         found = self.exponent()
         if found is None:
             return "too slow to tell"
@@ -92,7 +92,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Bound:
-    """Passes that a run took to an accuracy (over the optimum), and what the theorem promises."""
+    """The passes that a run took to an accuracy (over the optimum), and the theorem's bound on them."""
 
     theorem: str
     run: str
@@ -132,7 +132,7 @@ def command(page: Path, plot: Path | None, sentences: int, cap: int, seconds: fl
 
 
 def tagged(sentences: int) -> Chains:
-    """Sentences of the built-in treebank."""
+    """Return sentences of the built-in treebank as chains."""
     from partwise import datasets
     from partwise.features import Template
 
@@ -142,7 +142,7 @@ def tagged(sentences: int) -> Chains:
 
 
 def problems(chains: Chains) -> dict[str, Any]:
-    """Problems by their headings."""
+    """Return the problems by their headings."""
     from partwise import Problem
     from partwise.features import Attributes, RowLayout, maxent_map
     from partwise.problem.penalties import ElasticNet
@@ -166,7 +166,7 @@ def problems(chains: Chains) -> dict[str, Any]:
 
 
 def run_all(heading: str, problem: Any, cap: int, seconds: float) -> Iterator[Curve]:
-    """Every solver that fits and has certificates; on maximum entropy those that are not on chains as well."""
+    """Run every suitable solver with certificates; on maximum entropy those with column access, lbfgs and newton."""
     from partwise.solvers import suitable_solvers
     from partwise.solvers.engine.registry import SOLVERS, get_solver
 
@@ -179,7 +179,7 @@ def run_all(heading: str, problem: Any, cap: int, seconds: float) -> Iterator[Cu
 
 
 def run(heading: str, problem: Any, solver: Any, rate: str, cap: int, seconds: float) -> Curve:
-    """One run, looked at after every step, and later after every fiftieth part of the passes made."""
+    """Run one solver with certificates after every step, and later after every 2 % more passes."""
     from partwise import FeatureWarning
 
     rows: list[tuple[float, float, float]] = []
@@ -202,11 +202,11 @@ def run(heading: str, problem: Any, solver: Any, rate: str, cap: int, seconds: f
 
 
 def bounds(chains: Chains, cap: int) -> Iterator[Bound]:
-    """Runs with the theorems' steps, from uniform distributions, under a penalty that is strong beside the features."""
+    """Run the theorems' step sizes from uniform distributions, under a penalty strong enough for the theorems."""
     from partwise.methods import constants, dcd_additions, eg_passes, excessive_gap_steps
     from partwise.solvers import DCD, EG, EGBatch, EGPrimal, ExcessiveGap
 
-    strong = float(constants(Task(chains, "hinge", 1.0, 1).problem).psi2.max())  # with this l2, |A| = 1
+    strong = float(constants(Task(chains, "hinge", 1.0, 1).problem).psi2.max())  # with this l2, the theorems' |A| is 1
     for loss in ("log", "hinge"):
         problem = Task(chains, loss, strong, 1).problem
         forms: dict[str, tuple[Any, str]] = {
@@ -239,7 +239,7 @@ def bounds(chains: Chains, cap: int) -> Iterator[Bound]:
 
 
 def additions(problem: Any, solver: Any) -> float:
-    """A number of labellings that joined working sets in 100 passes: at least those that were new after a pass."""
+    """Return a lower bound of the number of labellings that joined working sets in 100 passes (new after a pass)."""
     state = solver.init_state(problem, np.random.default_rng(0), None)
     added, before = 0.0, np.zeros(problem.n_examples, dtype=np.int64)
     for _ in range(100):

@@ -70,7 +70,7 @@ step, where it must break.
 
 
 def write(page: Path, figure: str, facts: dict[str, Any], curves: Sequence[Curve], bounds: Sequence[Bound]) -> None:
-    """docs/rates.md. facts: what was run (command, size, cap, seconds)."""
+    """Write docs/rates.md. facts: what was run (command, size, cap, seconds)."""
     parts = [HEAD.format(figure=figure, **facts)]
     for heading in dict.fromkeys(curve.problem for curve in curves):
         heads = ["solver", "stated", "proof", "accuracy of", *(f"{e:.0e}" for e in _SHOWN), "q", "down to", "verdict"]
@@ -110,7 +110,7 @@ def _table(rows: list[list[str]]) -> str:
 
 
 def draw(path: Path, curves: Sequence[Curve]) -> None:
-    """Accuracy against passes, a panel per problem, with lines of slope -1 and -2."""
+    """Draw accuracy against passes, one panel per problem, with lines of slope -1 and -2."""
     import matplotlib
 
     matplotlib.use("Agg")

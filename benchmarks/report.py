@@ -1,4 +1,4 @@
-"""Records as JSON lines and as a table."""
+"""Write records as JSON lines and print them as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.measure import first_within
 
 Record = dict[str, Any]
 
-# field, heading, format
+# Columns of tables: (field of the record, heading, format).
 COLUMNS = (
     ("system", "system", ""),
     ("l2", "l2", "g"),
@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 def finish(run: Record, optimum: float, within: float) -> None:
-    """Add what needs the optimum: distance to it, time to the target."""
+    """Add the numbers that need the optimum: the distance to it, and the time to the target."""
     run["optimum"], run["within"] = optimum, within
     run["excess"] = run["objective"] / optimum - 1.0
     at = first_within(run["trace_objective"], (1.0 + within) * optimum)
@@ -53,10 +53,10 @@ def finish(run: Record, optimum: float, within: float) -> None:
 
 
 def conclude(title: str, runs: list[Record], reference: Record, within: float, ours: str = "") -> None:
-    """Complete the runs of one problem and show them.
+    """Complete the runs of one problem and print them.
 
-    Those that failed or were skipped ("error", "skipped") are named below. A run that was stopped short of the target
-    ("more_than_seconds") shows that it would have taken longer. ours: the system that CPU seconds are compared with.
+    Runs that failed or were skipped ("error", "skipped") are listed below the table. A run that was stopped before the
+    target ("more_than_seconds") is shown with "> ...". ours: the system that CPU seconds are compared with.
     """
     good = [run for run in runs if "error" not in run and "skipped" not in run]
     optimum = min(run["objective"] for run in [reference, *good])
@@ -69,7 +69,7 @@ def conclude(title: str, runs: list[Record], reference: Record, within: float, o
 
 
 def comparison(rows: list[Record], ours: str) -> list[Record]:
-    """Rows with CPU seconds in units of our system's, and "> ..." for systems stopped short of the target."""
+    """Return rows with CPU seconds over our system's, and "> ..." for systems stopped before the target."""
     unit = next((row["cpu_seconds_to_target"] for row in rows if row["system"] == ours), None)
     rows = [dict(row) for row in rows]
     for row in rows:
@@ -85,7 +85,7 @@ def comparison(rows: list[Record], ours: str) -> list[Record]:
 
 
 def medians(runs: list[Record]) -> list[Record]:
-    """One row per system: the median of each number that differs between its runs."""
+    """Return one row per system: the median of each number that differs between its runs."""
     rows = []
     for name in dict.fromkeys(run["system"] for run in runs):
         same = [run for run in runs if run["system"] == name]
@@ -98,13 +98,13 @@ def medians(runs: list[Record]) -> list[Record]:
 
 
 def machine() -> Record:
-    """What ran it, and how busy that machine is just now."""
+    """Describe the machine, and how busy it is now."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count(), "load": load}
 
 
 def save(path: str | os.PathLike[str] | None, records: Sequence[Record]) -> None:
-    """Write the records if a file is asked for; end with status 1 if a system failed."""
+    """Write the records if a file is given; exit with status 1 if a system failed."""
     if path:
         write_json(path, records)
     if any("error" in record for record in records):
@@ -112,25 +112,25 @@ def save(path: str | os.PathLike[str] | None, records: Sequence[Record]) -> None
 
 
 def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:
-    """One record per line; what is not finite is null, as JSON knows no infinity."""
+    """Write one record per line; values that are not finite become null, as JSON has no infinity."""
     lines = [json.dumps(_finite(dict(record)), allow_nan=False) for record in records]
     new = Path(f"{os.fspath(path)}.new")
     new.write_text("".join(line + "\n" for line in lines))
-    new.replace(path)  # a stop during it leaves the old file
+    new.replace(path)  # an interrupted write leaves the old file
 
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
-    """Print rows of text; the first column is to the left, the others to the right."""
+    """Print rows of text; the first column is left-aligned, the others are right-aligned."""
     table = Table(title=title, caption=note)
     for k, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if k else "left", no_wrap=k == 0)  # names are not cut off
+        table.add_column(heading, justify="right" if k else "left", no_wrap=k == 0)  # names are not wrapped
     for row in rows:
         table.add_row(*row)
     Console(width=None if os.isatty(1) else 240).print(table)
 
 
 def show(title: str, records: Sequence[Mapping[str, Any]], note: str = "") -> None:
-    """Print a table of the columns that any record has."""
+    """Print a table of the columns that at least one record has."""
     columns = [c for c in COLUMNS if any(record.get(c[0]) is not None for record in records)]
     rows = [[_cell(record.get(name), form) for name, _, form in columns] for record in records]
     print_table(title, [heading for _, heading, _ in columns], rows, note)

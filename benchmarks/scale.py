@@ -1,13 +1,12 @@
-"""What does training on partitions and on a Dask cluster cost beside training in memory? CoNLL-2000, repeated.
+"""What does training on partitions and on a Dask cluster cost, compared with training in memory? CoNLL-2000, repeated.
 
-The same partition is trained on in four ways, each in a process of its own: with all batches open, one thread; within a
-limit of memory, one thread; on a local cluster of one and of two workers, a thread each. All run to the same relative
-gap, by the solver that `auto` takes. Time is wall time of `fit` (imports, and starting workers, do not count): nothing
-else should run on the machine.
+Four ways to train on the same partition, each in its own process: with all batches open, one thread; within a memory
+limit, one thread; on a local cluster of one and of two workers, a thread each. All run to the same relative gap, by the
+solver that `auto` chooses. Time is wall time of `fit` (without imports and starting workers): nothing else should run
+on the machine.
 
-Of `block-dual` the parts of that time are shown: what its rounds and its certificates took in the slowest group, of
-that waiting for batches to be opened and for files of dual variables, and the rest: the start, the master's sums, what
-travels.
+For `block-dual` the parts of that time are shown: its rounds and its certificates in the slowest group, the waiting in
+them for batches and files of dual variables to be opened, and the rest: the start, the master's sums, data transfer.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from benchmarks.report import machine, print_table, save
 
 
 def write_partition(data: str, folder: str, tokens: int, batch: str) -> dict[str, Any]:
-    """The training data, repeated until there are this many tokens, as a partition."""
+    """Write the training data, repeated up to about this many tokens, as a partition."""
     import numpy as np
 
     from partwise import SequenceTagger, io
@@ -48,7 +47,7 @@ def write_partition(data: str, folder: str, tokens: int, batch: str) -> dict[str
 
 
 def train(folder: str, l2: float, tol: float, memory: str | None, solver: str) -> dict[str, Any]:
-    """In this process."""
+    """Train in this process."""
     from partwise.out_of_core import partitions
 
     _imported()
@@ -60,7 +59,7 @@ def train(folder: str, l2: float, tol: float, memory: str | None, solver: str) -
 
 
 def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: str) -> dict[str, Any]:
-    """On a local cluster."""
+    """Train on a local cluster."""
     from dask.distributed import Client, LocalCluster
 
     from partwise.out_of_core import cluster as distributed
@@ -78,7 +77,7 @@ def train_on_cluster(folder: str, l2: float, tol: float, workers: int, solver: s
 
 
 def _imported() -> None:
-    """Here and in workers: what a run imports."""
+    """Import the modules that a run needs, here and in workers."""
     for name in ("partwise.solvers", "partwise.estimators", "partwise.out_of_core.partitions"):
         importlib.import_module(name)
 

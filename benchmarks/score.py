@@ -1,9 +1,9 @@
-"""What does scoring a Parquet file cost beside prediction in memory? Generated short sequences, a tagger of words.
+"""What does labelling a Parquet file cost, compared with prediction in memory? Generated short sequences.
 
-Each runs in a process of its own. In memory: `predict` of lists of words that are there already, as many at a time as
+Each system runs in its own process. In memory: `predict` on lists of words that exist already, with as many per call as
 `predict_file` labels at a time, or five times as many, whichever is faster. From file to file:
-`partwise.tables.predict_file`, reading and writing included. Memory is flat if its peak at the full size is that
-at a tenth of it.
+`partwise.tables.predict_file`, with reading and writing. Memory is called flat if its peak at the full size is that at
+a tenth of it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from benchmarks.measure import clock, peak_mb, run_apart
 from benchmarks.report import machine, print_table, save
 
 WORDS, LABELS = 20_000, 12
-#: Rows that are generated at a time.
+#: The number of rows that are generated at a time.
 PIECE = 100_000
-#: How files are compressed: options of pyarrow's writer.
+#: Compressions of the files: options of pyarrow's writer.
 PACKED: dict[str, dict[str, Any]] = {
     "snappy": {},
     "zstd": {"compression": "zstd"},
@@ -33,19 +33,19 @@ PACKED: dict[str, dict[str, Any]] = {
 
 
 def names() -> list[str]:
-    """All words."""
+    """Return all words."""
     return [f"w{k}" if k % 3 else f"Word{k}ing" for k in range(WORDS + 1)]
 
 
 def numbers(n: int, seed: int) -> tuple[Any, Any]:
-    """n rows of 1 to 9 words: their numbers, with the frequencies of a language, about, and the rows' lengths."""
+    """Return word numbers of n rows of 1 to 9 words, with about a language's frequencies, and the rows' lengths."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 10, n)
     return np.minimum(rng.zipf(1.3, int(lengths.sum())), WORDS), lengths
 
 
 def write_model(folder: str) -> dict[str, Any]:
-    """A tagger."""
+    """Train and save a tagger."""
     from partwise import SequenceTagger
 
     flat, lengths = numbers(5000, 0)
@@ -57,7 +57,7 @@ def write_model(folder: str) -> dict[str, Any]:
 
 
 def write_file(folder: str, name: str, rows: int, packed: str, by_word: bool) -> dict[str, Any]:
-    """A Parquet file of this many rows, a sentence or a word each, written in pieces."""
+    """Write a Parquet file of this many rows, one row per sentence or per word, in pieces."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,7 +81,7 @@ def write_file(folder: str, name: str, rows: int, packed: str, by_word: bool) ->
 
 
 def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
-    """Prediction alone: the lists are there already."""
+    """Time prediction alone, on lists that exist already."""
     import pyarrow.parquet as pq
 
     import partwise
@@ -99,12 +99,12 @@ def in_memory(folder: str, name: str, piece: int, jobs: int) -> dict[str, Any]:
 
 
 def by_file(folder: str, name: str, jobs: int, by_word: bool) -> dict[str, Any]:
-    """From file to file."""
+    """Time `predict_file`, with reading and writing."""
     import partwise
     from partwise import tables
 
     out = Path(folder) / "out.parquet"
-    model = partwise.load(os.path.join(folder, "model.pw"))  # as in memory, where loading and imports do not count
+    model = partwise.load(os.path.join(folder, "model.pw"))  # not timed, as in `in_memory`
     options: Any = {"by": ["sentence"], "columns": ["word"]} if by_word else {}
     tables.TablePredictor(model, **options)
     with clock() as time:
@@ -113,7 +113,7 @@ def by_file(folder: str, name: str, jobs: int, by_word: bool) -> dict[str, Any]:
 
 
 class Runs:
-    """Runs on files in a folder, and what came out."""
+    """Runs on files in a folder, with their records."""
 
     def __init__(self, folder: str, repeat: int) -> None:
         self.folder, self.repeat = folder, repeat
@@ -128,13 +128,13 @@ class Runs:
         return {**options, "name": name, "tokens": found["tokens"], "file_mb": found["mb"]}
 
     def score(self, file: dict[str, Any], jobs: int = 1) -> dict[str, Any]:
-        """From file to file."""
+        """Label a file in a separate process."""
         options = {"name": file["name"], "by_word": file["by_word"], "jobs": jobs}
         found = run_apart("benchmarks.score:by_file", jobs, folder=self.folder, **options)
         return self._note("file", file, jobs, [found])
 
     def compare(self, file: dict[str, Any], jobs: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """In memory and from file to file, in turn; medians."""
+        """Run in memory and from file to file, in turn; return the medians of both."""
         from partwise.tables.predictor import ROWS
 
         memory: dict[int, list[dict[str, Any]]] = {ROWS: [], 5 * ROWS: []}
@@ -170,7 +170,7 @@ HEADINGS = [
 
 
 def cells(record: dict[str, Any]) -> list[str]:
-    """A row of a table."""
+    """Return a record's row of the table."""
     row = [f"{record['rows']:,}", "a word" if record["by_word"] else "a sentence", f"{record['tokens']:,}"]
     row += [str(record["threads"]), f"{record['cpu']:.1f}", f"{record['wall']:.1f}"]
     return [*row, f"{record['per_cpu']:,.0f}", f"{record['per_wall']:,.0f}", f"{record['mb']:.0f}"]

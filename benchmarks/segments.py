@@ -1,9 +1,9 @@
-"""Do segments pay? SegmentTagger next to SequenceTagger with the same features of words, on chunks and on names.
+"""Are segments better than chains? SegmentTagger and SequenceTagger with the same word features, on chunks and names.
 
 Scores: C, and for segments which borders have weights, are chosen on held-out sentences (CoNLL-2000: every tenth
-training sentence; WNUT17: its development file), alike for both; then both are trained on all and tested. Passes: CPU
-seconds of one pass of `eg` and of one evaluation of `lbfgs` over the CoNLL-2000 sentences whose chunks have at most 8
-tokens, with max_length 8, and how many times those of the chain they are; medians of runs in alternation.
+training sentence; WNUT17: its development file), in the same way for both; then both are trained on all and tested.
+Passes: CPU seconds of one pass of `eg` and of one evaluation of `lbfgs` over the CoNLL-2000 sentences whose chunks have
+at most 8 tokens, with max_length 8, and their ratios to those of the chain; medians of runs in alternation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def command(data: str | None, json_file: str | None, tol: float, parts: str, rep
 
 
 def load(name: str, data: str | None, sentences: int | None) -> dict[str, Any]:
-    """(X, y) of "train", "dev" (what C is chosen by), "rest" (training sentences without those) and "test"."""
+    """Return (X, y) of "train", "test", "dev" (to choose C) and "rest" (training sentences that are not in "dev")."""
     import os
 
     from partwise.io import CodedSequences, read_columns
@@ -86,7 +86,7 @@ def _take(X: Any, y: Any, which: Any) -> tuple[Any, Any]:
 
 
 def make(system: str, template: str, **options: Any) -> Any:
-    """An estimator, not fitted."""
+    """Make an estimator that is not fitted."""
     from partwise import SegmentTagger, SequenceTagger
 
     cls = SequenceTagger if system == "chain" else SegmentTagger
@@ -94,7 +94,7 @@ def make(system: str, template: str, **options: Any) -> Any:
 
 
 def scores(data: str | None, sentences: int | None, name: str, system: str, tol: float) -> Record:
-    """Choose on held-out sentences, train on all, test."""
+    """Choose parameters on held-out sentences, train on all, test."""
     from partwise.metrics import chunk_f1
 
     sets, grid = load(name, data, sentences), GRIDS[system]
@@ -124,7 +124,7 @@ def scores(data: str | None, sentences: int | None, name: str, system: str, tol:
 
 
 def passes(data: str | None, sentences: int | None, repeat: int) -> Record:
-    """CPU seconds of a pass by solver and system, and their ratios."""
+    """Return CPU seconds of a pass by solver and system, and their ratios to the chain's."""
     from partwise.metrics import chunk_spans
 
     X, y = load("conll2000", data, sentences)["train"]
@@ -136,7 +136,7 @@ def passes(data: str | None, sentences: int | None, repeat: int) -> Record:
         "segments, both borders": ("segments", {"borders": "both", "max_length": LONGEST}),
     }
     found: dict[tuple[str, str], list[float]] = {}
-    for system, options in systems.values():  # what is imported and allocated once is not counted
+    for system, options in systems.values():  # first calls import modules and allocate memory: not timed
         _pass_seconds(system, options, "eg", *_take(X, y, np.arange(min(20, len(X)))))
     for _ in range(repeat):
         for solver, (name, (system, options)) in itertools.product(SOLVERS, systems.items()):
@@ -155,7 +155,7 @@ def passes(data: str | None, sentences: int | None, repeat: int) -> Record:
 
 
 def _pass_seconds(system: str, options: dict[str, Any], solver: str, X: Any, y: Any) -> float:
-    """What a pass costs: the difference of a run of 2 and one of 8, whose setups are the same."""
+    """Return the CPU seconds of a pass: the difference of runs of 2 and 8 passes, whose set-ups are the same."""
     import warnings
 
     from partwise import ConvergenceWarning
@@ -171,7 +171,7 @@ def _pass_seconds(system: str, options: dict[str, Any], solver: str, X: Any, y: 
 
 
 def show(records: list[Record]) -> None:
-    """A row per data set and system, then ratios of passes."""
+    """Print a row per data set and system, then the ratios of passes."""
     columns = (
         ("C", "C", "g"),
         ("borders", "borders", ""),

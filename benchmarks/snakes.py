@@ -1,7 +1,7 @@
-"""Do edges pay? Snakes, small grids with loops: labelled cell by cell, and as graphs with exact inference.
+"""Do edges improve accuracy? Snakes, small grids with loops: labelled cell by cell, and as graphs with exact inference.
 
-The classifier and the graphs see the same features of cells. "graph": all eleven labels everywhere; grids whose
-junction tree is beyond the memory limit are refused, for training and for testing. "graph, kinds": a cell has the
+The classifier and the graphs see the same features of cells. "graph": every cell may have all eleven labels; grids
+whose junction tree exceeds the memory limit are refused in training and testing. "graph, kinds": a cell may have the
 labels that cells of its colour have in the training data (background is background), which leaves narrow trees: all
 grids. Accuracies are shares of cells; the classifier is compared on the test grids that the graphs can label.
 """
@@ -70,7 +70,7 @@ def command(
 
 
 def check(cells: Record, graphs: Record, tol: float) -> None:
-    """What must hold."""
+    """Print whether each expectation about the graphs holds."""
     used = [i for i, fits in enumerate(graphs["test_fits"]) if fits]
     same = sum(cells["right"][i] for i in used) / sum(cells["cells"][i] for i in used)
     gain = graphs["accuracy"] - same
@@ -86,7 +86,7 @@ def check(cells: Record, graphs: Record, tol: float) -> None:
 def run(
     data: str | None, system: str, C: float, tol: float, memory_limit: float, n_jobs: int, part: int | None
 ) -> Record:
-    """Train on the grids within the limit, test on those."""
+    """Train on the grids within the memory limit, and test on those within it."""
     from partwise import datasets
 
     graphs = datasets.snakes(data)
@@ -130,7 +130,7 @@ def run(
 
 
 def within(X: list[Any], n_labels: int, memory_limit: float) -> tuple[list[bool], str | None]:
-    """Which grids the limit allows, and the message of the last refusal."""
+    """Return which grids are within the memory limit, and the message of the last refusal."""
     from partwise.structures import graph
 
     structure = graph([([n_labels] * len(x[0]), x[1].tolist()) for x in X], memory_limit)
@@ -146,7 +146,7 @@ def within(X: list[Any], n_labels: int, memory_limit: float) -> tuple[list[bool]
 
 
 def train(system: str, X: list[Any], y: list[Any], **options: Any) -> tuple[Any, Any]:
-    """The model, and what it answers for grids."""
+    """Return the trained model, and a function that labels grids."""
     import warnings
 
     import numpy as np
@@ -155,7 +155,7 @@ def train(system: str, X: list[Any], y: list[Any], **options: Any) -> tuple[Any,
     from partwise.datasets.arrays import OWN_COLOUR
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap that was reached is in the record
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the record has the gap that was reached
         if system == "per cell":
             del options["memory_limit"]
             cells = MaxentClassifier(**options).fit(np.concatenate([x[0] for x in X]), np.concatenate(y))
@@ -170,7 +170,7 @@ def _take(items: list[Any], wanted: list[bool]) -> list[Any]:
 
 
 def show(records: list[Record]) -> None:
-    """One row per system."""
+    """Print one row per system."""
     columns = (
         ("train_grids", "train", "d"),
         ("train_refused", "refused", "d"),

@@ -1,11 +1,11 @@
 """How fast is each solver of each loss? Chains: CoNLL-2000 (chunks), OCR letters (words), WNUT 17 (names).
 
-Every solver that fits and "auto", each loss that there is; all start from their own default state. Rankings are by CPU
-time to each gap, in the median of --repeat runs; "auto" should be within 1.5 of the best. Solvers without certificates
-make one step and are shown without a gap. A cell ends at the last target or after --cap CPU seconds. Gaps are those of
-the solver's own certificates, issued after every step and later every 5 % of the steps made; their time is not counted.
-Passes are calls of the oracle over the number of examples; of methods that keep labellings, sweeps over those are not
-passes, but their time counts. The final objective is evaluated once more by independent code.
+Every solver that fits and "auto" run on each loss, from their own default start. Rankings are by CPU time to each gap,
+the median of --repeat runs; "auto" should be within 1.5 of the best. Solvers without certificates make one step and are
+shown without a gap. A cell ends at the last target or after --cap CPU seconds. Gaps are those of the solver's own
+certificates, issued after every step and later every 5 % of the steps made; their time is not counted. Passes are calls
+of the oracle over the number of examples; sweeps over kept labellings are not passes, but their time counts. The final
+objective is evaluated once more by independent code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.report import Record, machine, print_table, write_json
 
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-4)
 RESULTS = Path(__file__).parent / "results"
-#: Forms of a solver that run beside its default.
+#: Forms of a solver that run besides its default form.
 FORMS: dict[str, dict[str, dict[str, Any]]] = {
     "bcfw": {
         "bcfw plain": {"pairwise": False, "cached_sweeps": 0},
@@ -128,7 +128,7 @@ def command(
 
 
 def conclude(records: list[Record], table: Path | None, said: str) -> None:
-    """Rankings, and the table of them if a file is asked for."""
+    """Print the rankings, and write their table if a file is given."""
     good = [record for record in records if "error" not in record]
     for line in verdicts(good):
         click.echo(line)
@@ -137,9 +137,7 @@ def conclude(records: list[Record], table: Path | None, said: str) -> None:
 
 
 def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple[str, str, dict[str, Any]]]:
-    """(shown name, solver, options) of what is to run on this loss: the registry's solvers that fit in
-    their forms, "auto", then variants.
-    """
+    """List (shown name, solver, options) of the systems of this loss: suitable solvers with forms, "auto", variants."""
     from partwise.problem.losses import LOSSES
     from partwise.solvers.engine.registry import SOLVERS, fitting_solvers
 
@@ -214,7 +212,7 @@ def run_cell(
 
 
 def check(cells: list[Record]) -> list[str]:
-    """What is wrong: systems that failed, objectives that are not as reported, bounds that contradict each other."""
+    """List problems: failed systems, objectives that differ from the reported ones, contradictory bounds."""
     troubles = [f"{cell['system']} failed: {cell['error']}" for cell in cells if "error" in cell]
     certified = [cell for cell in cells if cell.get("objective") is not None]
     for cell in certified:
@@ -230,7 +228,7 @@ def check(cells: list[Record]) -> list[str]:
 
 
 def show(title: str, cells: list[Record], cap: float) -> None:
-    """Passes, wall seconds and CPU seconds to each target, one row per system."""
+    """Print passes, wall seconds and CPU seconds to each target, one row per system."""
     columns = {"passes": "passes", "seconds": "s", "cpu_seconds": "CPU s"}
     headings = [
         "system",
@@ -249,7 +247,7 @@ def show(title: str, cells: list[Record], cap: float) -> None:
 
 
 def findings(records: list[Record]) -> list[str]:
-    """What is said of these solvers, with the numbers of this run beside it."""
+    """Compare statements about these solvers with the numbers of this run."""
     records = [record for record in records if "error" not in record]
     cells = {(r["dataset"], r["loss"], r["system"]): r for r in records}
     lines = []
@@ -290,13 +288,13 @@ def _number(value: float | None) -> str:
 
 
 def objective_after(cell: Record, passes: float) -> float | None:
-    """The objective at the first certificate after this many passes."""
+    """Return the objective at the first certificate after this many passes."""
     found = (p for n, p in zip(cell["trace_passes"], cell["trace_primal"], strict=True) if n >= passes)
     return next(found, None)
 
 
 def passes_to(cell: Record, target: float) -> float | None:
-    """Passes to a relative gap."""
+    """Return the passes to a relative gap."""
     shares = [gap / abs(primal) for gap, primal in zip(cell["trace_gap"], cell["trace_primal"], strict=True)]
     at = first_within(shares, target)
     return None if at is None else cell["trace_passes"][at]

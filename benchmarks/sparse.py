@@ -1,9 +1,9 @@
 """How long does a sparse linear-chain CRF take, next to CRFsuite's OWL-QN? Text chunking, CoNLL-2000.
 
-Both systems get the same attribute strings and weights as in `crf` and minimise c1 |w|_1 + c2 |w|^2 + sum of log
-losses (l1 = c1, l2 = 2 c2). CRFsuite runs for 400 iterations; its time is that to its own last value within 1e-3.
-partwise runs until its certified gap is at most 1e-3 of the objective (1e-2 without c2) and its objective is no higher
-than CRFsuite's last one. CPU seconds of the solvers alone.
+Both systems get the same attribute strings and weights as in `crf` and minimise c1 |w|_1 + c2 |w|^2 + sum of log losses
+(l1 = c1, l2 = 2 c2). CRFsuite runs for 400 iterations; its time is that to within 1e-3 of its own last objective.
+partwise runs until its certified gap is at most 1e-3 of the objective (1e-2 without c2) and its objective is at most
+CRFsuite's last one. CPU seconds are those of the solvers alone.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def fit_crfsuite(data: str | None, c1: float, c2: float, limit: int | None) -> R
 def fit_partwise(
     data: str | None, c1: float, c2: float, limit: int | None, solver: str, max_seconds: float, target: float | None
 ) -> Record:
-    """Train a SequenceTagger under the elastic net to a certified gap and the target."""
+    """Train a SequenceTagger under the elastic net to a certified gap and to the target objective."""
     from partwise import SequenceTagger
 
     dataset = load(data, limit)
@@ -150,7 +150,7 @@ def fit_partwise(
 
 @contextmanager
 def _under(l1: float, l2: float, tol: float, target: float | None) -> Iterator[None]:
-    """The next fit has this elastic net, and stops at the tolerance and at an objective no higher than the target."""
+    """Make the next fit use this elastic net, and stop at both the tolerance and an objective of at most the target."""
     from partwise.estimators import base
     from partwise.problem.penalties import L2, ElasticNet
 
@@ -173,7 +173,7 @@ def _under(l1: float, l2: float, tol: float, target: float | None) -> Iterator[N
 
 
 def _judged(dataset: Any, state: Any, transitions: Any, predicted: Any, c1: float, c2: float) -> Record:
-    """Objective by the independent code, weights that are not zero, scores on the test set."""
+    """Evaluate the objective by the independent code, and count nonzero weights and test scores."""
     weights = np.array([*state.values(), *transitions.values()])
     found = judge(dataset, state, transitions, predicted, 2.0 * c2)
     objective = found["objective"] + c1 * float(np.abs(weights).sum())
@@ -181,7 +181,7 @@ def _judged(dataset: Any, state: Any, transitions: Any, predicted: Any, c1: floa
 
 
 def _rival(file: str | None, common: dict[str, Any]) -> Record:
-    """CRFsuite's record, from the file if it has one of this problem."""
+    """Return CRFsuite's record from the file if it has one of this problem, else run CRFsuite."""
     key = json.dumps({name: common[name] for name in ("c1", "c2", "limit")})
     path = Path(file) if file else None
     kept: dict[str, Record] = json.loads(path.read_text()) if path and path.exists() else {}

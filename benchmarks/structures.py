@@ -1,8 +1,8 @@
-"""How the work per example grows with its length: instructions counted by Valgrind, and the exponent that fits them.
+"""How does the work per example grow with its length? Instructions counted by Valgrind, and the fitted exponent.
 
-Every structure of the core (the table in structures_driver.cpp) with every service that it offers. Counts, unlike
-times, are the same on every run and on a busy machine. The kernels are compiled for x86-64-v3, as Valgrind knows no
-AVX-512. Needs a C++ compiler, Valgrind and the sources.
+All structures of the core (the table in structures_driver.cpp) run with all services that they offer. Counts, unlike
+times, are the same on every run and on a busy machine. The kernels are compiled for x86-64-v3, as Valgrind does not
+support AVX-512. Needs a C++ compiler, Valgrind and the sources.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.questions import choose
 from benchmarks.report import machine, print_table, save
 
 ROOT = Path(__file__).resolve().parents[1]
-#: What is asked, and whether its exponent is held against the structure's.
+#: Service: (its description, whether its exponent is checked against the structure's).
 SERVICES = {
     "max": ("maximum", True),
     "sums": ("log partition, marginals, entropy", True),
@@ -34,18 +34,18 @@ SERVICES = {
     "sample": ("5 samples", False),
 }
 FLAGS = ["-std=c++20", "-O3", "-march=x86-64-v3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-pthread"]
-#: Lengths of examples: of structures whose work is linear in them, of others.
+#: Lengths of examples: for structures with work linear in the length, and for others.
 LINEAR, OTHERS = [200, 400, 800, 1600], [25, 50, 100, 200]
-LACKING = 3  # exit status of the driver where a structure does not offer a service
+LACKING = 3  # exit status of the driver if a structure does not offer a service
 
 
 def exponent(lengths: Sequence[int], counts: Sequence[int]) -> float:
-    """The slope of log counts over log lengths."""
+    """Return the slope of log counts over log lengths."""
     return float(np.polyfit(np.log(lengths), np.log(counts), 1)[0])
 
 
 def missing_tools() -> list[str]:
-    """What this needs and does not find."""
+    """Return the required tools that are not installed."""
     return [tool for tool in (_compiler(), "valgrind") if shutil.which(tool) is None]
 
 
@@ -54,7 +54,7 @@ def _compiler() -> str:
 
 
 def build(folder: Path) -> Path:
-    """The driver, compiled with all structures."""
+    """Compile the driver with all structures."""
     sources = [ROOT / "benchmarks" / "structures_driver.cpp"]
     sources += sorted((ROOT / "core" / "structures").glob("*.cpp")) + sorted((ROOT / "core" / "support").glob("*.cpp"))
 
@@ -71,13 +71,13 @@ def build(folder: Path) -> Path:
 
 
 def specimens(driver: Path) -> dict[str, float]:
-    """The driver's structures, and the power of n that each may take."""
+    """Return the driver's structures, and the highest power of n that the work of each may grow with."""
     lines = subprocess.run([str(driver)], capture_output=True, text=True, check=True).stdout.splitlines()
     return {name: float(power) for name, power in (line.split("\t") for line in lines)}
 
 
 def instructions(driver: Path, kind: str, what: str, n: int, repeats: int) -> int | None:
-    """Instructions of a whole run of the driver; None where the structure does not offer this."""
+    """Count the instructions of a whole run of the driver; None if the structure does not offer the service."""
     command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
     done = subprocess.run([*command, str(driver), kind, what, str(n), str(repeats)], capture_output=True, text=True)
     if done.returncode == LACKING:
@@ -89,7 +89,7 @@ def instructions(driver: Path, kind: str, what: str, n: int, repeats: int) -> in
 
 
 def grown(driver: Path, kind: str, what: str, lengths: Sequence[int]) -> list[int] | None:
-    """Instructions of one call for each length, which is not the first: memory is there by then."""
+    """Count the instructions of the second call for each length; the first call allocates memory too."""
     found = []
     for n in lengths:
         more, less = (instructions(driver, kind, what, n, repeats) for repeats in (2, 1))
@@ -106,7 +106,7 @@ def grown(driver: Path, kind: str, what: str, lengths: Sequence[int]) -> list[in
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 @click.option("--slack", default=0.1, show_default=True, help="How far an exponent may be above the structure's own.")
 def command(lengths: str | None, structures: str, services: str, json_file: str | None, slack: float) -> None:
-    """Count, fit, show; status 1 if something grows faster than it may."""
+    """Count and fit; exit with status 1 if the work of a structure grows faster than it may."""
     if missing := missing_tools():
         raise click.ClickException(f"not found: {', '.join(missing)}")
     given = None if lengths is None else [int(n) for n in lengths.split(",")]

@@ -1,6 +1,6 @@
-// One example of length n, asked `repeats` times for a service: structures_driver STRUCTURE SERVICE N REPEATS. What
-// benchmarks/structures.py counts. Without arguments: the table of structures, a line each (name, power of n that its
-// maximum and sums may take). Exit status 3: the structure lacks the service.
+// Calls a service `repeats` times for one example of length n: structures_driver STRUCTURE SERVICE N REPEATS.
+// benchmarks/structures.py counts the instructions. Without arguments: prints the table of structures, a line each
+// (name, power of n that the maximum and sums may take). Exit status 3: the structure does not offer the service.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -30,12 +30,12 @@ using namespace partwise;
 namespace {
 
 constexpr Index kLabels = 6;
-constexpr Index kBest = 5;  // answers that k_best and sample are asked for
+constexpr Index kBest = 5;  // number of answers that k_best and sample return
 
 std::vector<double> zeros(Index n) { return std::vector<double>(idx(n), 0.0); }
 
 #if __has_include("structures/graph.h")
-// A chain as a graph, all edges with the same table.
+// A chain as a graph in which all edges have the same table.
 GraphLayout chain_graph(Index n) {
     GraphLayout layout;
     layout.vertex_ptr = {0, n};
@@ -52,7 +52,7 @@ GraphLayout chain_graph(Index n) {
 #endif
 
 #if __has_include("structures/grammar.h")
-// Every symbol may become any two symbols, and any word.
+// A grammar in which every symbol derives any two symbols, and any word.
 grammar::RuleTable all_rules(Index n_symbols) {
     grammar::RuleTable table{};
     table.n_symbols = n_symbols;
@@ -70,12 +70,12 @@ grammar::RuleTable all_rules(Index n_symbols) {
 
 struct Specimen {
     const char* name;
-    double power;  // of n, that the maximum and sums take at most
+    double power;  // the work of the maximum and sums grows at most with n to this power
     std::function<std::unique_ptr<Structure>(Index)> make;
-    double far = 1000.0;  // scores of this size are too far apart for sums in doubles, and leave something to sum
+    double far = 1000.0;  // scale of scores whose exponentials do not fit into doubles
 };
 
-// A structure joins with a line.
+// Each structure is one line of this table.
 const std::vector<Specimen> kSpecimens = {
     {"Multiclass", 1, [](Index n) { return std::make_unique<Multiclass>(1, n); }},
     {"Chain", 1, [](Index n) { return std::make_unique<Chain>(std::vector<Index>{n}, kLabels, true, false); }},

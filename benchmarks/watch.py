@@ -1,10 +1,10 @@
-"""scikit-learn's logistic regression watched from iteration to iteration; the clock stands still while one looks.
+"""Watch scikit-learn's logistic regression after every iteration, without counting the time of the watching.
 
-Its solvers have no history of their own, and running them again and again with other iteration counts takes many times
-what one run takes. So one fit is watched: weights are seen after every iteration of lbfgs, newton-cg and
-newton-cholesky through the functions that `fit` calls, and sag and saga are run an epoch at a time, from the memory
-they left (their order of visits then differs from that of one long run). The fit ends at the target or when its CPU
-seconds are used up, also during an iteration.
+Its solvers have no history, and running them again and again with other iteration counts takes many times as long as
+one run. So one fit is watched: the functions that `fit` calls are replaced, to see the weights after every iteration of
+lbfgs, newton-cg and newton-cholesky; sag and saga run one epoch at a time, each from the memory of the last one (their
+order of visits then differs from that of one long run). The fit ends at the target or when its CPU seconds are used up,
+which may be during an iteration.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import numpy as np
 
 from benchmarks.objective import Floats
 
-_MOST_ITERATIONS = 100_000  # never reached: seconds run out
-_FAR = 1.001  # objectives above the target times this are far from it
+_MOST_ITERATIONS = 100_000  # never reached: the CPU seconds end the fit
+_FAR = 1.001  # objectives above this times the target are far from it
 
 
 class Enough(Exception):
-    """The watched fit need not go on."""
+    """Raised to end the watched fit."""
 
 
 @dataclass
 class Watch:
-    """Objectives after each iteration, and the seconds spent on them without the looking.
+    """Objectives after each iteration, and the seconds of the fit without their evaluation.
 
-    value: objective of weights (labels x inputs). patience: CPU seconds.
+    value: computes the objective of weights (labels x inputs). patience: CPU seconds.
     """
 
     value: Callable[[Floats], float]
@@ -47,7 +47,7 @@ class Watch:
 
     @property
     def reached(self) -> bool:
-        """Whether the last iteration seen is at the target."""
+        """Whether the last iteration reached the target."""
         return bool(self.objectives) and self.objectives[-1] <= self.target
 
     def go(self) -> None:
@@ -60,9 +60,9 @@ class Watch:
             self._since = None
 
     def see(self, weights: Floats, said: float | None = None) -> None:
-        """Note the weights after one more iteration; said: their objective in the system's own words.
+        """Record the weights after one more iteration.
 
-        That is taken as it is while it is far above the target, which saves time.
+        said: the objective that the system reports; it is used, to save time, while it is far above the target.
         """
         self.halt()
         self.weights = np.array(weights)
@@ -73,7 +73,7 @@ class Watch:
         self.go()
 
     def on_alarm(self, *_: Any) -> None:
-        """End an iteration that takes too long; the alarm's clock goes on while one looks, so it may be early."""
+        """End an iteration that takes too long; the alarm's clock also counts evaluations, so it may be early."""
         spent = self.cpu + (time.process_time() - self._since[1] if self._since is not None else 0.0)
         if self._since is not None and spent >= self.patience:
             self.halt()
@@ -105,7 +105,7 @@ def watch_fit(options: dict[str, Any], X: Any, y: Any, watch: Watch) -> None:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             signal.signal(signal.SIGPROF, before)
-    if not watched:  # it ended by itself and was never seen: another version with other functions
+    if not watched:  # the fit ended unwatched: this version uses other functions
         raise RuntimeError(f"scikit-learn {sklearn.__version__}: the iterations of {options['solver']} cannot be seen")
 
 
@@ -120,7 +120,7 @@ def _replaced(owner: Any, name: str, new: Any) -> Iterator[None]:
 
 
 def _watched(solver: str, shape: tuple[int, int], n: int, watch: Watch) -> Any:
-    """Show the watch what this solver has after each iteration."""
+    """Return a context in which the watch sees this solver's weights after each iteration."""
     from sklearn.linear_model import _logistic
     from sklearn.linear_model._glm._newton_solver import NewtonSolver
     from sklearn.linear_model._linear_loss import LinearModelLoss
@@ -145,7 +145,7 @@ def _watched(solver: str, shape: tuple[int, int], n: int, watch: Watch) -> Any:
 
         def first_of_iteration(self: Any, coef: Any, *arguments: Any, **options: Any) -> Any:
             nonlocal calls
-            if calls > 0:  # the first is at the start
+            if calls > 0:  # the first call is before the first iteration
                 see(coef)
             calls += 1
             return product(self, coef, *arguments, **options)
