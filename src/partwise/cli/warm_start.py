@@ -69,11 +69,11 @@ class Start:
 
 def start_text(fields: Fields) -> str:
     """Return the fields of `Start.fields` in words."""
-    labels = f"{fields['n_new_labels']} of {fields['n_labels']} labels and " if fields["n_labels"] else ""
-    unused = (
-        f"; {fields['n_unused_features']} of its features are not in the data" if fields["n_unused_features"] else ""
-    )
-    return f"{fields['model']}: {labels}{fields['n_new_features']} of {fields['n_features']} features are new{unused}"
+    labels, n_unused = fields["n_labels"], fields["n_unused_features"]
+    new_labels = f"{fields['n_new_labels']} of {labels} labels and " if labels else ""
+    unused = f"; {n_unused} of its features are not in the data" if n_unused else ""
+    new = f"{new_labels}{fields['n_new_features']} of {fields['n_features']} features are new"
+    return f"{fields['model']}: {new}{unused}"
 
 
 def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Start:

@@ -94,10 +94,6 @@ class CfgTask(StructuredTask):
 
         return read_span_rules(path, self.labels(model))
 
-    def take(self, data: Data, indices: Sequence[int]) -> Data:
-        X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
-        return Data(X, y, len(X), sum(map(len, X)), data.source)
-
     def make(self, settings: Flags, data: Data, training: Parameters) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
@@ -135,22 +131,18 @@ class CfgTask(StructuredTask):
 
     def check_answers(self, model: ConstituencyParser, data: Data, best: Sequence[Any]) -> None:
         """Warn of sentences without a parse: they have no answers, or a flat tree as the best answer."""
-        failed = [
-            i
-            for i, found in enumerate(best, data.first)
-            if not found or not (isinstance(found, list) or is_parsed(found))
-        ]
+        parsed = (bool(found) and (isinstance(found, list) or is_parsed(found)) for found in best)
+        failed = [i for i, there in enumerate(parsed, data.first + 1) if not there]
         if failed:
             more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-            click.echo(f"warning: no parse for sentence {failed[0] + 1}{more}: flat trees instead", err=True)
+            click.echo(f"warning: no parse for sentence {failed[0]}{more}: flat trees instead", err=True)
 
     def answer_fields(self, data: Data, i: int, answer: Tree) -> Fields:
         return {"tree": format_tree(answer), "parsed": is_parsed(answer)}
 
     def marginal_fields(self, model: ConstituencyParser, row: Any) -> object:
-        names = ("label", "first", "last", "probability")
-        rows = [(label, begin + 1, end, p) for (label, begin, end), p in row.items()]
-        return [dict(zip(names, each, strict=True)) for each in rows]
+        spans = row.items()
+        return [{"label": name, "first": k + 1, "last": end, "probability": p} for (name, k, end), p in spans]
 
     def answer_lines(self, model: ConstituencyParser, data: Data, i: int, answer: Tree, row: Any) -> Iterable[str]:
         return [format_tree(answer) + "\n"]
@@ -205,9 +197,8 @@ class CfgTask(StructuredTask):
     def examples(self, model: ConstituencyParser, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_tree
 
-        some = [i for i, words in enumerate(data.X) if SHORTEST <= len(words) <= LONGEST][:500] or list(
-            range(min(n, len(data.X)))
-        )
+        some = [i for i, words in enumerate(data.X) if SHORTEST <= len(words) <= LONGEST][:500]
+        some = some or list(range(min(n, len(data.X))))
         guess = model.predict([data.X[i] for i in some])
         # wrong phrases are more informative than wrong tags
         wrong = [k for k, i in enumerate(some) if guess[k] != data.y[i]]

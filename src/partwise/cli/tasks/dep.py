@@ -136,10 +136,6 @@ class DepTask(StructuredTask):
         folds = settings.get("predicted_tags")
         return {"format": data.source, **({"predicted_tags": folds} if folds else {})}
 
-    def take(self, data: Any, indices: Sequence[int]) -> ParserData:
-        X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
-        return ParserData(X, y, len(X), sum(map(len, X)), data.source, folds=data.folds, accuracy=data.accuracy)
-
     def beside(self, settings: Flags, output: str) -> list[str]:
         """Return the files of the taggers, one per column: PARSER.upos.pw beside PARSER.pw."""
         if not settings.get("predicted_tags"):
@@ -221,10 +217,8 @@ class DepTask(StructuredTask):
         if score == "uas":
             return best, _chain_score(data.X, chains[best])
         names = _usual_relations(train)
-        trees = [
-            list(zip(chains[best](len(sentence)), map(names.__getitem__, sentence.column("upos")), strict=True))
-            for sentence in data.X
-        ]
+        relations = [[names[tag] for tag in sentence.column("upos")] for sentence in data.X]
+        trees = [list(zip(chains[best](len(own)), own, strict=True)) for own in relations]
         return f"{best}, named by its part of speech", _main_score(data.X, trees)
 
     def calibration(self, model: DependencyParser, data: Data) -> Calibration | None:
@@ -252,7 +246,7 @@ class DepTask(StructuredTask):
 
     def answer_fields(self, data: Data, i: int, answer: Tree) -> Fields:
         heads, names = _split(answer)
-        return {"heads": heads} if names is None else {"heads": heads, "relations": names}
+        return {"heads": heads, **({} if names is None else {"relations": names})}
 
     def marginal_fields(self, model: DependencyParser, row: Any) -> object:
         return row.tolist()
@@ -287,8 +281,7 @@ class DepTask(StructuredTask):
             share = crossing / training.n_examples
             hint = "; --structure spanning learns from them as they are" if share > MANY_CROSSING else ""
             found.append(("crossing", f"{crossing} gold trees ({share:.1%}) have arcs that cross: {done}{hint}"))
-        note = _tags_note(training, model.columns_)
-        if note is not None:
+        if note := _tags_note(training, model.columns_):
             found.append(("tags", note))
         if "las" in evaluation.scores:
             found.append(("heads", f"uas {evaluation.scores['uas']:.2%}"))

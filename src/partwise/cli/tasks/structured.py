@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, ClassVar, TypeAlias
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Parameters
@@ -17,10 +18,7 @@ Answers: TypeAlias = Sequence[Sequence[tuple[Any, float]]]
 
 
 def check_request(model: Fitted, request: Request, probabilities: str = "predict_marginals") -> str:
-    """Raise UserError for requests that exclude each other or that the model cannot answer.
-
-    Return what the values of the K best answers are called: "probability" or "score".
-    """
+    """Raise UserError for an impossible request; return what values of the K best are called: probability or score."""
     likely = hasattr(model, probabilities)
     if request.k_best and request.marginals:
         raise UserError("--k-best cannot be combined with --marginals")
@@ -31,6 +29,13 @@ def check_request(model: Fitted, request: Request, probabilities: str = "predict
 
 class StructuredTask(Task):
     """A task whose estimators predict one structured answer per example."""
+
+    #: Options of the estimator's `predict_marginals`.
+    marginal_options: ClassVar[Parameters] = {}
+
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
+        return replace(data, X=X, y=y, n_examples=len(X), n_tokens=sum(map(len, X)))
 
     def constraints(self, model: Fitted, data: Data, request: Request) -> Parameters:
         """Return the constraints of predictions, after checks of the data."""
@@ -55,10 +60,6 @@ class StructuredTask(Task):
         """Return the lines of one of several answers, under a comment."""
         raise NotImplementedError
 
-    def marginals(self, model: Fitted, data: Data, options: Parameters) -> Sequence[Any]:
-        rows: Sequence[Any] = model.predict_marginals(data.X, **options)
-        return rows
-
     def predict(self, model: Fitted, data: Data, request: Request) -> Iterable[str]:
         what = check_request(model, request)
         options = self.constraints(model, data, request)
@@ -68,7 +69,9 @@ class StructuredTask(Task):
             return self.k_best_lines(model, data, found, what, request.as_json)
         best = model.predict(data.X, **options)
         self.check_answers(model, data, best)
-        rows = self.marginals(model, data, options) if request.marginals else [None] * len(best)
+        rows = [None] * len(best)
+        if request.marginals:
+            rows = model.predict_marginals(data.X, **self.marginal_options, **options)
         return self.best_lines(model, data, best, rows, request)
 
     def best_lines(
@@ -93,10 +96,7 @@ class StructuredTask(Task):
 
 
 def choose_examples(wrong: Sequence[int], right: Sequence[int], n: int, even: bool = True) -> list[int]:
-    """Return n examples, half of them with a mistake if there are enough, since these are more informative.
-
-    even: choose evenly instead of taking the first
-    """
+    """Return n examples, half of them with a mistake if possible; even: evenly chosen ones instead of the first."""
     few = min(len(wrong), max(n // 2, n - len(right)))
     chosen = [spread(wrong, few), spread(right, n - few)] if even else [wrong[:few], right[: n - few]]
     return sorted(i for part in chosen for i in part)

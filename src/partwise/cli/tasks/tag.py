@@ -14,16 +14,10 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import FILE, Flags, Parameters, flag
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Strongest, estimator_named
-from partwise.cli.tasks.labels import (
-    MAX_LABELS,
-    are_chunks,
-    check_pairs,
-    class_weight_of,
-    most_frequent,
-)
+from partwise.cli.tasks.labels import MAX_LABELS, are_chunks, check_pairs, class_weight_of, most_frequent
 from partwise.cli.tasks.scores import evaluate_feats, evaluate_lemmas, evaluate_sequences, lemma_accuracy
 from partwise.cli.tasks.structured import StructuredTask, choose_examples, spread, unseen_labels
-from partwise.cli.tasks.tag_features import choose_features, feature_fields
+from partwise.cli.tasks.tag_features import choose_features
 from partwise.cli.tasks.tagged_files import FORMATS, SEPARATORS, TaggedData, conllu_data, read_tagged, tagged_blocks
 from partwise.features.presets import PRESETS
 from partwise.io.coded import CodedSequences
@@ -62,6 +56,7 @@ class TagTask(StructuredTask):
     partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
     label_costs: ClassVar[bool] = True
+    marginal_options: ClassVar[Parameters] = {"output": "array"}
 
     def flags(self) -> list[click.Parameter]:
         targets = "UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY, MISC.KEY"
@@ -132,7 +127,8 @@ class TagTask(StructuredTask):
             kept["n_columns"] = data.X.n_columns
         if data.source.columns is not None:
             kept |= data.source.columns.settings()
-        kept |= choose_features(settings, data).remembered()
+        chosen = choose_features(settings, data)
+        kept |= {"features": chosen.name, "feature_columns": ",".join(map(str, chosen.columns))}
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
 
     def recall(self, model: SequenceTagger) -> Fields:
@@ -159,10 +155,10 @@ class TagTask(StructuredTask):
         )
 
     def evaluate(self, model: SequenceTagger, data: Data, guess: Any = None) -> Evaluation:
-        found = self._score(model, data, guess)
-        rate = getattr(model, "unknown_rate_", None)
-        details = {**found.details, **({} if rate is None else {"unknown_rate": float(rate)})}
-        return replace(found, details=details | unseen_labels(data.y.distinct(), model.classes_.tolist()))
+        found, rate = self._score(model, data, guess), getattr(model, "unknown_rate_", None)
+        details = {} if rate is None else {"unknown_rate": float(rate)}
+        details |= unseen_labels(data.y.distinct(), model.classes_.tolist())
+        return replace(found, details=found.details | details)
 
     def _score(self, model: SequenceTagger, data: Data, guess: Any = None) -> Evaluation:
         if guess is None:
@@ -234,10 +230,6 @@ class TagTask(StructuredTask):
                 "is the input in columns? Make the items of the model's training from them"
             )
 
-    def marginals(self, model: SequenceTagger, data: Data, options: Parameters) -> Sequence[Any]:
-        rows: Sequence[Any] = model.predict_marginals(data.X, output="array", **options)
-        return rows
-
     def answer_fields(self, data: Data, i: int, answer: Sequence[Any]) -> Fields:
         return {"labels": data.source.answer(i, answer)}
 
@@ -261,7 +253,12 @@ class TagTask(StructuredTask):
         return lines
 
     def features_of(self, remembered: Flags) -> Fields:
-        return feature_fields(remembered)
+        if not isinstance(remembered.get("features"), str):
+            return {}
+        columns = str(remembered.get("feature_columns") or "")
+        numbers = [int(k) for k in columns.split(",") if k.isdecimal()]
+        learnt = {name: str(remembered[name]) for name in ("inputs", "target") if remembered.get(name)}
+        return {"features": remembered["features"], "feature_columns": numbers, **learnt}
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> Strongest:
         found: Strongest = {}

@@ -11,7 +11,6 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags
-from partwise.cli.summary import Fields
 from partwise.cli.tasks.labels import are_chunks, most_frequent
 from partwise.cli.tasks.tagged_files import TaggedData, file_columns
 from partwise.features import Template
@@ -27,28 +26,14 @@ RESOURCES = {"--clusters": ("clusters", read_clusters), "--gazetteer": ("gazette
 
 @dataclass(frozen=True)
 class Choice:
-    """The features of a tagger: a preset by name, a template's file, or "items" (without a template).
+    """The features of a tagger, made of columns of the file that are counted from 1.
 
-    columns : the columns of the file that features are made of, counted from 1
+    `name` is that of a preset or of a template's file, or "items" (without a template).
     """
 
     template: Template | None
     name: str
     columns: tuple[int, ...] = ()
-
-    def remembered(self) -> Fields:
-        """Return what a model file keeps: JSON values."""
-        return {"features": self.name, "feature_columns": ",".join(map(str, self.columns))}
-
-
-def feature_fields(settings: Flags) -> Fields:
-    """Return the features as fields of JSON output, from what a model remembers."""
-    if not isinstance(settings.get("features"), str):
-        return {}
-    columns = str(settings.get("feature_columns") or "")
-    found: Fields = {"features": settings["features"]}
-    found["feature_columns"] = [int(k) for k in columns.split(",") if k.isdecimal()]
-    return found | {name: str(settings[name]) for name in ("inputs", "target") if settings.get(name)}
 
 
 def choose_features(settings: Flags, data: TaggedData) -> Choice:
@@ -75,7 +60,7 @@ def _chosen(settings: Flags, data: TaggedData) -> Choice:
         name = PurePath(named).name.encode("utf-8", "backslashreplace").decode()  # what a model file can hold
     else:
         tags = tag_columns(data.X)
-        name = preset or (suitable_preset(data, tags) if columns is None else _conllu_preset(data, tags))
+        name = preset or suitable_preset(data, tags)
         if given and name != "ner":
             raise UserError(f"{given}: these are for the features 'ner' and for templates, not for {name!r}")
         template = preset_for(name, data.X, **resources)
@@ -94,20 +79,15 @@ def _from_file(path: str, **resources: Any) -> Template:
     return template
 
 
-def _conllu_preset(data: TaggedData, tags: Sequence[int]) -> str:
-    """Return the preset for columns of CoNLL-U: "pos" is for parts of speech by words alone."""
-    if are_chunks(data.y.distinct()):
-        return suitable_preset(data, tags)
-    return "pos" if data.X.n_columns == 1 and data.source.target in ("upos", "xpos") else "morph"
-
-
 def suitable_preset(data: TaggedData, tags: Sequence[int]) -> str:
-    """Return the preset for these columns and labels.
+    """Return the preset for these columns and labels; for CoNLL-U "pos" is for parts of speech by words alone.
 
     Labels of chunks are phrases if the second column (parts of speech) tells most of them, else names.
     """
     if not are_chunks(data.y.distinct()):
-        return "chunk" if data.X.n_columns > 1 else "pos"
+        if data.source.columns is None:
+            return "chunk" if data.X.n_columns > 1 else "pos"
+        return "pos" if data.X.n_columns == 1 and data.source.target in ("upos", "xpos") else "morph"
     phrases = 1 in tags and explained(data.y, CodedSequences.of(data.X, 1)) >= PHRASES
     return "chunk" if phrases else "ner"
 

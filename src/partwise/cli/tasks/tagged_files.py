@@ -55,11 +55,10 @@ class Source:
 
     def values(self, labels: Iterable[Sequence[str]]) -> list[list[str]]:
         """Return labels of all sentences as the output has them: lemmas for rules of lemmas."""
-        if self.columns is None or self.conllu is None:
-            return [list(map(str, each)) for each in labels]
-        return [self.columns.target.values(*pair) for pair in zip(self.conllu, labels, strict=True)]
+        return [self.answer(i, each) for i, each in enumerate(labels)]
 
     def answer(self, i: int, labels: Sequence[Any]) -> list[Any]:
+        """Return the labels of sentence i as the output has them."""
         if self.columns is None or self.conllu is None:
             return list(labels)
         return self.columns.target.values(self.conllu[i], labels)
