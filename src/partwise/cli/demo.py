@@ -309,6 +309,6 @@ command = make_command(
     flag("--seed", "Seed the data and the solvers.", click.IntRange(0), 0),
     flag("--tol", "Stop at a duality gap of this share of the objective.", float, 1e-3),
     THREADS,
-    flag("--report", "Write the report to this file.", FILE, "partwise-demo.html", metavar="FILE.html"),
+    flag("--report=FILE.html", "Write the report to this file.", FILE, "partwise-demo.html"),
     JSON,
 )

@@ -76,7 +76,7 @@ command = make_command(
     argument("models", nargs=-1, required=True, metavar="MODEL..."),
     argument("gold"),
     flag("--calibration", "Compare probabilities with observed frequencies.", bool),
-    flag("--report", "Write a report with scores, confusion matrix, examples.", FILE, metavar="FILE.html"),
+    flag("--report=FILE.html", "Write a report with scores, confusion matrix, examples.", FILE),
     LENGTH,
     THREADS,
     UNPACK,

@@ -164,12 +164,13 @@ def argument(name: str, **more: Any) -> click.Argument:
 
 
 def flag(names: str, help: str, kind: Any = None, default: object = None, **more: Any) -> click.Option:
-    """Return an option; `names`: its names and, if it is another one, the parameter's, separated by spaces.
+    """Return an option, such as "-o --output", "--json as_json" (a parameter's name) or "--folds=K" (the value's name).
 
     kind: a type (bool: a flag without a value), or a collection of choices; default: a value, which help shows
     """
-    if kind is FILE:
-        more.setdefault("metavar", "FILE")
+    names, _, metavar = names.partition("=")
+    if metavar or kind is FILE:
+        more["metavar"] = metavar or "FILE"
     if default is not None:
         more |= {"default": default, "show_default": True}
     if kind is bool:
@@ -204,18 +205,14 @@ def _set_unpack_limit(ctx: click.Context, param: click.Parameter, value: int | N
 JSON = flag("--json as_json", "Write machine-readable output to standard output.", bool)
 THREADS = flag("--threads", "Use this many threads; -1: all processors.", int, 1, callback=_check_threads)
 UNPACK = flag(
-    "--max-unpacked",
+    "--max-unpacked=BYTES",
     "Accept gzip files that unpack to this many bytes [default: 25 times their size, or 1.5 MiB].",
     click.IntRange(0),
-    metavar="BYTES",
     expose_value=False,
     callback=_set_unpack_limit,
 )
 LENGTH = flag(
-    "--max-length",
-    "Parsers: refuse longer sentences [default: as in training].",
-    click.IntRange(1, 1 << 15),
-    metavar="N",
+    "--max-length=N", "Parsers: refuse longer sentences [default: as in training].", click.IntRange(1, 1 << 15)
 )
 
 
@@ -326,10 +323,9 @@ def training_flags(task: Task) -> list[click.Parameter]:
         flag("--cost-scale", "Multiply the costs in the loss by this number.", float),
         *([cost] if task.label_costs else []),
         flag(
-            "--solver-option given_options",
+            "--solver-option given_options=NAME=VALUE",
             "Set an option of the solver; `partwise solvers NAME` lists them.",
             multiple=True,
-            metavar="NAME=VALUE",
         ),
         flag("--seed", "Seed the solvers that draw examples at random.", click.IntRange(0), 0),
     ]

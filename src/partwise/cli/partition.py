@@ -29,8 +29,8 @@ def partition_flags(task: Task) -> list[click.Parameter]:
     """Return the arguments and flags of `partition`."""
     return [
         argument("data"),
-        flag("-o --output", "Write the partition to this folder, which is made.", FILE, metavar="DIR", required=True),
-        flag("--batch-size", "Make batches that take about so much memory; 8M, 1G.", default="32M", metavar="BYTES"),
+        flag("-o --output=DIR", "Write the partition to this folder, which is made.", FILE, required=True),
+        flag("--batch-size=BYTES", "Make batches that take about so much memory; 8M, 1G.", default="32M"),
         flag("--overwrite", "Replace a partition that is there.", bool),
         # labels are counted block by block: their limit is that of the estimator
         *(each for each in task.flags() if each.name != "max_labels"),

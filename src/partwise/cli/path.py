@@ -39,7 +39,7 @@ def path_flags(task: Task) -> list[click.Parameter]:
     l2 = 1.0 / default_strength(task)
     return [
         argument("data"),
-        flag("-o --output", "Write the best model to this file [default: DATA's name, .pw].", FILE, metavar="MODEL"),
+        flag("-o --output=MODEL", "Write the best model to this file [default: DATA's name, .pw].", FILE),
         flag("--dev", "Choose C by the labelled data in this file.", FILE),
         flag(
             "--hold-out",
@@ -51,15 +51,10 @@ def path_flags(task: Task) -> list[click.Parameter]:
         flag("--C-max C_max", "End at this C.", float, 100.0),
         flag("--points", "Train for so many C, evenly in logarithms.", click.IntRange(2), 9),
         flag("--grid", "Train for these C instead, such as 0.01,0.1,1; in any order.", Strengths()),
-        flag(
-            "--l1-min",
-            "Go over l1 instead of C: from where all weights are zero down to X, at one l2.",
-            float,
-            metavar="X",
-        ),
+        flag("--l1-min=X", "Go over l1 instead of C: from where all weights are zero down to X, at one l2.", float),
         flag("--l2", f"With --l1-min: set the strength of the penalty l2 / 2 |w|^2 [default: {l2:g}].", float),
         *training_flags(task),
-        flag("--report", "Write a report: every point, and the model kept.", FILE, metavar="FILE.html"),
+        flag("--report=FILE.html", "Write a report: every point, and the model kept.", FILE),
     ]
 
 

@@ -84,10 +84,9 @@ class DepTask(StructuredTask):
             flag("--unlabelled", "Learn heads only.", bool),
             flag("--templates", "Make features of arcs by the table of templates in this file.", FILE),
             flag(
-                "--predicted-tags",
+                "--predicted-tags=K",
                 "Train on tags (--inputs) predicted by taggers of K - 1 of K folds; taggers are saved beside.",
                 click.IntRange(2),
-                metavar="K",
             ),
             flag("--label-templates", "Make features of relations by the table of templates in this file.", FILE),
         ]

@@ -20,10 +20,9 @@ from partwise.support.arrays import Ints
 _CHUNK = re.compile(r"O|[BIES]-.+")
 #: Lifts the limit on labels.
 MAX_LABELS = flag(
-    "--max-labels",
+    "--max-labels=N",
     "Accept this many labels although the data are few; tables of labels take memory.",
     click.IntRange(1),
-    metavar="N",
 )
 
 #: Bytes that training takes for a pair of labels of taggers, for a label in each tree of a treebank, and for a weight

@@ -56,16 +56,14 @@ class MaxentTask(Task):
             flag("--format", "Read DATA in this format.", self.formats, "svmlight"),
             flag("--zero-based", "Count indices from 0, as scikit-learn writes them, and not from 1.", bool),
             flag(
-                "--max-columns",
+                "--max-columns=N",
                 "Accept this many columns although few of them occur; each has weights.",
                 click.IntRange(1),
-                metavar="N",
             ),
             MAX_LABELS,
             flag(
-                "--class-weight class_weights",
+                "--class-weight class_weights=LABEL=WEIGHT",
                 "Weigh the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same.",
-                metavar="LABEL=WEIGHT",
                 multiple=True,
             ),
         ]

@@ -71,9 +71,8 @@ class TagTask(StructuredTask):
                 "observed",
             ),
             flag(
-                "--class-weight class_weights",
+                "--class-weight class_weights=LABEL=WEIGHT",
                 "Weigh sentences by the mean of their labels' weights, 1 if not named; balanced: by rarity.",
-                metavar="LABEL=WEIGHT",
                 multiple=True,
             ),
             flag(
@@ -89,11 +88,9 @@ class TagTask(StructuredTask):
                 FILE,
                 multiple=True,
             ),
-            flag("--columns", "Read these columns, as in 1,2,4; the last is the label [default: all].", metavar="LIST"),
-            flag(
-                "--inputs", "CoNLL-U: read these columns, as in form,upos,feats.Case [default: form].", metavar="LIST"
-            ),
-            flag("--target", f"CoNLL-U: learn this column: {targets} [default: UPOS].", metavar="NAME"),
+            flag("--columns=LIST", "Read these columns, as in 1,2,4; the last is the label [default: all]."),
+            flag("--inputs=LIST", "CoNLL-U: read these columns, as in form,upos,feats.Case [default: form]."),
+            flag("--target=NAME", f"CoNLL-U: learn this column: {targets} [default: UPOS]."),
             flag("--separator", "Split columns at this; any: runs of tabs and spaces.", SEPARATORS, "any"),
             MAX_LABELS,
         ]
