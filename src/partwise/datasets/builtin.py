@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -79,21 +80,18 @@ def _draw(rng: np.random.Generator) -> NDArray[np.int64]:
 
 def _treebank(n: int, seed: int) -> dict[str, str]:
     bank = make_treebank(n, seed)
+    ends = [round(share * n) for share in accumulate(_PARTS.values())]
     files: dict[str, str] = {}
-    begin, share = 0, 0.0
-    for part, size in _PARTS.items():
-        share += size
-        end = round(share * n)
-        some, begin = bank[begin:end], end
+    for part, begin, end in zip(_PARTS, [0, *ends], ends, strict=False):
+        some = bank[begin:end]
         texts = some.columns(WRONG_TAGS), some.conllu(), some.bracketed()
         files |= {f"{part}.{kind}": text for kind, text in zip(_TREEBANK_KINDS, texts, strict=True)}
     return files
 
 
 def _digits(n: int, seed: int) -> dict[str, str]:
-    data = digit_strings(n, seed, n_test=max(n // 3, 1))
+    X, y, X_test, y_test = digit_strings(n, seed, n_test=max(n // 3, 1))
     dev = max(n // 8, 1)
-    X, y, X_test, y_test = data
     files: dict[str, str] = {}
     for part, rows, labels in (("train", X[dev:], y[dev:]), ("dev", X[:dev], y[:dev]), ("test", X_test, y_test)):
         pairs = zip(np.concatenate(rows), np.concatenate(labels), strict=True)
@@ -102,7 +100,7 @@ def _digits(n: int, seed: int) -> dict[str, str]:
     return files
 
 
-#: What there is: a description, the names of its files, and the function that makes them.
+#: Of each data set a description, the names of its files, and the function that makes their texts.
 BUILT_IN: dict[str, tuple[str, list[str], Callable[[int, int], dict[str, str]]]] = {
     "treebank": (
         "sentences of a small grammar: word, tag, chunk (.txt), dependencies (.conllu), trees (.mrg)",
@@ -123,9 +121,8 @@ def write_built_in(name: str, folder: Path, n: int = 2000, seed: int = 0) -> lis
 
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for file, text in BUILT_IN[name][2](n, seed).items():
-        paths.append(target / file)
-        with atomic_write(paths[-1], "w") as out:
+    files = BUILT_IN[name][2](n, seed)
+    for file, text in files.items():
+        with atomic_write(target / file, "w") as out:
             out.write(text)
-    return paths
+    return [target / file for file in files]

@@ -35,8 +35,7 @@ class Dataset(NamedTuple, Generic[Inputs, Targets]):
 
 def cache_folder() -> Path:
     """Return the folder of downloads when no folder is named."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "partwise"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "partwise"
 
 
 def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = None) -> Path:
@@ -127,7 +126,7 @@ def _download(url: str, file: DataFile, folder: Path) -> Path:
                 name = file.name if packed is None else f"{file.name}.gz"
             return got.replace(folder / name)
     except BaseException:
-        with suppress(OSError):  # folders that were made are removed, unless something else is in them by now
+        with suppress(OSError):  # remove the folders that were made here, unless they hold something else by now
             for each in made:
                 each.rmdir()
         raise

@@ -18,7 +18,7 @@ FOOD = ["soup", "bread", "cake", "fish", "apple", "cheese"]
 PLACES = ["garden", "harbour", "kitchen", "tower", "market", "forest", "cellar", "yard"]
 #: First parts of compounds: "a garden wall"; half of them are adjectives too.
 COMPOUNDED = ["garden", "harbour", "stone", "watch", "light", "plain", "green", "fast", "kind", "quiet"]
-#: What people wear or have about them: belongs to the noun.
+#: What people wear or have about them; "with a scarf" belongs to the noun.
 WORN = ["scarf", "hat", "beard", "coat", "limp", "smile", "medal"]
 TOOLS = {
     "see": ["telescope", "mirror", "lamp", "watch"],
@@ -64,7 +64,7 @@ NOISE = 0.05
 NEW_WORDS = 0.1
 ONSETS = ["b", "d", "f", "gr", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w"]
 VOWELS = ["a", "e", "i", "o", "u", "ai", "oo"]
-# Endings of made-up words: they tell something, but not everything.
+#: Endings of made-up words by tag; most endings are possible for several tags.
 ENDINGS = {
     "NN": ("", "", "l", "n", "er", "ing", "t"),
     "VBD": ("ed", "ed", "ed", "t", ""),
@@ -112,7 +112,7 @@ def under(word: Word, relation: str, node: Phrase | Word) -> Phrase | Word:
 
 
 class Grammar:
-    """A random grammar, which draws sentences; depth keeps them finite."""
+    """A random grammar, which draws sentences; `depth`, how many clauses a phrase is in, keeps sentences finite."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -213,9 +213,7 @@ class Grammar:
         roll = self.rng.random()
         if roll < 0.12 and depth < 2:
             return self.saying(depth)
-        if roll < 0.35:
-            return self.intransitive()
-        return self.transitive(depth)
+        return self.intransitive() if roll < 0.35 else self.transitive(depth)
 
     def saying(self, depth: int) -> Phrase:
         words, verb = self.verb(self.one_of(SAYING))

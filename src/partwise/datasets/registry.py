@@ -116,7 +116,7 @@ DATA_SETS = _read_table()
 
 
 def get_data_set(name: str) -> DataSet:
-    """Return the data set of this name; ValueError with the names there are."""
+    """Return the data set of this name; raise ValueError, which lists the known names, for another name."""
     if name not in DATA_SETS:
         raise ValueError(f"unknown data set {name!r}; there are {', '.join(DATA_SETS)}")
     return DATA_SETS[name]

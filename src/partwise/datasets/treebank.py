@@ -1,14 +1,10 @@
 """A treebank from a small hand-written grammar: tags, chunks, dependencies and constituents that have to be learnt.
 
-What makes it worth learning:
-
-- words with several tags ("saw", "can", "her", "that", "fish", "light", ...), which only their neighbours tell apart,
-  now and then not even they ("she saw her duck"), and words made up on the spot;
-- prepositional phrases that belong to the verb or to the noun before them, by the words on either side: one sees a
-  baker *with a telescope* but a baker *with a scarf*, hits a nail *with a hammer* but sees a man *with a hammer*;
-- coordination, relative clauses and subordinate sentences of any depth.
-
-One phrase in twenty is attached against the rule, so that no parser gets everything right.
+Difficulties are words with several tags ("saw", "her", "fish", ...) that only their neighbours, and sometimes not even
+these ("she saw her duck"), tell apart; new words; phrases that belong to the verb or to the noun before them, by the
+words on either side (one sees a baker *with a telescope* but a baker *with a scarf*, hits a nail *with a hammer* but
+sees a man *with a hammer*); coordination and nested clauses. One phrase in twenty is attached against the rule, so that
+no parser gets everything right.
 """
 
 from __future__ import annotations
@@ -32,12 +28,9 @@ UNIVERSAL = {
 class Treebank:
     """Sentences with their words, tags, heads and trees: one entry per sentence in every list.
 
-    words, tags, labels : lists of strings
-        `labels` are the names of the arcs from a word's head to it.
-    heads : lists of int
-        The number of each word's head, counted from 1; 0 is the root.
-    trees : nested tuples
-        ``("S", ("NP", ("NNP", "Ada")), ("VP", ("VBD", "slept")), (".", "."))``.
+    heads : the number of each word's head, counted from 1; 0 is the root
+    labels : the names of the arcs from a word's head to it
+    trees : nested tuples: ``("S", ("NP", ("NNP", "Ada")), ("VP", ("VBD", "slept")), (".", "."))``
     """
 
     words: list[list[str]]
@@ -75,14 +68,12 @@ class Treebank:
 
     def conllu(self) -> str:
         """Return the text of a CoNLL-U file."""
-        blocks = []
+        lines = []
         for rows in zip(self.words, self.tags, self.heads, self.labels, strict=True):
-            lines = (
-                f"{number}\t{word}\t_\t{UNIVERSAL[tag]}\t{tag}\t_\t{head}\t{label}\t_\t_\n"
-                for number, (word, tag, head, label) in enumerate(zip(*rows, strict=True), 1)
-            )
-            blocks.append("".join(lines) + "\n")
-        return "".join(blocks)
+            for number, (word, tag, head, label) in enumerate(zip(*rows, strict=True), 1):
+                lines.append(f"{number}\t{word}\t_\t{UNIVERSAL[tag]}\t{tag}\t_\t{head}\t{label}\t_\t_\n")
+            lines.append("\n")
+        return "".join(lines)
 
     def bracketed(self) -> str:
         """Return the text of a file of bracketed trees, one per line."""
@@ -125,14 +116,10 @@ def _tree(node: Phrase | Word) -> Tree:
 
 def _chunks(tree: Tree) -> list[str]:
     labels: list[str] = []
-    inside = False
+    prefix = "B"
     for child in tree[1:]:
-        begun, inside = inside, False
-        if isinstance(child[1], tuple):
-            labels += _chunks(child)
-        elif tree[0] == "S" or child[0] == "CC":
-            labels.append("O")
-        else:
-            labels.append(f"{'I' if begun else 'B'}-{tree[0]}")
-            inside = True
+        is_phrase = isinstance(child[1], tuple)
+        outside = tree[0] == "S" or child[0] == "CC"
+        labels += _chunks(child) if is_phrase else ["O" if outside else f"{prefix}-{tree[0]}"]
+        prefix = "B" if is_phrase or outside else "I"
     return labels

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.io.conllu import split_feats
-from partwise.metrics.ratios import Ratios, share
+from partwise.metrics.chunks import TypeScores
+from partwise.metrics.ratios import share
 
 #: Relations of function words, which CLAS leaves out along with punctuation.
 FUNCTIONAL = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 PUNCTUATION = "punct"
-#: A column without a value.
-BLANK = "_"
 #: The features that the CoNLL 2018 shared task's UFeats counts (those of layers such as Number[psor] are not).
 UNIVERSAL = frozenset(
     (
@@ -118,7 +117,7 @@ def attachment_scores(
 def _attachment(pairs: list[tuple[Arc, Arc]], without: AttachmentScores | None = None) -> AttachmentScores:
     heads = [one[0] == other[0] for one, other in pairs]
     columns = [[arc[1].partition(":")[0] for arc in side if arc[1] is not None] for side in zip(*pairs, strict=True)]
-    if any(len(names) < len(pairs) or set(names) == {BLANK} for names in columns):
+    if any(len(names) < len(pairs) or set(names) == {"_"} for names in columns):  # "_": a column without a value
         return AttachmentScores(len(pairs), sum(heads), without_punctuation=without)
     right = [head and name == guess for head, name, guess in zip(heads, *columns, strict=True)]
     content = [[name not in FUNCTIONAL and name != PUNCTUATION for name in names] for names in columns]
@@ -147,15 +146,12 @@ def _punctuation(sentence: Sentence, tree: list[Arc]) -> list[bool]:
 
 
 @dataclass(frozen=True)
-class FeatureCounts(Ratios):
+class FeatureCounts(TypeScores):
     """How often words have a feature in gold, in the prediction, and with the same value in both; of `n_words` words.
 
     n_same: words where the feature's value, or its absence, is right.
     """
 
-    n_gold: int
-    n_predicted: int
-    n_right: int
     n_same: int
     n_words: int
 

@@ -89,14 +89,12 @@ def confusion_matrix(y_true: Sentences, y_pred: Sentences, labels: Sequence[Any]
     labels : the labels in order; None: all that occur, sorted (by their text if they cannot be compared)
     """
     gold, guess = _flattened(y_true, y_pred)
+    names = tuple({*gold, *guess} if labels is None else labels)
     if labels is None:
-        seen = {*gold, *guess}
         try:
-            names = tuple(sorted(seen))
+            names = tuple(sorted(names))
         except TypeError:
-            names = tuple(sorted(seen, key=str))
-    else:
-        names = tuple(labels)
+            names = tuple(sorted(names, key=str))
     index = {label: k for k, label in enumerate(names)}
     if len(index) != len(names):
         raise ValueError("labels holds a label twice")
@@ -138,9 +136,8 @@ class Calibration:
         lines = ["confidence          tokens    mean  right"]
         for b in np.flatnonzero(self.count).tolist():
             low, high = self.edges[b], self.edges[b + 1]
-            lines.append(
-                f"({low:.2f}, {high:.2f}]  {self.count[b]:>12}  {self.confidence[b]:.4f}  {self.accuracy[b]:.4f}"
-            )
+            shares = f"{self.confidence[b]:.4f}  {self.accuracy[b]:.4f}"
+            lines.append(f"({low:.2f}, {high:.2f}]  {self.count[b]:>12}  {shares}")
         return "\n".join([*lines, f"expected calibration error {self.ece:.4f}; Brier score {self.brier:.4f}"])
 
 

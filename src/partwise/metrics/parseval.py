@@ -165,12 +165,12 @@ def parseval(
     return every
 
 
+@dataclass(frozen=True)
 class _Rules:
-    """Rules of which brackets and words count."""
+    """Which brackets and words count."""
 
-    def __init__(self, deleted: frozenset[str], equal: dict[str, str]) -> None:
-        self.deleted = deleted
-        self.equal = equal
+    deleted: frozenset[str]
+    equal: dict[str, str]
 
     def compare(self, truth: Tree, guess: Tree | None, i: int) -> tuple[int, ParsevalScores]:
         whole = list(leaves(truth))
@@ -190,8 +190,10 @@ class _Rules:
             _check_words([word for _, word in words], [word for _, word in others], i)
             if not failed:
                 found = self.brackets(guess, keep, present)
-                pairs = zip(keep, words, others, strict=True)
-                tags = sum(kept and self.name(one[0]) == self.name(other[0]) for kept, one, other in pairs)
+                names = [
+                    [None if tag is None else self.equal.get(tag, tag) for tag, _ in side] for side in (words, others)
+                ]
+                tags = sum(kept and one == other for kept, one, other in zip(keep, *names, strict=True))
         common = right & found
         n_gold, n_found, n_common = right.total(), found.total(), common.total()
         scores = ParsevalScores(1, failed, n_gold, n_found, n_common, n_words=sum(keep), n_right_tags=tags)
@@ -199,15 +201,9 @@ class _Rules:
             scores.n_exact = n_gold == n_found == n_common
             scores.n_crossing = _crossing(right, found)
             scores.n_without_crossing, scores.n_few_crossing = scores.n_crossing == 0, scores.n_crossing <= 2
-        by_label: dict[str, list[int]] = {}
-        for k, brackets in enumerate((right, found, common)):
-            for (label, _, _), n in brackets.items():
-                by_label.setdefault(label, [0, 0, 0])[k] += n
-        scores.labels = {label: tuple(counts) for label, counts in by_label.items()}
+        by_label = [Counter(label for label, _, _ in brackets.elements()) for brackets in (right, found, common)]
+        scores.labels = {label: tuple(counts[label] for counts in by_label) for label in by_label[0] | by_label[1]}
         return len(words), scores
-
-    def name(self, tag: str | None) -> str | None:
-        return None if tag is None else self.equal.get(tag, tag)
 
     def brackets(self, tree: Tree, keep: list[bool], present: list[bool]) -> Counter[Bracket]:
         """Return the brackets that count, over the words that are kept; present: leaves that are not empty elements."""

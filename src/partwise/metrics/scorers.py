@@ -46,7 +46,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def get_measure(name: str) -> Measure:
-    """Return the function of this name; ValueError with the names there are."""
+    """Return the function of this name; raise ValueError, which lists the known names, for another name."""
     if name not in MEASURES:
         raise ValueError(f"unknown measure {name!r}; there are {', '.join(MEASURES)}")
     return MEASURES[name]

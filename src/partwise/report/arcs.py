@@ -128,22 +128,15 @@ class _Line:
     def _levels(self, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
         """Return the level of each arc: one more than the highest that it spans or crosses in this line."""
         levels: dict[_Arc, int] = {}
-        placed: list[tuple[tuple[int, int], int]] = []
-        cut = [(self._cut(arc), arc) for arc in arcs if arc.head != arc.word]
-        for (low, high), arc in sorted(cut, key=lambda pair: (pair[0][1] - pair[0][0], pair[1].ends)):
-            inside = [
-                level
-                for (a, b), level in placed
-                if (low <= a and b <= high) or a < low < b < high or low < a < high < b
-            ]
-            levels[arc] = 1 + max(inside, default=0)
-            placed.append(((low, high), levels[arc]))
+        # Of an arc that continues in another line, the part in this line and one word more count.
+        ends = {arc: (max(arc.ends[0], self.begin - 1), min(arc.ends[1], self.end)) for arc in arcs}
+        drawn = [arc for arc in arcs if arc.head != arc.word]
+        for arc in sorted(drawn, key=lambda arc: (ends[arc][1] - ends[arc][0], arc.ends)):
+            low, high = ends[arc]
+            # No arc that has its level yet is wider, so none of them spans this one.
+            met = [level for other, level in levels.items() if ends[other][0] < high and low < ends[other][1]]
+            levels[arc] = 1 + max(met, default=0)
         return levels
-
-    def _cut(self, arc: _Arc) -> tuple[int, int]:
-        """Return the part of an arc in this line, and one word beyond the line where the arc continues."""
-        low, high = arc.ends
-        return max(low, self.begin - 1), min(high, self.end)
 
     def _root(self, arc: _Arc) -> list[str]:
         x, top = self.middles[arc.word - self.begin], self.top + 10.0

@@ -78,10 +78,9 @@ class Comparison:
 
     def first(self, name: str, level: float) -> tuple[float, float] | None:
         """Return (passes, seconds) of a run's first certificate with a relative gap of at most `level`, or None."""
-        reached = np.flatnonzero(self.relative_gaps(name) <= level)
+        reached, history = np.flatnonzero(self.relative_gaps(name) <= level), self.runs[name].history
         if not reached.size:
             return None
-        history = self.runs[name].history
         return float(history["passes"][reached[0]]), float(history["seconds"][reached[0]])
 
     def __str__(self) -> str:
@@ -142,8 +141,7 @@ class Comparison:
         figure: Figure = panels[0].figure
         if own and len(self.runs) > 1:
             handles, names = panels[0].get_legend_handles_labels()
-            across = min(len(names), 5)
-            figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
+            figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
         elif not own:
             panels[0].legend()
         return figure

@@ -100,20 +100,15 @@ def write_report(
 
 
 def _summary(result: Result) -> dict[str, object]:
-    cards = {
-        "status": STATUS.get(result.status, result.status),
-        "solver": result.solver,
-        "primal": number(result.primal),
-    }
+    status = STATUS.get(result.status, result.status)
+    cards = {"status": status, "solver": result.solver, "primal": number(result.primal)}
     if math.isfinite(result.gap):
         cards |= {"dual": number(result.dual), "relative gap": f"{result.relative_gap:.1e}"}
-        for digits in range(6, 17):  # as many as it takes to tell the two apart, at most those of a float
+        where = f"is {result.primal:.10g} in double precision"
+        for digits in range(16, 5, -1):  # as few as tell the two apart, at most those of a float
             dual, primal = f"{result.dual:.{digits}g}", f"{result.primal:.{digits}g}"
             if dual != primal:
-                break
-        where = f"lies between {dual} and {primal}"
-        if dual == primal:
-            where = f"is {result.primal:.10g} in double precision"
+                where = f"lies between {dual} and {primal}"
         share = result.relative_gap
         percent = f"{100 * share:.2g} %" if share >= 1e-6 else f"{share:.1e}"
         sentence = (
@@ -154,7 +149,7 @@ def _unsaid(result: Result) -> str:
         if not remark.startswith(said):
             remarks.append(remark)
         elif ", of which rounding" in remark:
-            remarks.append("of the gap" + remark[remark.index(", of which rounding") + len(", of which") :])
+            remarks.append("of the gap" + remark.partition(", of which")[2])
     return "; ".join(remarks)
 
 

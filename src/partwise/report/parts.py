@@ -51,11 +51,7 @@ _NAME = re.compile(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)+")
 _SHORT = re.compile(r"\b(f1|uas|las|clas)\b")
 
 #: How a run ended, by `Result.status`.
-STATUS = {
-    "max_passes": "limit of passes",
-    "max_seconds": "limit of time",
-    "no certificate": "ended",
-}
+STATUS = {"max_passes": "limit of passes", "max_seconds": "limit of time", "no certificate": "ended"}
 
 
 def in_words(name: object) -> str:
@@ -178,14 +174,10 @@ def weights(given: Groups | SupportsGroups | None) -> Part:
 
 def calibration(given: Calibration) -> Part:
     """Return the two numbers of a calibration, the diagram and its table."""
-    rows = {
-        f"{given.edges[b]:g} to {given.edges[b + 1]:g}": {
-            "answers": int(given.count[b]),
-            "mean confidence": float(given.confidence[b]),
-            "right": float(given.accuracy[b]),
-        }
-        for b in given.count.nonzero()[0].tolist()
-    }
+    rows = {}
+    for b in given.count.nonzero()[0].tolist():
+        shares = {"mean confidence": float(given.confidence[b]), "right": float(given.accuracy[b])}
+        rows[f"{given.edges[b]:g} to {given.edges[b + 1]:g}"] = {"answers": int(given.count[b]), **shares}
     return {
         "cards": [("expected calibration error", cell(given.ece)), ("Brier score", cell(given.brier))],
         "table": table("", rows),
@@ -203,7 +195,6 @@ def _setting(name: str, value: object) -> str:
         return f"{value / 1e9:g} GB"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        value = ", ".join(map(str, value))
-    text = repr(value) if not isinstance(value, str) else value
-    return text if len(text) <= 400 else text[:400] + "…"
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    shown = text if isinstance(text, str) else repr(text)
+    return shown if len(shown) <= 400 else shown[:400] + "…"

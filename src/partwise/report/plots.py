@@ -35,9 +35,9 @@ _STYLE = (
 
 
 def convergence_plots(history: Mapping[str, Floats]) -> list[Drawing]:
-    """Draw primal and dual, and the gap, by passes; and by seconds, where that is another picture.
+    """Draw primal and dual, and the gap, by passes; and by seconds unless all passes take about the same time.
 
-    On logarithmic axes a constant number of seconds per pass moves a curve, and leaves it as it is.
+    Then the curve by seconds would look the same, as the axis is logarithmic.
     """
     columns = {name: list(map(float, values)) for name, values in history.items()}
     primal_dual: list[Curve] = [("primal", BLUE, columns["primal"]), ("dual", ORANGE, columns["dual"])]
@@ -52,7 +52,7 @@ def convergence_plots(history: Mapping[str, Floats]) -> list[Drawing]:
 
 
 def _plot(title: str, axis: str, x: Sequence[float], curves: Sequence[Curve]) -> Drawing:
-    """Draw curves over x on logarithmic axes. What is not positive is beyond the lower edge."""
+    """Draw curves over x on logarithmic axes; values that are not positive lie beyond the lower edge."""
     above = _usable(x)
     # A logarithmic axis has no 0: the start is drawn at half of the smallest x above 0.
     xs = [value if value > 0 else min(above) / 2 for value in x] if above else []
@@ -91,9 +91,8 @@ def draw_curve(points: Iterable[tuple[float, float]], title: str, axis: str, *, 
     title, axis : the title, and what x is
     logarithmic : the scale of x
     """
-    shown = sorted((float(a), float(b)) for a, b in points if math.isfinite(a) and math.isfinite(b))
-    if logarithmic:
-        shown = [(a, b) for a, b in shown if a > 0]
+    finite = sorted((float(a), float(b)) for a, b in points if math.isfinite(a) and math.isfinite(b))
+    shown = [(a, b) for a, b in finite if a > 0 or not logarithmic]
     if not shown:
         return _empty(title)
     best = max(shown, key=lambda point: point[1])

@@ -31,13 +31,11 @@ class Drawing(Markup):
 def clean(value: object) -> str:
     """Return a value as text that a page can hold: lone surrogates and control characters are made visible."""
     text = str(value)
-    if text.isprintable() and text.isascii():
-        return text
-    return "".join(map(_visible, text))
+    return text if text.isprintable() and text.isascii() else "".join(map(_visible, text))
 
 
 def safe(value: object) -> str:
-    """Return the same, escaped for the inside of an element or an attribute."""
+    """Return a value as clean text, escaped for the inside of an element or an attribute."""
     return str(escape(clean(value)))
 
 
@@ -57,9 +55,8 @@ def text_width(value: str, size: float) -> float:
     """Return about how wide a text is drawn."""
     total = 0.0
     for letter in value:
-        if unicodedata.combining(letter) or unicodedata.category(letter) in ("Cf", "Mn"):
-            continue
-        total += 1.05 if unicodedata.east_asian_width(letter) in "WF" else _LETTER + 0.12 * letter.isupper()
+        if not (unicodedata.combining(letter) or unicodedata.category(letter) in ("Cf", "Mn")):
+            total += 1.05 if unicodedata.east_asian_width(letter) in "WF" else _LETTER + 0.12 * letter.isupper()
     return total * size
 
 

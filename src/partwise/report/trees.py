@@ -37,9 +37,8 @@ def draw_tree(tree: Tree, gold: Tree | None = None, *, max_width: float = 890.0)
     wrong, missed = found.without(right), right.without(found)
     if not wrong and not missed:
         return _picture([(found, set(), "as in gold")], max_width)
-    return _picture(
-        [(found, wrong, "predicted" if is_parsed(tree) else "no parse"), (right, missed, "gold")], max_width
-    )
+    caption = "predicted" if is_parsed(tree) else "no parse"
+    return _picture([(found, wrong, caption), (right, missed, "gold")], max_width)
 
 
 @dataclass
@@ -150,8 +149,7 @@ class _Line:
         self.top = tree.nodes[mine[0]].depth
         self.deepest = max(tree.nodes[k].depth for k in mine) - self.top
         self.x: dict[int, float] = {}
-        right = max(6.0, self._place(widths))
-        self.width = right + 6
+        self.width = self._place(widths) + 6
         self.height = (18 if self.path else 0) + 8 + _STEP * self.deepest + 26
 
     def _passes(self, k: int) -> bool:
@@ -165,8 +163,7 @@ class _Line:
             if not one.inner:
                 self.x[k] = right + widths[one.begin] / 2
                 right += widths[one.begin]
-        first: dict[int, float] = {}
-        last: dict[int, float] = {}
+        first, last = dict[int, float](), dict[int, float]()
         shift = 0.0
         for k in reversed(self.mine):
             one = self.nodes[k]
@@ -184,9 +181,8 @@ class _Line:
     def shapes(self, red: set[int], left: float, top: float) -> list[str]:
         body: list[str] = []
         if self.path:
-            body.append(
-                text(left + 8, top + 12, " › ".join(self.path) + " ›", anchor="start", cls="pw-small", fill=INK)
-            )
+            names = " › ".join(self.path) + " ›"
+            body.append(text(left + 8, top + 12, names, anchor="start", cls="pw-small", fill=INK))
             top += 18
         drawn = set(self.mine)
         for k in self.mine:
@@ -206,8 +202,7 @@ class _Line:
             place = {"x": x - width / 2, "y": y, "width": width, "height": 19, "rx": 5}
             thick = 1.5 if k in red else None
             box = shape("rect", **place, fill=light, stroke=stroke, stroke_width=thick, stroke_dasharray=dashes)
-            body.append(box)
-            body.append(text(x, y + 14, one.name, cls="pw-tag", fill=strong))
+            body += [box, text(x, y + 14, one.name, cls="pw-tag", fill=strong)]
         return body
 
 
