@@ -2,20 +2,18 @@
 
 Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus with 0/1 features (l2 = 0.1), and
 20news with rows of length 1, without and with a bias (l2 = 1/8). l2 = 0.1 is the paper's sigma^2 = 10 for the sum of
-losses; for their mean, as (3) is written, it would be l2 = n / 10, with which no good model comes out. sigma^2 = 8 l of
-section 5.2 is for the mean, l2 = 1/8. Features are fewer than in Table 3 (168,674 and 273,680 on CoNLL-2000): here a
-pair of attribute and label has to occur five times, there an attribute, and chunks have CRFsuite's attributes in place
-of OpenNLP's. `python -m papers huang2010` runs the paper's methods on those of the table. Every method minimises l2/2
-|w|^2 + sum of log losses from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown:
-cd) with twice the cap. A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the
-reference's dual, or after --cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy
-are evaluated after every step and later every 5 % of the steps made, as far as that takes no more than a third of the
-steps' time, and is not counted. The optimum is taken to be the lowest objective of all cells, and the table says how
-far above it may be (certified).
-Records are written after every cell, and --resume goes on where a run was stopped. By default there are 50 cells with
-66 minutes of steps in all, if none ends early.
-NLTK's GIS runs on 2000 contexts without a penalty; beside it our GIS, by the time of an iteration, and cd, by the time
-to the objective that NLTK's has reached.
+losses; for their mean, as in (3), it would be l2 = n / 10, which gives no good model. sigma^2 = 8 l of section 5.2 is
+for the mean: l2 = 1/8. There are fewer features than in Table 3 (168,674 and 273,680 on CoNLL-2000): here a pair of
+attribute and label must occur five times, there an attribute, and chunks have CRFsuite's attributes in place of
+OpenNLP's. `python -m papers huang2010` runs the paper's methods on the features of Table 3. Every method minimises l2/2
+|w|^2 + sum of log losses from w = 0; equal contexts are merged. The reference of a data set is solved first: sdca
+(Brown: cd) with twice the cap. A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by
+the reference's dual, or after --cap CPU seconds of steps per thread (Brown: twice that). Objective, gradient and
+accuracy are evaluated after every step, later after every 5 % more steps, in at most a third of the steps' time, which
+is not counted. The lowest objective of all cells counts as the optimum, and the table says how far it may be above the
+optimum (certified). Records are written after every cell, and --resume continues an interrupted run. By default there
+are 50 cells with 66 minutes of steps in all, if none ends early. NLTK's GIS runs on 2000 contexts without a penalty; it
+is compared with our GIS by the time of an iteration, and with cd by the time to the objective that NLTK reached.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ An experiment is a module of this package with a function `cells`, which lists t
     cells(quick)  ->  [Cell(name, function, options, seconds), ...]
     show(records) ->  [Table | Chart | Claim, ...]
 
-A cell calls its function with the data folder and its options, which are plain values, and keeps the record that comes
-back: a run that was stopped goes on with the cells that are left (`runner`). `training.train` is the function of most
-cells: one solver on one task, followed from step to step. `tasks` has the data of the papers, or what stands in for
-them. `pictures` draws charts, `page` writes all of it to one HTML page.
+A cell calls its function with the data folder and its options, which are plain values. Its record is stored, so that
+an interrupted run resumes with the cells that have none (`runner`). `training.train` is the function of most cells:
+one solver on one task, followed step by step. `tasks` has the papers' data, or replacements. `pictures` draws charts,
+`page` writes everything to one HTML page.
 """
 
 from papers.catalogue import EXPERIMENTS, PAPERS, find

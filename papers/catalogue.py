@@ -1,4 +1,4 @@
-"""Which papers and experiments there are. An experiment's module is imported when it is asked for."""
+"""The list of papers and experiments. An experiment's module is imported when it is first asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from papers.experiment import Experiment
 
-#: The papers by the keys that the command line takes for all of a paper's experiments.
+#: The papers; their keys select all of a paper's experiments on the command line.
 PAPERS = {
     "collins2008": (
         "Collins, Globerson, Koo, Carreras, Bartlett 2008: Exponentiated gradient algorithms for conditional random "
@@ -24,7 +24,7 @@ PAPERS = {
     "chang2013": "Chang, Yih 2013: Dual coordinate descent algorithms for efficient large margin structured prediction",
 }
 
-#: Where each experiment is, in the order in which "all" runs them.
+#: The module of each experiment, in the order in which "all" runs them.
 EXPERIMENTS = {
     "eg-bounds": "papers.eg_bounds",
     "eg-mnist": "papers.eg_mnist",
@@ -48,13 +48,13 @@ ALL = "all"
 
 
 def get(name: str) -> Experiment:
-    """The experiment of this name."""
+    """Return the experiment of this name."""
     experiment: Experiment = importlib.import_module(EXPERIMENTS[name]).EXPERIMENT
     return experiment
 
 
 def find(names: Iterable[str]) -> list[Experiment]:
-    """Experiments by their names, by papers, or "all"; ValueError with what there is for any other name."""
+    """Return experiments by names, papers or "all"; for an unknown name raise ValueError with the known names."""
     wanted: dict[str, Experiment] = {}
     for name in names:
         if name in EXPERIMENTS:

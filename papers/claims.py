@@ -1,4 +1,4 @@
-"""Claims as Markdown: a table per experiment, each between its own marks, so that a page keeps what was not run now."""
+"""Write claims as Markdown tables, one per experiment between its own marks, so that other experiments' tables stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ END = "<!-- end -->"
 
 
 def write_claims(path: Path, experiments: Sequence[Experiment], shown: Mapping[str, Shown]) -> None:
-    """Write the claims of these experiments into the file: in their places if it has them, at its end otherwise."""
+    """Write the claims of these experiments into the file: each replaces its earlier table, or is added at the end."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for experiment in experiments:
         begin = f"<!-- claims {experiment.name} -->"

@@ -1,4 +1,4 @@
-"""Curves and numbers of records of `training.train`."""
+"""Make curves and numbers of the records of `training.train`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def curve(
     dashed: bool = False,
     beside: str = "",
 ) -> Curve:
-    """A column of a trace against another one; of: what to do with its values. The rest is that of `Curve`."""
+    """Make a curve of a trace's column `y` against its column `x`; of: applied to each y. For the rest see `Curve`."""
     trace = record["trace"]
     return Curve(label, trace[x], [of(value) for value in trace[y]], dashed, beside)
 
 
 def error(score: float) -> float:
-    """A score as an error in percent."""
+    """Convert a score to an error in percent."""
     return 100.0 * (1.0 - score)
 
 
@@ -38,12 +38,12 @@ def percent(score: float) -> float:
 
 
 def over(best: float) -> Callable[[float], float]:
-    """How far a value is above `best`, relative to that."""
+    """Return a function that computes how far a value is above `best`, relative to `best`."""
     return lambda value: (value - best) / abs(best)
 
 
 def below(best: float) -> Callable[[float], float]:
-    """How far a value is below `best`, relative to that."""
+    """Return a function that computes how far a value is below `best`, relative to `best`."""
     return lambda value: (best - value) / abs(best)
 
 
@@ -52,19 +52,19 @@ def share_of(best: float) -> Callable[[float], float]:
 
 
 def scores(record: Record, of: Callable[[float], float] = percent) -> list[float]:
-    """The scores of a run, where there were any."""
+    """Return the scores of a run at the evaluations that have one."""
     return [of(score) for score in record["trace"]["score"] if math.isfinite(score)]
 
 
 def near_best(curves: Iterable[Curve], span: float, least: bool = True) -> tuple[float, float]:
-    """Limits of an axis that shows what is within `span` of the best value; least: the smallest is the best."""
+    """Return the limits of an axis that shows values within `span` of the best one; least: the smallest is the best."""
     values = [y for each in curves for y in each.y if y is not None and math.isfinite(y)]
     margin = 0.05 * span
     return (min(values) - margin, min(values) + span) if least else (max(values) - span, max(values) + margin)
 
 
 def optimum(records: Iterable[Record]) -> float:
-    """The optimum by the best dual and the best primal value of these runs of one problem."""
+    """Estimate a problem's optimum as the middle between the best dual and the best primal value of these runs."""
     found = list(records)
     low: float = max(max(record["trace"]["dual"]) for record in found)
     high: float = min(min(record["trace"]["primal"]) for record in found)
@@ -72,17 +72,17 @@ def optimum(records: Iterable[Record]) -> float:
 
 
 def passes_to(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
-    """Where the primal value is first within this share of the optimum."""
+    """Return the passes (or other `axis`) until the primal value is within this share of the optimum."""
     return first(record["trace"], "primal", most=best + share * abs(best), give=axis)
 
 
 def passes_to_gap(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
-    """Where the gap is first within this share of the optimum."""
+    """Return the passes (or other `axis`) until the gap is within this share of the optimum."""
     return first(record["trace"], "gap", most=share * abs(best), give=axis)
 
 
 def overtakes(record: Record, other: Record, y: str = "primal", axis: str = "passes") -> float | None:
-    """From where on a run has the lower values for as long as both are known; None if it ends behind."""
+    """Return the point from which on `record` has lower values than `other`; None if it has not at the end of both."""
     mine, theirs = record["trace"], other["trace"]
     end = min(mine[axis][-1], theirs[axis][-1])
     points: Values = sorted({x for x in (*mine[axis], *theirs[axis]) if x <= end})
@@ -99,7 +99,7 @@ def seconds_per_pass(record: Record) -> float:
 
 
 def straightness(x: Values, y: Values) -> float:
-    """R^2 of a straight line through log y; NaN for fewer than 3 points."""
+    """Return R^2 of a line fitted to log y; NaN for fewer than 3 points."""
     points = [(a, math.log(b)) for a, b in zip(x, y, strict=True) if b > 0]
     if len(points) < 3:
         return math.nan

@@ -1,4 +1,4 @@
-"""Figures 1-3 and Table 1 on another task: chunking."""
+"""Figures 1-3 and Table 1 of Chang and Yih 2013 on another task: chunking."""
 
 from papers.dcd_comparison import Setting, experiment
 

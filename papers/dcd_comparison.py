@@ -1,4 +1,4 @@
-"""Figures 1-3 and a row of Table 1 for one task: dual coordinate descent, its rivals on SSVMs, and online methods.
+"""Figures 1-3 and a row of Table 1 of Chang and Yih 2013 for one task: dual coordinate descent and its rivals.
 
 C multiplies the sum of losses, which is the estimators' C (l2 = 1 / C). DCD-SSVM, DCD-Light and CPD solve the squared
 hinge; SVM-Struct, FW-Struct and SGD the hinge; the perceptron and MIRA have no C. Costs are Hamming distances.
@@ -28,7 +28,7 @@ QUICK_CS = (0.05, 0.5)
 class Method:
     """One of the paper's algorithms.
 
-    by: the method whose C it takes; None: it has none. run: options of `compete`.
+    by: the method for which its C is chosen; None: it has no C. run: options of `compete`.
     """
 
     label: str
@@ -59,13 +59,13 @@ FIGURES = (
     ("figure3", "Figure 3: DCD-SSVM and online methods", (DCD, "Perceptron", "MIRA", SGD),
      "DCD-SSVM is in general the most stable; the order of Perceptron and MIRA differs from task to task."),
 )  # fmt: skip
-#: Figure 1 has the objective, too; that of the others is another one for each loss.
+#: Only Figure 1 shows the objective: the methods of the other figures have different losses.
 WITH_OBJECTIVE = "figure1"
 ONLINE = ("Perceptron", "MIRA", SGD)
-#: Curves are compared from this share of DCD-SSVM's CPU time to its end: the paper calls final models of methods for
-#: the same objective not meaningful.
+#: Curves are compared from this share of DCD-SSVM's CPU time to its end, not at the end only: the paper says that final
+#: models of methods with the same objective are not a meaningful comparison.
 BEGIN = 0.1
-#: What the paper's words stand for: objectives' ratio, points of the score.
+#: Thresholds for the paper's words: a ratio of objectives, and points of the score.
 WELL, COMPETITIVE, FALL = 2.0, 0.5, 1.0
 
 
@@ -73,10 +73,10 @@ WELL, COMPETITIVE, FALL = 2.0, 0.5, 1.0
 class Setting:
     """A task of the comparison.
 
-    task: of `tasks`. measure: of its score. passes: of DCD-SSVM. choosing: passes for each C. seconds: of DCD-SSVM's
-    run. limit: sentences in the quick form. paper: {paper's task: {label: score in %}}. most: sentences in the full
-    form, at most. share: see `follow`. without: labels of methods that the paper did not run on its task.
-    why: what was found out about a method that DCD-SSVM does not beat in the test score.
+    task: its name in `tasks`. measure: the name of its score. passes: passes of DCD-SSVM. choosing: passes to try each
+    C. seconds: expected time of DCD-SSVM's run. limit: sentences in the quick form. paper: {paper's task: {label: score
+    in %}}. most: the most sentences in the full form. share: see `follow`. without: labels of methods that the paper
+    did not run on its task. why: {method that DCD-SSVM does not beat in the test score: known reason}.
     """
 
     task: str
@@ -95,7 +95,7 @@ class Setting:
 def experiment(
     name: str, title: str, data: str, where: str, differences: Sequence[str], setting: Setting
 ) -> Experiment:
-    """The experiment of one task. differences: sentences about what is not as in the paper."""
+    """Make the experiment of one task. differences: sentences about the differences to the paper's experiment."""
     setup = (
         f"{setting.passes} iterations of DCD-SSVM (r = 5); all others have as much CPU time on one thread, "
         f"certificates and scores not counted. C of 0.01, 0.05, 0.1, 0.5, 1 or 5 by the {setting.measure} on "
@@ -138,7 +138,7 @@ def cells(setting: Setting, quick: bool) -> Sequence[Cell]:
             2.0 * seconds,
             after=tuple(found[name] for name in (choice, limits.get("time_of")) if isinstance(name, str)),
         )
-        # One-slack cutting planes visit all examples at the same weights: no order to draw.
+        # One-slack cutting planes visit all examples at the same weights, so the order of examples has no effect.
         found |= {each.name: each for each in in_orders(cell, quick or method.label == SVM)}
     return list(found.values())
 
@@ -167,12 +167,12 @@ Runs = Mapping[str, Sequence[Record]]
 
 
 def _budget(runs: Runs) -> float:
-    """CPU seconds that every method has: those of DCD-SSVM's first run."""
+    """Return the CPU seconds that every method has: those of DCD-SSVM's first run."""
     return float(runs[DCD][0]["trace"]["cpu_seconds"][-1])
 
 
 def _objectives(runs: Runs, labels: Sequence[str]) -> tuple[dict[str, list[float]], str]:
-    """Logarithms of the objectives, averaged over the time, in each order; and the numbers."""
+    """Return log objectives averaged over the time, one per order for each method, and a text with the numbers."""
     begin, end = BEGIN * _budget(runs), _budget(runs)
     logs = {label: [over_time(run, "primal", begin, end, math.log) for run in runs[label]] for label in labels}
     means = ", ".join(f"{label} {mean_text([math.exp(x) for x in logs[label]], '.4g')}" for label in labels)
@@ -180,7 +180,7 @@ def _objectives(runs: Runs, labels: Sequence[str]) -> tuple[dict[str, list[float
 
 
 def _scores(setting: Setting, runs: Runs, labels: Sequence[str]) -> tuple[dict[str, list[float]], str]:
-    """Test scores in %, averaged over the time, in each order; and the numbers."""
+    """Return test scores in % averaged over the time, one per order for each method, and a text with the numbers."""
     begin, end = BEGIN * _budget(runs), _budget(runs)
     found = {label: [100 * over_time(run, "score", begin, end) for run in runs[label]] for label in labels}
     means = ", ".join(f"{label} {mean_text(found[label], '.2f')}" for label in labels)
@@ -257,7 +257,7 @@ def _svm_struct(setting: Setting, runs: Runs) -> list[Claim]:
 
 
 def _online(setting: Setting, runs: Runs) -> list[Claim]:
-    """Table 1, at equal CPU time; the paper's is after as many passes."""
+    """Return claims about Table 1, at equal CPU time; in the paper methods have equal numbers of passes."""
     passes = runs[DCD][0]["trace"]["passes"][-1]
     claims = []
     for label in ONLINE:
@@ -343,14 +343,14 @@ def _figure(setting: Setting, shown: Records, name: str, title: str, labels: Seq
 
 
 def final_scores(runs: Runs, label: str) -> list[float]:
-    """Scores in % at the end of DCD-SSVM's time, in each order."""
+    """Return scores in % at the end of DCD-SSVM's time, one per order."""
     return [100 * by_time(run, "score", _budget(runs)) for run in runs[label]]
 
 
 def over_time(
     run: Mapping[str, Any], column: str, begin: float, end: float, of: Callable[[float], float] = float
 ) -> float:
-    """The mean of a column, or a function of it, over the logarithm of the CPU seconds, between looks by lines."""
+    """Return the mean of `of(column)` over log CPU seconds, interpolated linearly between evaluations."""
     trace = run["trace"]
     times = np.log(np.maximum(trace["cpu_seconds"][1:], 1e-9))
     values = [of(value) for value in trace[column][1:]]
@@ -358,9 +358,9 @@ def over_time(
 
 
 def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:
-    """The column's value at the last look within so many CPU seconds.
+    """Return the column's value at the last evaluation within so many CPU seconds.
 
-    A last pass that had begun by then belongs to them; before the first look it is the first value.
+    The run's last pass counts if it had begun by then. Before the first evaluation, that one's value is returned.
     """
     times, values = run["trace"]["cpu_seconds"], run["trace"][column]
     seen = sum(time <= seconds for time in times)
@@ -369,18 +369,18 @@ def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:
 
 
 def objective_at(run: Mapping[str, Any], seconds: float) -> float:
-    """The objective after so many CPU seconds, between two looks by its logarithm."""
+    """Return the objective after so many CPU seconds; its logarithm is interpolated between evaluations."""
     trace = run["trace"]
     return float(np.exp(np.interp(seconds, trace["cpu_seconds"], np.log(trace["primal"]))))
 
 
 def reached(run: Mapping[str, Any], column: str, least: float, give: str = "cpu_seconds") -> float | None:
-    """`give` at the first look where the column is at least this; None if it never was."""
+    """Return `give` at the first evaluation where the column is at least `least`; None if there is none."""
     return first(run["trace"], column, least=least, give=give)
 
 
 def largest_fall(run: Mapping[str, Any], seconds: float) -> float:
-    """The largest fall of the score from one look to the next within so many CPU seconds, after the first pass."""
+    """Return the largest fall of the score between evaluations within so many CPU seconds, after the first pass."""
     trace = run["trace"]
     scores = [y for x, y in zip(trace["cpu_seconds"][1:], trace["score"][1:], strict=True) if x <= seconds]
     return max([0.0, *(float(a - b) for a, b in zip(scores, scores[1:], strict=False))])

@@ -1,4 +1,4 @@
-"""Runs of the comparison of Chang and Yih 2013: C by held-out data; solvers with as much CPU time as DCD-SSVM."""
+"""Runs of the comparison of Chang and Yih 2013: choose C on held-out data, then train for DCD-SSVM's CPU time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def choose(
     Cs: Sequence[float],
     passes: int,
 ) -> Record:
-    """So many passes for each C, scored on development data; of equal scores the smallest C is the best."""
+    """Train with each C for some passes and score on development data; of equal scores the smallest C is best."""
     session, rows = _session(data, of, limit, loss), []
     score = task(of, data, limit).scorer(session, dev=True)
     for C in Cs:
@@ -52,10 +52,10 @@ def compete(
     random_state: int = 0,
     earlier: Records,
 ) -> Record:
-    """One solver, scored on test data on the way.
+    """Train with one solver, and score on test data along the way.
 
-    C: the name of an earlier cell that chose it, or a value. It makes so many passes, or has the CPU time that the
-    earlier cell `time_of` took. share, score_dual: see `follow`.
+    C: a value, or the name of an earlier cell that chose it. The run ends after `passes`, or after the CPU time that
+    the earlier cell `time_of` took. share, score_dual: see `follow`.
     """
     chosen = float(earlier[C]["C"]) if isinstance(C, str) else C
     session = _session(data, of, limit, loss)
@@ -74,5 +74,5 @@ def compete(
 
 @lru_cache(maxsize=1)
 def _session(data: str | None, of: str, limit: int | None, loss: str) -> Session:
-    """The problem at C = 1; reading it can take longer than a pass."""
+    """Return the problem at C = 1. It is cached, as reading it can take longer than a pass."""
     return task(of, data, limit).session(loss, 1.0)

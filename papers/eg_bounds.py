@@ -1,4 +1,4 @@
-"""Table 1: how many examples EG must visit by its theorems, batch and online, and how many it visits."""
+"""Table 1 of Collins et al. 2008: the visits that EG's theorems allow, batch and online, and the visits it makes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from partwise.solvers.dual.base import psi2_bounds
 
 L2 = 100.0
 SHARES = (0.1, 0.01, 0.001)
-#: The share of n that counts as "a factor of n".
+#: A ratio of bounds of at least this share of n counts as "a factor of n".
 ABOUT_N = 0.3
-#: The theorems' steps, from uniform distributions.
+#: EG with the theorems' step sizes, from uniform distributions.
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "batch": ("eg-batch", {"step_size": "theorem", "start": "uniform"}),
     "online": ("eg", {"step_size": "theorem", "start": "uniform", "order": "random"}),
@@ -43,7 +43,7 @@ def cells(quick: bool) -> Sequence[Cell]:
 
 
 def constants(data: str | None, *, of: str, loss: str, l2: float, limit: int | None) -> Record:
-    """n, |A|, D[u* || u^1] for uniform u^1, Q(u^1) and Q*, with u* of a run to a small gap."""
+    """Return n, |A|, D[u* || u^1] for uniform u^1, Q(u^1) and Q*; u* is the end of a run to a small gap."""
     problem = task(of, data, limit).session(loss, l2).problem
     uniform, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
     found = follow(problem, get_solver("eg"), tol=1e-6, max_passes=5000)
@@ -60,7 +60,7 @@ def constants(data: str | None, *, of: str, loss: str, l2: float, limit: int | N
 
 
 def visits(found: Record, loss: str, form: str, epsilon: float) -> float:
-    """The entries of Table 1."""
+    """Return an entry of Table 1: the bound on the number of visited examples."""
     n, A, D, excess = (found[name] for name in ("n", "A", "divergence", "excess"))
     if loss == "hinge":
         return float(n / epsilon * (n * A * D if form == "batch" else A * D + excess))
@@ -70,13 +70,13 @@ def visits(found: Record, loss: str, form: str, epsilon: float) -> float:
 
 
 def measured(record: Record, found: Record, epsilon: float) -> float | None:
-    """Examples visited until the dual is within epsilon of the optimum."""
+    """Return the number of visited examples until the dual is within epsilon of the optimum."""
     passes = first(record["trace"], "dual", least=found["optimum"] - epsilon, give="passes")
     return None if passes is None else passes * float(found["n"])
 
 
 def _mean(visited: Sequence[float | None]) -> float | None:
-    """Of all orders; None if one did not get there."""
+    """Return the mean over the orders; None if a run did not reach the goal."""
     return None if None in visited else float(np.mean(np.array(visited, dtype=float)))
 
 

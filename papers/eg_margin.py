@@ -1,4 +1,4 @@
-"""Figure 13: Spanish dependency trees with the hinge, EG against SVM-Struct by time."""
+"""Figure 13 of Collins et al. 2008: Spanish dependency trees with the hinge, EG against SVM-Struct by time."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train
 from papers.verdicts import CLEARLY, every, larger, mean_text, sooner
 
-#: In the order of their runs.
+#: Values of C, in the order of their runs.
 PENALTIES = (100, 10, 1000, 10_000, 1)
-#: The best C by accuracy in the paper; of this one accuracies are shown.
+#: The C with the best accuracy in the paper; accuracies are shown for this C only.
 BEST_C = 100
-#: SVM-Struct as it was (a slack per example) and as it became (one slack).
+#: EG, and SVM-Struct in its older form (a slack per example) and its newer form (one slack).
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "eg": ("eg", {"order": "random", "initial_step": "calibrate"}),
     "svm-struct, n slacks": ("cutting-plane", {}),
     "svm-struct, one slack": ("one-slack", {"mix": 1.0}),
 }
-#: One more run for each C, to know the optimum by.
+#: One more run for each C, to find the optimum.
 REFERENCE: tuple[str, dict[str, Any]] = ("bcfw", {})
-#: How near to the optimum a primal value must come.
+#: Relative distances to the optimum that primal values must reach.
 SHARES = (0.1, 0.01)
-#: Points of accuracy that count as equal.
+#: Differences of accuracy, in points, that count as equal.
 AS_HIGH = 0.2
 
 
@@ -54,7 +54,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _end(run: Record, best: float) -> float:
-    """How far the best primal value is above the optimum."""
+    """Return how far the best primal value is above the optimum."""
     return over(best)(min(run["trace"]["primal"]))
 
 
@@ -80,7 +80,7 @@ def _slow_and_accurate(records: Records, by: dict[int, Records], best: dict[int,
 
 
 def _faster(by: dict[int, Records], best: dict[int, float], rival: str) -> Claim:
-    """EG against one form of SVM-Struct, by time to the optimum."""
+    """Compare EG with one form of SVM-Struct by the time to the optimum."""
     lines, verdicts = [], {}
     for C, runs in by.items():
         mine, theirs = (passes_to(runs[name], best[C], SHARES[1], "cpu_seconds") for name in ("eg", rival))

@@ -1,4 +1,4 @@
-"""Figures 4 to 11 and Appendix F on MNIST: EG by C, randomised and cyclic, annealed; SGD and L-BFGS."""
+"""Figures 4 to 11 and Appendix F of Collins et al. 2008 on MNIST: forms of EG by C, against SGD and L-BFGS."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train, train_sgd
 from papers.verdicts import CLEARLY, every, larger, mean_text, some, sooner
 
-#: C and the passes of its runs.
+#: {C: passes of its runs}.
 PASSES = {1000: 15, 100: 20, 10: 60, 1: 100}
-#: The cyclic order has more than twice the passes that the random one needs, so that a factor of 2 can be told.
+#: More than twice the passes that the random order needs, so that a factor of 2 can be seen.
 CYCLIC_PASSES = 250
 SGD_PASSES = {1000: 15, 100: 20, 10: 60, 1: 60, 0.01: 30}
 FIRST_STEPS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-#: The paper's randomised order is with replacement.
+#: The paper's randomised order draws examples with replacement.
 RANDOM = {"order": "random"}
 FORMS: dict[str, dict[str, Any]] = {
     "eg, cyclic": {"order": "cyclic"},
     "eg, permuted": {"order": "permuted"},
     "eg, annealed": {**RANDOM, "anneal": 10.0, "anneal_hold": 5, "anneal_rate": 0.7},
 }
-#: A run is over here: far below what the figures show.
+#: Runs end at this relative gap, far below what the figures show.
 TOL = 1e-6
 SHARES = (0.1, 0.01, 0.001)
-#: C of Figure 14.
+#: The C of Figure 14.
 TIMED = 10
-#: What the paper's words stand for: R^2 of "more or less linearly", a factor for "much", passes for "about 5", a cost
+#: Thresholds for the paper's words: R^2 of "more or less linearly", a factor for "much", passes for "about 5", a cost
 #: for "about 10 % more", points of error for "very competitive".
 STRAIGHT, MUCH, ABOUT_FIVE, ABOUT_TENTH, COMPETITIVE = 0.9, 2.0, 10.0, 1.15, 0.1
 
@@ -141,7 +141,7 @@ def _against_sgd(records: Records) -> list[Claim]:
     }
 
     def ahead(name: str, C: int) -> list[float | None]:
-        """From which pass on EG is ahead of SGD, order by order."""
+        """Return the pass from which on EG is ahead of SGD, one per order."""
         return [overtakes(one, other) for one, other in zip(runs[name, C], runs["sgd", C], strict=True)]
 
     def at_first(name: str, C: int, column: str) -> list[float]:
@@ -189,7 +189,7 @@ def _passes_at(record: Record, column: str, passes: float) -> float:
 
 def _against_lbfgs(records: Records, best: dict[int, float]) -> list[Claim]:
     def times(solver: str, C: int, axis: str) -> list[float | None]:
-        """Until the primal value is within 1 % of the optimum, in each order."""
+        """Return the passes or seconds until the primal value is within 1 % of the optimum, one per order."""
         return [passes_to(run, best[C], 0.01, axis) for run in orders_of(records, f"{solver}, C = {C:g}")]
 
     passes = {C: [times(solver, C, "passes") for solver in ("eg", "lbfgs")] for C in best}
@@ -345,7 +345,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
 
 
 def _errors(title: str, runs: Records, span: float, axis: str = "passes") -> Panel:
-    """Validation errors of runs by label, as far as they are within `span` points of the lowest."""
+    """Draw validation errors of runs by label, within `span` points of the lowest error."""
     timed = axis == "cpu_seconds"
     curves = [curve(label, record, "score", axis, error) for label, record in runs.items()]
     return Panel(
@@ -359,7 +359,7 @@ def _errors(title: str, runs: Records, span: float, axis: str = "passes") -> Pan
 
 
 def _objective(records: Records, C: float, best: float, solvers: Sequence[str], axis: str) -> Panel:
-    """Primal values over the optimum; at C = 1 annealed EG and the other first step of SGD as well."""
+    """Draw primal values over the optimum; at C = 1 also annealed EG and SGD's other first step."""
     names = [f"{solver}, C = {C:g}" for solver in solvers]
     if C == 1:
         names.append("eg, annealed, C = 1")
@@ -376,7 +376,7 @@ def _objective(records: Records, C: float, best: float, solvers: Sequence[str], 
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:
-    """Limits of an axis that shows what is near these optima."""
+    """Return the limits of an axis that shows values near these optima."""
     return 0.6 * min(values), 1.5 * max(values)
 
 

@@ -1,4 +1,4 @@
-"""Figures 12 and 15: Spanish dependency trees with the log loss, EG against L-BFGS and SGD."""
+"""Figures 12 and 15 of Collins et al. 2008: Spanish dependency trees with the log loss, EG against L-BFGS and SGD."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from papers.outcome import Chart, Claim, Panel, Table, told
 from papers.training import train, train_sgd
 from papers.verdicts import CLEARLY, Verdict, every, larger, mean_text, sooner
 
-#: C and the passes of its runs, what matters most first; the paper's figures have about 100.
+#: {C: passes of its runs}, the most important C first; the paper's figures have about 100 passes.
 PASSES = {10: 100, 1: 100, 100: 100, 1000: 50, 0.1: 100}
 BEST_C = 10
-#: Passes of the runs in other orders, at that C, which are for accuracies.
+#: Passes of the runs in other orders, which are made for accuracies at BEST_C.
 SHORT = 30
 SOLVERS = ("eg", "lbfgs", "sgd")
 FIRST_STEPS = (1.0, 0.1, 0.001, 0.0001)
 TOL = 1e-4
-#: Looks are few, as parsing the held-out sentences takes longer than a pass.
+#: Evaluations are few, as parsing the held-out sentences takes longer than a pass.
 LOOKS = {"share": 0.25, "score_share": 0.25}
-#: Points below EG's accuracy that count as reaching it, and a factor of passes that counts as comparable.
+#: Points below EG's accuracy that count as reaching it, and a ratio of passes that counts as comparable.
 NEAR, COMPARABLE = 0.2, 2.0
 #: EG's first step size is found on a tenth of the sentences, as in the paper.
 EG = {"order": "random", "initial_step": "calibrate"}
@@ -60,7 +60,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _times(records: Records, best: dict[float, float], solver: str, axis: str) -> dict[float, list[float | None]]:
-    """Until the primal value is within 1 % of the optimum, by C, in the runs that have all passes."""
+    """Return by C the passes or seconds to within 1 % of the optimal primal value, in the run with all passes."""
     return {C: [passes_to(records[f"{solver}, C = {C:g}"], value, 0.01, axis)] for C, value in best.items()}
 
 
@@ -104,7 +104,7 @@ def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
 
 
 def _accuracies(records: Records) -> list[Claim]:
-    # At the optimum, which is one point, chance decides nothing.
+    # All orders end at the same optimum, so accuracies there have no random error.
     last = {C: scores(records[f"eg, C = {C:g}"])[-1] for C in PASSES}
     unfinished = [C for C in PASSES if records[f"eg, C = {C:g}"]["status"] != "converged"]
     goal = last[BEST_C] - NEAR
@@ -112,7 +112,7 @@ def _accuracies(records: Records) -> list[Claim]:
     for solver in SOLVERS:
         runs = {C: orders_of(records, f"{solver}, C = {C:g}") for C in PASSES}
         to = {C: [first(run["trace"], "score", least=goal / 100, give="passes") for run in runs[C]] for C in runs}
-        # EG at its best C stands against the others at any: at the one that is there first.
+        # EG at its best C is compared with the others at the C with which they get there first.
         mean = {C: math.inf if None in found else float(np.mean(np.array(found, float))) for C, found in to.items()}
         fastest = BEST_C if solver == "eg" else min(mean, key=lambda C: mean[C])
         times[solver] = to[fastest]

@@ -1,4 +1,4 @@
-"""Table 3: a path of penalties for Spanish dependency trees."""
+"""Table 3 of Collins et al. 2008: a path of penalties for Spanish dependency trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from papers.experiment import Cell, Experiment, Records
 from papers.outcome import Chart, Claim, Table, told
 from papers.penalty_path import best_claims, passes_claim, path_cells, show_path
 
-#: C, passes of that C, accuracy in percent.
+#: The paper's table: (C, passes at that C, accuracy in percent).
 PAPER = (
     (1000, 8, 72.44), (700, 3.01, 73.42), (490, 4.76, 74.35), (343, 4.9, 75.29), (240.1, 4.91, 76.13),
     (168.07, 6.1, 77.13), (117.649, 6.06, 77.82), (82.354, 6.08, 78.74), (57.648, 7.23, 79.41),
@@ -17,7 +17,7 @@ PAPER = (
     (1.139, 57.53, 79.63), (0.797, 73.6, 79.36),
 )  # fmt: skip
 TOTAL = 389.65
-#: In other orders than the first the path ends at C = 6.8: smaller C take the most passes and are past the best one.
+#: In all orders but the first the path ends at C = 6.8: smaller C take the most passes and are worse than the best C.
 OTHERS = 15
 
 

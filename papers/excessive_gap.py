@@ -20,7 +20,7 @@ from partwise.solvers import get_solver
 from partwise.solvers.dual.base import psi2_bounds
 
 L2 = 100.0
-#: Solver and options by shown name. The first two pairs are as in the theorems, and with the library's searches.
+#: System: (solver, options). The first two are as in the theorems; without "theorem" they use the library's searches.
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "excessive gap, theorem": ("excessive-gap", {"smoothing": "theorem"}),
     "batch EG, theorem": ("eg-batch", {"step_size": "theorem", "start": "uniform"}),
@@ -33,9 +33,9 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 SHARES = (1.0, 0.1, 0.01, 0.001)
 TOL = 1e-4
-#: Methods of Table 1 with slower rates than excessive gap, besides EG.
+#: Methods, besides EG, whose rates in the paper's Table 1 are slower than excessive gap's.
 RIVALS = ("BMRM", "SVM-Struct", "extragradient", "SMO")
-#: Words of the kernel runs.
+#: Numbers of words in the kernel runs.
 WORDS = (40, 80, 160)
 
 
@@ -68,9 +68,9 @@ def _problem(of: str, data: str | None, l2: float, limit: int | None) -> Problem
 
 
 def constants(data: str | None, *, of: str, l2: float, limit: int | None) -> Record:
-    """L, D and KL(alpha* || uniform) of the bounds, in units of P (losses summed), and the optimum.
+    """Return L, D and KL(alpha* || uniform) of the bounds, in units of P (losses summed), and the optimum.
 
-    alpha* is that of online EG at a small gap: it factorises, so that its entropies are known.
+    alpha* is taken from a run of online EG to a small gap, as its distributions factorise and have known entropies.
     """
     problem = _problem(of, data, l2, limit)
     _, entropies = problem.sums.marginals_of_scores(np.zeros(problem.n_slots))
@@ -91,10 +91,10 @@ def constants(data: str | None, *, of: str, l2: float, limit: int | None) -> Rec
 
 
 def stability(data: str | None, *, of: str, l2: float, limit: int | None, steps: int) -> Record:
-    """The marginals of alpha_k by additive updates in 32, 64 and 80 bits, and the duals of the three.
+    """Return the marginals of alpha_k by additive updates in 32, 64 and 80 bits, and the duals of the three.
 
-    alpha_k <- (1 - tau) alpha_k + tau q_k, in the solver in 64 bits. The marginals of q_k are computed again from the
-    solver's weights and smoothing, and added up beside it in the two other precisions.
+    alpha_k <- (1 - tau) alpha_k + tau q_k; the solver does this in 64 bits. The marginals of q_k are recomputed from
+    the solver's weights and smoothing, and added up in the two other precisions.
     """
     problem = _problem(of, data, l2, limit)
     solver = get_solver("excessive-gap", smoothing="theorem")
@@ -124,7 +124,7 @@ def stability(data: str | None, *, of: str, l2: float, limit: int | None, steps:
 
 
 def kernels(data: str | None, *, kernel: str, words: int, passes: int) -> Record:
-    """Excessive gap with the theorem's smoothing and a kernel on handwritten words."""
+    """Run excessive gap with the theorem's smoothing and a kernel on handwritten words."""
     from partwise import SequenceTagger, datasets
 
     X, y, _, _ = datasets.ocr_letters(data)
@@ -144,18 +144,18 @@ def kernels(data: str | None, *, kernel: str, words: int, passes: int) -> Record
 
 
 def gap_bound(found: Record, k: float) -> float:
-    """Theorem 4 for the duality gap of step k, in units of P."""
+    """Return Theorem 4's bound of the duality gap at step k, in units of P."""
     bound: float = 6.0 * found["curvature"] * found["spread"] / ((k + 1) * (k + 2))
     return bound
 
 
 def dual_bound(found: Record, k: float) -> float:
-    """Corollary 7 for the distance of the dual from the optimum."""
+    """Return Corollary 7's bound of the dual's distance from the optimum at step k."""
     return gap_bound(found, k) * float(found["divergence"] / found["spread"])
 
 
 def eg_bound(found: Record, steps: float) -> float:
-    """Collins et al. 2008, Theorem 1, for the dual of batch EG with the theorem's step."""
+    """Return Theorem 1's bound (Collins et al. 2008) of the dual's distance, for batch EG with its step size."""
     bound: float = found["curvature"] * found["divergence"] / steps
     return bound
 
@@ -169,7 +169,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _worst(run: Record, found: Record, which: str) -> float:
-    """The largest share of its bound that a run uses."""
+    """Return the largest ratio of a run's values to their bounds."""
     trace = run["trace"]
     shares: list[float] = []
     for k, gap, dual in zip(trace["passes"], trace["gap"], trace["dual"], strict=True):
@@ -211,7 +211,7 @@ def _fewer(records: Records, found: Record) -> list[Claim]:
 
 
 def _against(mine: str, other: str, said: str, records: Records, found: Record) -> Claim:
-    """Who needs fewer passes to the smallest gap that one of the two reaches."""
+    """Compare which method needs fewer passes to the smallest gap that one of the two reaches."""
     runs = {name: orders_of(records, name) for name in (mine, other)}
     to = {name: [[_passes_to(run, found, share) for run in runs[name]] for share in SHARES] for name in runs}
     verdicts = [sooner(a, b, budget=runs[other][0]["trace"]["passes"][-1]) for a, b in zip(*to.values(), strict=True)]

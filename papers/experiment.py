@@ -1,4 +1,4 @@
-"""What an experiment is: cells to run, and what their records show."""
+"""An experiment: cells to run, and a function that shows what their records say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from papers.outcome import Chart, Claim, Table
 
-#: What a cell gives back: plain values, as JSON has them.
+#: The result of a cell: plain values, as in JSON.
 Record = dict[str, Any]
 #: Records by the names of their cells.
 Records = Mapping[str, Record]
@@ -20,11 +20,11 @@ Records = Mapping[str, Record]
 class Cell:
     """One run.
 
-    name: says what it is, and differs from those of the other cells of its experiment.
+    name: describes the run; it is unique among the cells of its experiment.
     function: called as function(data, **options); `data` is the folder of data sets or None.
-    options: plain values; a record is kept for as long as they stay the same.
-    seconds: what it takes, roughly, on one processor of our time.
-    after: cells before it in the list whose records it needs: `earlier`, by their names, is one more argument then.
+    options: plain values; a record is valid for as long as they stay the same.
+    seconds: the run's approximate time on one current processor.
+    after: earlier cells whose records it needs; the function gets these, by name, as the argument `earlier`.
     """
 
     name: str
@@ -34,20 +34,20 @@ class Cell:
     after: tuple[Cell, ...] = ()
 
     def key(self, version: str) -> str:
-        """What the record depends on, in a few letters."""
+        """Return a short hash of everything that the record depends on."""
         what = [self.name, self.function.__module__, self.function.__qualname__, dict(self.options), version]
         what += [cell.key(version) for cell in self.after]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 
-#: Seeds of the orders of visits in which a cell is run where chance decides.
+#: Seeds of the random orders of visits in which a cell is run if its result depends on the order.
 ORDERS = range(5)
 
 
 def in_orders(cell: Cell, quick: bool, **changes: Any) -> list[Cell]:
-    """The cell in `ORDERS`, with its own name in the first. changes: of the options of the other orders.
+    """Return the cell in all `ORDERS`; the first keeps its name. changes: options of the other orders.
 
-    The quick form has the first order alone. The cell's function takes `random_state`.
+    The quick form has the first order only. The cell's function takes `random_state`.
     """
     others = ORDERS[1:] if not quick else ()
     return [
@@ -60,7 +60,7 @@ def in_orders(cell: Cell, quick: bool, **changes: Any) -> list[Cell]:
 
 
 def orders_of(records: Records, name: str) -> list[Record]:
-    """The records of a cell in all orders that it was run in."""
+    """Return the records of a cell in all orders in which it was run."""
     names = [name, *(_in_order(name, k) for k in ORDERS[1:])]
     return [records[each] for each in names if each in records]
 
@@ -73,9 +73,9 @@ def _in_order(name: str, order: int) -> str:
 class Experiment:
     """An experiment of a paper.
 
-    name, title: in the command line and on the page. paper: a key of `catalogue.PAPERS`. source: tables, figures and
+    name, title: shown on the command line and the page. paper: a key of `catalogue.PAPERS`. source: tables, figures and
     sections of the paper. data: names of `partwise.datasets.DATA_SETS` that it reads. setup: what is run, and how it
-    differs from the paper's, in a few sentences.
+    differs from the paper's experiment, in a few sentences.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A run followed from step to step: certificates by passes and CPU seconds; the clock stands still while one looks."""
+"""Follow a run step by step: certificates by passes and CPU seconds, without counting the time of the evaluations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.registry import check_fits
 from partwise.support.arrays import Floats
 
-#: One entry per look; `score` where one is asked for.
+#: The columns of a trace, one entry per evaluation; `score` is added if scores are asked for.
 COLUMNS = ("passes", "seconds", "cpu_seconds", "primal", "dual", "gap")
-#: After this share of the steps made one looks again.
+#: The next evaluation is due when this share of the steps made has been added.
 _SHARE = 1 / 20
 
 
@@ -37,19 +37,19 @@ def follow(
     score_dual: bool = False,
     certified: bool = False,
 ) -> dict[str, Any]:
-    """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and look at it on the way.
+    """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and evaluate it along the way.
 
-    One looks before the first step, after it, and then whenever `share` of the steps made have been added. Looking
-    (certificate and `score(weights)`) is not counted. score_share: the same for scores, where they take long; looks
-    between have the score NaN. score_dual: score the weights of the dual point, which is where a cutting-plane method
-    stands, and not those that the certificate is for. certified: a solver without certificates makes one step.
+    Evaluations (certificate and `score(weights)`) are made before and after the first step, and then whenever `share`
+    of the steps made have been added. Their time is not counted. score_share: the share for scores, if they take long;
+    evaluations without a score have NaN. score_dual: score the weights of the dual point (a cutting-plane method's
+    current weights), not those that the certificate is for. certified: a solver without certificates makes one step.
 
     Returns
     -------
     dict
         solver, status ("converged", "max_passes", "max_seconds", "no certificate" for a solver that has none and ran
         to its limit, or "diverged: ..."), trace (columns `COLUMNS`, and `score`), weights and point (None if the run
-        diverged before the first look).
+        diverged before the first evaluation).
     """
     if math.isinf(max_passes) and math.isinf(max_seconds) and not tol > 0:
         raise ValueError("follow needs tol, max_passes or max_seconds: it would never end")
@@ -106,5 +106,5 @@ def follow(
 def first(
     trace: dict[str, list[float]], column: str, *, least: float = -math.inf, most: float = math.inf, give: str
 ) -> float | None:
-    """`give` at the first look where the column is at least `least` and at most `most`; None if it never was."""
+    """Return `give` at the first evaluation with `least` <= column <= `most`; None if there is none."""
     return next((x for x, y in zip(trace[give], trace[column], strict=True) if least <= y <= most), None)

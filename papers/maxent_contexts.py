@@ -1,11 +1,11 @@
 """Contexts of section 5.1 of Huang et al. 2010: positions of sentences with OpenNLP's 0/1 attributes, and their tags.
 
-Attributes are those of OpenNLP's taggers by default (Ratnaparkhi 1998), some of which hold the tags before a position:
-the gold ones in training, guessed ones in a beam search. Those that occur fewer than `CUTOFF` times are left out; a
-feature ties an attribute to a label that it was seen with. Equal contexts with equal labels are one example.
+Attributes are those of OpenNLP's taggers by default (Ratnaparkhi 1998). Some contain the tags before a position: the
+gold tags in training, predicted tags in a beam search. Attributes that occur fewer than `CUTOFF` times are left out; a
+feature ties an attribute to a label that occurs with it. Equal contexts with equal labels are one example.
 
-An attribute is the value of a template, a tuple of columns; a column has one number per position, -1 where there is
-none (then the attribute is absent). "p1" and "p2" are the tags one and two positions back.
+An attribute is the value of a template, which is a tuple of columns; a column has one number per position, or -1 if the
+attribute is absent there. "p1" and "p2" are the tags one and two positions back.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ POS: tuple[Template, ...] = (
 CHUNKS: tuple[Template, ...] = (
     *_WORDS, *_PAIRS, *_TAGS, ("p2",), ("p1",), ("p2", "p1"), *(("p1", *t) for t in (*_TAGS, *_WORDS, *_PAIRS)),
 )  # fmt: skip
-#: The files cut Brown's tags off after ten letters: "t" and "n" are what that left of "tl" and "nc".
+#: The files cut Brown's tags after ten letters: "t" and "n" are the cut forms of "tl" and "nc".
 _MODIFIERS = {"fw", "tl", "nc", "hl", "t", "n"}
 
 
 @dataclass(frozen=True)
 class Text:
-    """Sentences with columns of attributes; the first `n_train` are for training. tags: gold, by sentence."""
+    """Sentences with columns of attributes; the first `n_train` are for training. tags: gold tags of each sentence."""
 
     columns: dict[str, Ints]
     lengths: Ints
@@ -59,9 +59,9 @@ class Text:
     n_train: int
     templates: tuple[Template, ...]
     beam: int
-    edge: int  # what a tag before the sentence is: n_labels + 1, or -1 for none
+    edge: int  # number of a tag before the sentence: n_labels + 1, or -1 for none
     chunks: bool = False  # whether the labels are chunk tags
-    whole: Ints | None = None  # how many prefixes and suffixes of a word each are the word itself
+    whole: Ints | None = None  # for each word, how many of its prefixes (as of its suffixes) equal the word
 
     @cached_property
     def labels(self) -> list[str]:
@@ -69,17 +69,17 @@ class Text:
 
     @cached_property
     def y(self) -> Ints:
-        """Labels of all positions; those that are not in the training data are n_labels."""
+        """Labels of all positions; a label that does not occur in the training data has the number n_labels."""
         number = {label: k for k, label in enumerate(self.labels)}
         return np.array([number.get(tag, len(number)) for sentence in self.tags for tag in sentence], dtype=np.int64)
 
     @cached_property
     def split(self) -> int:
-        """Positions for training."""
+        """Number of positions for training."""
         return int(self.lengths[: self.n_train].sum())
 
     def tags_before(self) -> dict[str, Ints]:
-        """Gold tags as columns."""
+        """Return the gold tags one and two positions back, as columns."""
         place = np.arange(len(self.y)) - np.repeat(pointers(self.lengths)[:-1], self.lengths)
         return {f"p{k}": np.where(place >= k, np.roll(self.y, k), self.edge) for k in (1, 2)}
 
@@ -89,7 +89,7 @@ class Text:
         return found | dict.fromkeys(("p1", "p2"), len(self.labels) + 2)
 
     def keys(self, template: Template, columns: dict[str, Ints]) -> Ints:
-        """One number per value of a template; -1 where it is absent."""
+        """Return one number for each value of a template, -1 where the template is absent."""
         key: Ints = np.zeros(1, dtype=np.int64)
         absent: NDArray[np.bool_] = np.zeros(1, dtype=np.bool_)
         for name in template:
@@ -97,8 +97,8 @@ class Text:
         return np.where(absent, -1, key)
 
     def occurrences(self, template: Template) -> Ints:
-        """How often OpenNLP counts a template's value at each training position: "the" has the suffixes "e", "he",
-        "the" and "the".
+        """Return how often OpenNLP counts a template's value at each training position: for "the" it counts the
+        suffixes "e", "he", "the" and "the".
         """
         ones = np.ones(self.split, dtype=np.int64)
         if self.whole is None or template[0] not in _AFFIXES:
@@ -108,14 +108,14 @@ class Text:
 
 
 class Contexts:
-    """The problem of a text, with what it takes to label its test sentences."""
+    """The training problem of a text, and the prediction of its test sentences."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
         self.n_labels = n_labels = len(text.labels)
         columns = {name: column[: text.split] for name, column in (text.columns | text.tags_before()).items()}
-        self._kept: list[Ints] = []  # keys of each template, ascending
-        self._begin: list[int] = []  # the number of its first attribute
+        self._kept: list[Ints] = []  # keys of each template's attributes, ascending
+        self._begin: list[int] = []  # number of each template's first attribute
         table: list[Ints] = []
         total = 0
         for template in text.templates:
@@ -135,7 +135,7 @@ class Contexts:
         self.labels, self.weight, self.rows = merged.labels, merged.sample_weight, merged.rows
 
     def numbers(self, k: int, key: Ints) -> Ints:
-        """Attributes of template k by their keys; -1 for those that were left out."""
+        """Return the attribute numbers of template k for these keys; -1 for keys that were left out."""
         kept = self._kept[k]
         if not len(kept):
             return np.full(key.shape, -1)
@@ -143,7 +143,7 @@ class Contexts:
         return np.where(kept[place] == key, place + self._begin[k], -1)
 
     def statistics(self) -> dict[str, int]:
-        """X, Y, n and #nz of Table 3, and the positions."""
+        """Return X, Y, n and #nz of Table 3, and the number of positions."""
         pair_ptr, pairs = self.layout.pairs()
         nonzeros = int(np.diff(pair_ptr)[self.rows.attributes].sum())
         return {
@@ -151,16 +151,16 @@ class Contexts:
         }  # fmt: skip
 
     def problem(self, l2: float) -> Problem:
-        """l2/2 |w|^2 + the sum of log losses over all positions."""
+        """Make the problem l2/2 |w|^2 + sum of log losses over all positions."""
         structure = Multiclass(len(self.labels), self.n_labels)
         features = maxent_map(structure, self.rows, layout=self.layout)
         gold = structure.encode(self.labels)
         return Problem(features, structure, gold, "log", l2, sample_weight=self.weight)
 
     def predict(self, weights: Floats) -> list[list[str]]:
-        """Tags of the test sentences by beam search: of all tag sequences up to a position the likeliest are kept."""
+        """Tag the test sentences by beam search, which keeps the most probable tag sequences up to each position."""
         text, n_labels = self.text, self.n_labels
-        dense = np.zeros((self.n_attributes + 1, n_labels))  # the last row is that of absent attributes
+        dense = np.zeros((self.n_attributes + 1, n_labels))  # the last row is for absent attributes
         pair_ptr, pairs = self.layout.pairs()
         dense[np.repeat(np.arange(self.n_attributes), np.diff(pair_ptr)), pairs] = self.layout.unpack(weights)
         own, after, local = self._scores(dense)
@@ -169,7 +169,7 @@ class Contexts:
         n, width, edge = len(lengths), text.beam, text.edge % (n_labels + 2)
         one, two = np.full((n, 1), edge), np.full((n, 1), edge)
         value = np.zeros((n, 1))
-        steps: list[tuple[Ints, Ints, Ints]] = []  # sentences, their hypotheses' labels, and those they go on from
+        steps: list[tuple[Ints, Ints, Ints]] = []  # (sentences, labels, the hypotheses they extend)
         for t in range(int(lengths.max(initial=0))):
             alive = np.flatnonzero(lengths > t)
             place = begins[alive] + t
@@ -181,13 +181,13 @@ class Contexts:
             flat = scores.reshape(len(alive), -1)
             best = np.argsort(-flat, axis=1, kind="stable")[:, :width]
             before, label = np.divmod(best, n_labels)
-            if best.shape[1] > one.shape[1]:  # the beam fills up
+            if best.shape[1] > one.shape[1]:  # the beam grows to its full width
                 one, two, value = (np.repeat(x[:, :1], best.shape[1], axis=1) for x in (one, two, value))
             one[alive], two[alive] = label, np.take_along_axis(a, before, axis=1)
             value[alive] = np.take_along_axis(flat, best, axis=1)
             steps.append((alive, label, before))
         found = [[0] * length for length in lengths.tolist()]
-        at = np.zeros(n, dtype=np.int64)  # the best hypothesis is the first
+        at = np.zeros(n, dtype=np.int64)  # follow back the best hypothesis, which is the first
         for t in reversed(range(len(steps))):
             alive, label, before = steps[t]
             chosen = at[alive]
@@ -197,8 +197,9 @@ class Contexts:
         return [[text.labels[tag] for tag in sentence] for sentence in found]
 
     def _scores(self, dense: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Scores of labels (last axis) at each test position: its own, those after tags (two back, one back), and those
-        of attributes that join the tag before with others, by (position, tag).
+        """Return label scores by position; by tags (two back, one back); and by (position, tag before) or None.
+
+        The last are those of attributes that join the tag before with other columns.
         """
         text, tags = self.text, np.arange(self.n_labels + 2)
         columns = {name: column[text.split :] for name, column in text.columns.items()}
@@ -223,7 +224,7 @@ class Contexts:
 
 
 def window(sequences: Sentences, lengths: Ints, offset: int, *, pad: bool) -> Ints:
-    """Numbers of what stands `offset` positions further; outside a mark, unless `pad` only next to the sentence."""
+    """Return numbers of the values `offset` further; outside the sentence a mark (-1 if far, unless `pad`)."""
     names: dict[str, int] = {}
     flat = np.array([names.setdefault(x, len(names)) for sequence in sequences for x in sequence], dtype=np.int64)
     begin = np.repeat(pointers(lengths)[:-1], lengths)
@@ -238,7 +239,7 @@ def _windows(kind: str, sequences: Sentences, lengths: Ints, *, pad: bool) -> di
 
 
 def _spelling(words: Sentences) -> dict[str, Ints]:
-    """Prefixes and suffixes of up to four letters, and what the letters are."""
+    """Return columns of prefixes and suffixes of up to four letters, and of the kinds of characters in words."""
     number: dict[str, int] = {}
     flat = np.array([number.setdefault(word, len(number)) for sentence in words for word in sentence], dtype=np.int64)
     rows = []
@@ -253,7 +254,7 @@ def _spelling(words: Sentences) -> dict[str, Ints]:
 
 
 def pos_text(words: Sentences, tags: list[list[str]], n_train: int) -> Text:
-    """Parts of speech."""
+    """Make the text for parts of speech."""
     lengths = np.array([len(sentence) for sentence in words], dtype=np.int64)
     columns = _windows("w", words, lengths, pad=False) | _spelling(words)
     columns["always"] = np.zeros(int(lengths.sum()), dtype=np.int64)
@@ -262,15 +263,15 @@ def pos_text(words: Sentences, tags: list[list[str]], n_train: int) -> Text:
 
 
 def chunk_text(words: Sentences, pos: Sentences, tags: list[list[str]], n_train: int) -> Text:
-    """Chunk tags."""
+    """Make the text for chunk tags."""
     lengths = np.array([len(sentence) for sentence in words], dtype=np.int64)
     columns = _windows("w", words, lengths, pad=True) | _windows("t", pos, lengths, pad=True)
-    edge = len({tag for sentence in tags[:n_train] for tag in sentence}) + 1  # n_labels is for unknown ones
+    edge = len({tag for sentence in tags[:n_train] for tag in sentence}) + 1  # n_labels is for unknown tags
     return Text(columns, lengths, tags, n_train, CHUNKS, beam=10, edge=edge, chunks=True)
 
 
 def plain_tag(tag: str) -> str:
-    """A Brown tag without the modifiers for style: foreign words, titles, citations, headlines."""
+    """Return a Brown tag without its suffixes for foreign words, titles, citations and headlines."""
     kept = [part for part in re.split(r"(?<=.)-", tag) if part not in _MODIFIERS]
     return "-".join(kept) or tag
 
@@ -301,7 +302,7 @@ def _brown(data: str | None, limit: int | None, held: int) -> Text:
 
 @lru_cache(maxsize=1)
 def contexts(name: str, data: str | None, limit: int | None, held: int) -> Contexts:
-    """CoNLL2000-P, CoNLL2000-C or BROWN; limit: sentences for training, or articles in all; held: test sentences."""
+    """Read CoNLL2000-P, CoNLL2000-C or BROWN; limit: training sentences, or articles in all; held: test sentences."""
     if name == "BROWN":
         return Contexts(_brown(data, limit, held))
     (words, pos, chunks), n_train = _conll(data, limit, held)

@@ -1,4 +1,4 @@
-"""Figure 3: coordinate descent, SCGIS, L-BFGS and TRON for logistic regression on rows of length 1."""
+"""Figure 3 of Huang et al. 2010: CD, SCGIS, L-BFGS and TRON for logistic regression on rows of length 1."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from papers.verdicts import every, some, sooner
 DATA = ("20news", "a9a", "w8a")
 BIAS = "20news with bias"
 L2 = 1 / 8
-#: Relative differences at which curves are compared; rows of length 1 take all methods below 1 in their first pass.
+#: Relative differences at which curves are compared; with rows of length 1 every method passes 1 in its first pass.
 SHOWN_LEVELS = LEVELS[1:]
-#: What the paper's "early" stands for, and its "similar" and "moderately better".
+#: Thresholds for the paper's words "early", "similar" and "moderately better".
 EARLY, SIMILAR, MODERATE = 1e-3, 0.5, 3.0
 SHOWN = {
     name: method for name, method in (METHODS | VARIANTS).items() if name in ("CD", "SCGIS", "LBFGS", "TRON", PERMUTED)
@@ -92,7 +92,7 @@ def claims(runs: dict[str, Runs]) -> list[Claim]:
 
 
 def _order(runs: Sequence[Runs]) -> str:
-    """Why CD is behind SCGIS on some data, if another order of the columns puts it in front."""
+    """Explain why CD is behind SCGIS on some data, if another order of the columns makes it faster."""
     permuted = {run.of: run.ahead(PERMUTED, "SCGIS", SHOWN_LEVELS) for run in runs}
     behind = [run.of for run in runs if not run.ahead("CD", "SCGIS", SHOWN_LEVELS)[0] and permuted[run.of][0]]
     lines = "; ".join(permuted[name][1] for name in behind)

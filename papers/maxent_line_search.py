@@ -1,4 +1,4 @@
-"""Figure 4: what the bound (38) saves in the line search of coordinate descent, by sigma^2."""
+"""Figure 4 of Huang et al. 2010: the savings by bound (38) in coordinate descent's line search, by sigma^2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from papers.outcome import Chart, Claim, Curve, Panel, Table, told
 from papers.verdicts import ERRORS, some
 
 DATA = ("20news", "a9a", "w8a")
-#: sigma^2 / l, and the penalty of the sum of losses.
+#: {sigma^2 / l: l2 for the sum of losses}.
 SIGMAS = {"8 l": 1 / 8, "0.5 l": 2.0}
 BOUNDS = {"CD": "paper", "CDD": "none", "CD, third-order bound (partwise)": "third-order"}
 LEVEL = 1e-4
@@ -74,7 +74,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _accuracy(runs: dict[tuple[str, str], Runs]) -> Claim:
-    """Whether sigma^2 = 0.5 l costs accuracy, beyond what the number of test rows leaves open."""
+    """Check whether sigma^2 = 0.5 l costs accuracy, by more than the random error of the test rows."""
     verdicts, lines = [], []
     for name in DATA:
         large, small = (runs[name, sigma].best_score() for sigma in SIGMAS)

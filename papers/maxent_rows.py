@@ -1,7 +1,7 @@
 """Documents of section 5.2 of Huang et al. 2010: binary logistic regression, every row divided by its length.
 
-The paper's data (astro-physic, yahoo-japan, rcv1) are not at hand. In their place: articles of 20 newsgroups, the first
-ten groups against the others; a9a and w8a, whose 0/1 features are real numbers once rows have length 1.
+The paper's data (astro-physic, yahoo-japan, rcv1) are not available here. Instead: articles of 20 newsgroups, the first
+ten groups against the others; a9a and w8a, whose 0/1 features become real numbers when rows have length 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from partwise.support.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows and labels 0 and 1."""
+    """Rows with labels 0 and 1, for training and testing."""
 
     X: Any
     y: Ints
@@ -31,7 +31,7 @@ class Rows:
     y_test: Ints
 
     def problem(self, l2: float) -> Problem:
-        """l2/2 |w|^2 + the sum of log losses, one weight per column."""
+        """Make the problem l2/2 |w|^2 + sum of log losses, with one weight per column."""
         structure = Multiclass(len(self.y), 2)
         return Problem(logistic_map(structure, self.X), structure, structure.encode(self.y), "log", l2)
 
@@ -39,13 +39,13 @@ class Rows:
         return float(np.mean((self.X_test @ weights > 0) == self.y_test))
 
     def statistics(self) -> dict[str, int]:
-        """l, n and #nz of Table 4, and how many rows are for testing."""
+        """Return l, n and #nz of Table 4, and the number of test rows."""
         return {"l": self.X.shape[0], "n": self.X.shape[1], "nz": int(self.X.nnz), "l_test": self.X_test.shape[0]}
 
 
 @lru_cache(maxsize=2)
 def rows(name: str, data: str | None, limit: int | None, bias: bool) -> Rows:
-    """20news, a9a or w8a, the columns that occur; limit: training rows, drawn evenly. bias: one more column of ones."""
+    """Read 20news, a9a or w8a without empty columns; limit: training rows, evenly spaced. bias: add a column of 1."""
     X, y, X_test, y_test = {"20news": datasets.news20, "a9a": datasets.a9a, "w8a": datasets.w8a}[name](data)
     border = 10 if name == "20news" else 0
     some = slice(None, None, 1 if limit is None else -(-len(y) // limit))  # some files are sorted by label

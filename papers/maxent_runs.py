@@ -1,6 +1,6 @@
 """Cells of the experiments of Huang et al. 2010: one method on contexts of text or on rows of documents.
 
-Relative differences need the optimum: the lowest objective of all runs on a data set, with a long one ("reference").
+Relative differences are to the lowest objective of all runs on a data set, including a long one ("reference").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from partwise.problem import Problem
 from partwise.solvers import get_solver
 from partwise.support.arrays import Floats
 
-#: The paper's methods: solver and options. Newton's method on one-variable problems ends at a derivative of 1e-5.
+#: The paper's methods: (solver, options). Newton's method on one-variable problems ends at a derivative of 1e-5.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "CD": ("cd", {"order": "index", "bound": "paper"}),
     "SCGIS": ("scgis", {"order": "index"}),
@@ -39,7 +39,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 REFERENCE = "reference"
 #: Relative differences at which curves are compared.
 LEVELS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
-#: Looks at which test data is scored: the first ones, and then ever fewer.
+#: Numbers of the evaluations that score test data: the first ones, and then fewer and fewer.
 _SCORED = {1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50}
 
 
@@ -55,7 +55,7 @@ def train_text(
     held: int = 500,
     l2_per_position: bool = False,
 ) -> Record:
-    """A method on contexts; see `maxent_contexts.contexts`. The score is accuracy, or F1 of chunks, by beam search.
+    """Train a method on contexts (see `maxent_contexts.contexts`); score accuracy, or F1 of chunks, by beam search.
 
     l2_per_position: l2 is multiplied by the number of positions.
     """
@@ -65,7 +65,7 @@ def train_text(
 
 
 def score_of(found: Contexts) -> Callable[[Floats], float]:
-    """F1 where the labels are chunks', else accuracy."""
+    """Return the score of weights: F1 if labels are those of chunks, else accuracy."""
     gold = found.gold()
     flat = [tag for sentence in gold for tag in sentence]
 
@@ -79,7 +79,7 @@ def score_of(found: Contexts) -> Callable[[Floats], float]:
 
 
 def text_statistics(data: str | None, *, of: str, limit: int | None = None) -> Record:
-    """Table 3's numbers."""
+    """Return the numbers of Table 3."""
     return {**contexts(of, data, limit, 1).statistics()}
 
 
@@ -94,7 +94,7 @@ def train_rows(
     limit: int | None = None,
     bias: bool = False,
 ) -> Record:
-    """A method for binary logistic regression; see `maxent_rows.rows`. The score is accuracy."""
+    """Train a method for binary logistic regression (see `maxent_rows.rows`). The score is accuracy."""
     found = rows(of, data, limit, bias)
     record = measure(found.problem(l2), solver, options, found.accuracy, max_seconds)
     return {**record, **found.statistics()}
@@ -107,7 +107,7 @@ def measure(
     score: Callable[[Floats], float],
     max_seconds: float,
 ) -> Record:
-    """Objective, gradient norm and score against CPU seconds."""
+    """Record objective, gradient norm and score against CPU seconds."""
     norms: list[float] = []
 
     def look(weights: Floats) -> float:
@@ -140,20 +140,20 @@ class Runs:
         self.by_method = {name.removeprefix(prefix): r for name, r in records.items() if name.startswith(prefix)}
         self.optimum = min(min(record["trace"]["primal"]) for record in self.by_method.values())
         dual = max(max(record["trace"]["dual"]) for record in self.by_method.values())
-        #: How far the lowest objective may be above the optimum, certified.
+        #: How far the lowest objective may be above the optimum (certified), relative to it.
         self.slack: float = (self.optimum - dual) / self.optimum
 
     def differences(self, method: str) -> list[float]:
-        """(42) at each look."""
+        """Return the relative difference (42) at each evaluation."""
         return [primal / self.optimum - 1.0 for primal in self.by_method[method]["trace"]["primal"]]
 
     def seconds(self, method: str, level: float, column: str = "cpu_seconds") -> float:
-        """CPU seconds to this relative difference; infinity if it was not reached."""
+        """Return the CPU seconds to this relative difference; infinity if it was not reached."""
         times: list[float] = self.by_method[method]["trace"][column]
         return next((t for t, d in zip(times, self.differences(method), strict=True) if d <= level), math.inf)
 
     def level(self, *methods: str) -> float:
-        """The least relative difference that all of these methods reached (and one that the optimum can tell)."""
+        """Return the least relative difference that all of these methods reached, at least `floor`."""
         return max(self.floor, *(min(self.differences(method)) for method in methods))
 
     @property
@@ -161,12 +161,12 @@ class Runs:
         return max(2.0 * self.slack, 1e-9)
 
     def at(self, method: str, seconds: float) -> float:
-        """The relative difference that a method had by then."""
+        """Return the relative difference that a method had reached by then."""
         times = self.by_method[method]["trace"]["cpu_seconds"]
         return min(d for t, d in zip(times, self.differences(method), strict=True) if t <= seconds or t == times[0])
 
     def faster(self, one: str, other: str) -> tuple[Verdict, float, str]:
-        """Whether one is sooner at the least difference that both reached, the ratio of times, and the numbers."""
+        """Return whether `one` is sooner at the least difference that both reached, the ratio of times, and a text."""
         level = self.level(one, other)
         a, b = self.seconds(one, level), self.seconds(other, level)
         ratio = b / a if a else math.inf
@@ -175,7 +175,7 @@ class Runs:
     def at_levels(
         self, one: str, other: str, levels: Sequence[float] = LEVELS
     ) -> tuple[list[tuple[float, float]], str]:
-        """The times of both to those levels that either reached, and the numbers."""
+        """Return the times of both to the levels that at least one of them reached, and a text with the numbers."""
         pairs = {
             level: (self.seconds(one, level), self.seconds(other, level)) for level in levels if level > self.floor
         }
@@ -185,14 +185,14 @@ class Runs:
         return list(told.values()), f"{self.of}, to {goals}: {'; '.join(said)}"
 
     def ahead(self, one: str, other: str, levels: Sequence[float] = LEVELS) -> tuple[Verdict, str]:
-        """Whether one is sooner at all of these levels that either reached, and the numbers."""
+        """Return whether `one` is sooner at all of the levels that either reached, and a text with the numbers."""
         pairs, line = self.at_levels(one, other, levels)
         return every(sooner([a], [b]) for a, b in pairs), line
 
     def tail(self, method: str, begin: float) -> float | None:
-        """By how many powers of ten a second the gradient's norm falls once the difference is `begin`; None: it is not.
+        """Return by how many powers of ten per second the gradient norm falls once the difference is at most `begin`.
 
-        The difference itself cannot be told from 0 at the end.
+        None if it never is. The gradient is used as the difference itself cannot be told from 0 at the end.
         """
         trace, differences = self.by_method[method]["trace"], self.differences(method)
         if differences[-1] > begin:
@@ -202,18 +202,18 @@ class Runs:
         return float(fall / (trace["cpu_seconds"][-1] - trace["cpu_seconds"][k]))
 
     def best_score(self) -> float:
-        """The score of the run with the lowest objective."""
+        """Return the score of the run with the lowest objective."""
         best = min(self.by_method.values(), key=lambda record: min(record["trace"]["primal"]))
         return float(best["trace"]["score"][-1])
 
     def seconds_to_score(self, method: str, points: float = 0.002) -> float:
-        """CPU seconds to within so much of the best run's score."""
+        """Return the CPU seconds until the score is within `points` of the best run's score."""
         trace = self.by_method[method]["trace"]
         pairs = zip(trace["cpu_seconds"], trace["score"], strict=True)
         return next((t for t, s in pairs if s is not None and s >= self.best_score() - points), math.inf)
 
     def panels(self, methods: Sequence[str], score: str) -> list[Panel]:
-        """The three rows of Figures 2 and 3."""
+        """Draw the three rows of Figures 2 and 3."""
         drawn = [m for m in methods if m in self.by_method]
         x = {m: self.by_method[m]["trace"]["cpu_seconds"] for m in drawn}
         traces = {m: self.by_method[m]["trace"] for m in drawn}
@@ -229,14 +229,14 @@ class Runs:
         ]  # fmt: skip
 
     def row(self, method: str, levels: Sequence[float]) -> list[Any]:
-        """A row of a table: seconds to some differences, the last one, the last gradient and score."""
+        """Return a table row: seconds to some differences, and the last difference, gradient norm and score."""
         trace = self.by_method[method]["trace"]
         times = [None if math.isinf(t := self.seconds(method, level)) else t for level in levels]
         return [self.of, method, *times, self.differences(method)[-1], trace["gradient"][-1], trace["score"][-1]]
 
 
 def spelled(seconds: float) -> str:
-    """Seconds, or that they were too few."""
+    """Write seconds as text; infinity means that the goal was not reached."""
     return "not reached" if math.isinf(seconds) else f"{seconds:.3g} s"
 
 

@@ -1,4 +1,4 @@
-"""Tables 3 and 4: the sizes of the data sets, and which penalty sigma^2 = 10 is."""
+"""Tables 3 and 4 of Huang et al. 2010: the sizes of the data sets, and which penalty sigma^2 = 10 is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from papers.experiment import Cell, Experiment, Records
 from papers.maxent_runs import text_statistics, train_rows, train_text
 from papers.outcome import Chart, Claim, Table, told
 
-#: X, Y, n, #nz.
+#: The paper's Table 3: X, Y, n, #nz.
 TABLE_3 = {
     "CoNLL2000-P": (197_979, 44, 168_674, 48_030_163),
     "CoNLL2000-C": (197_252, 22, 273_680, 53_396_844),
     "BROWN": (935_137, 185, 626_726, 601_216_661),
 }
-#: l, n, #nz.
+#: The paper's Table 4: l, n, #nz.
 TABLE_4 = {
     "astro-physic": (62_369, 99_757, 4_834_550),
     "yahoo-japan": (176_203, 832_026, 23_506_415),

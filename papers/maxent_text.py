@@ -1,4 +1,4 @@
-"""Figure 2: iterative scaling, coordinate descent, L-BFGS and TRON on 0/1 features of text; permuted orders."""
+"""Figure 2 of Huang et al. 2010: iterative scaling, coordinate descent, L-BFGS and TRON on 0/1 features of text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from papers.outcome import Chart, Claim, Table, told
 from papers.verdicts import every, larger, sooner
 
 PART = "CoNLL2000-P, part"
-#: Name, data, sentences (articles for Brown), CPU seconds of a run: in full and quick. L-BFGS needs about 20 to come
-#: nearer to the optimum than CD.
+#: (name, data, sentences (Brown: articles), CPU seconds of a run), both full and quick. L-BFGS needs about 20 s until
+#: it is closer to the optimum than CD.
 DATA = {
     PART: ("CoNLL2000-P", (400, 100), (4.0, 0.6)),
     "CoNLL2000-P": ("CoNLL2000-P", (None, 300), (36.0, 0.5)),
@@ -21,9 +21,9 @@ DATA = {
 }
 LARGE = tuple(DATA)[1:]
 L2 = 0.1
-#: Below this ratio of times two methods are alike.
+#: Two methods whose ratio of times is below this are called equally fast.
 ALIKE = 1.5
-#: Final convergence is what happens below this difference.
+#: Final convergence is what happens below this relative difference.
 TAIL = 1e-3
 GIS_IS_SLOW = (
     "GIS divides each step by f#, the most attributes that a position has (about 20 for tags, 41 for chunks), "
@@ -82,7 +82,7 @@ def claims(runs: dict[str, Runs]) -> list[Claim]:
 
     early = []
     for run in large:
-        moment = run.by_method["CD"]["trace"]["cpu_seconds"][3]  # three passes
+        moment = run.by_method["CD"]["trace"]["cpu_seconds"][3]  # evaluation 3: after three passes
         early.append((run, moment, {method: run.at(method, moment) for method in METHODS}))
     at_first = []
     for method in ("CD", "SCGIS", "GIS"):
@@ -134,11 +134,11 @@ def claims(runs: dict[str, Runs]) -> list[Claim]:
 
 
 def _final(runs: Sequence[Runs]) -> Claim:
-    """L-BFGS against iterative scaling and coordinate descent at the end, and from when on it is ahead of CD."""
+    """Compare L-BFGS with iterative scaling and CD at the end, and find from when on it is ahead of CD."""
     verdicts, lines = [], []
     for run in runs:
         ends = {m: run.differences(m)[-1] for m in ("LBFGS", "CD", "SCGIS", "GIS")}
-        # Two differences that the optimum is not known well enough for cannot be told apart.
+        # Two differences below the precision of the optimum cannot be compared.
         told = {m: max(d, run.floor) for m, d in ends.items()}
         verdicts += [larger([told[m]], [told["LBFGS"]]) for m in ("CD", "SCGIS", "GIS")]
         since = overtakes(run.by_method["LBFGS"], run.by_method["CD"], axis="cpu_seconds")

@@ -1,4 +1,4 @@
-"""What an experiment shows: tables and charts, with the paper's numbers beside ours, and claims."""
+"""The outcome of an experiment: tables and charts, with the paper's numbers next to ours, and claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Scale = Literal["linear", "log"]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings; a heading says whose number it is. name: of its file, without ``.csv``."""
+    """Rows under headings, which say whose numbers they are. name: the file's name without ``.csv``."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Table:
 class Curve:
     """Points of one system; NaN and None are gaps.
 
-    dashed: for a bound, a dual value or a paper's number. beside: the label of the curve whose colour it has.
+    dashed: used for bounds, dual values and a paper's numbers. beside: the label of the curve whose colour it shares.
     """
 
     label: str
@@ -40,7 +40,7 @@ class Curve:
     beside: str = ""
 
     def points(self, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
-        """Those that can be drawn."""
+        """Return the points that can be drawn: finite, and positive on a logarithmic axis."""
         found = [(x, y) for x, y in zip(self.x, self.y, strict=True) if y is not None and math.isfinite(y)]
         return [(x, y) for x, y in found if (x > 0 or not log_x) and (y > 0 or not log_y)]
 
@@ -60,7 +60,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of panels. name: of its files, without ``.png`` and ``.csv``. paper: what the paper's figure shows."""
+    """A figure of panels. name: its files' name without ``.png`` and ``.csv``. paper: what the paper's figure shows."""
 
     name: str
     title: str
@@ -80,11 +80,11 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, and whether it holds here.
+    """A statement of a paper, and whether it holds here.
 
-    text: the claim. numbers: ours, and the paper's where it has any. holds: None where the numbers do not tell (see
-    `verdicts`). why: what is known about the reason where it does not hold. needed: what counts as holding, where the
-    claim alone does not say it.
+    text: the statement. numbers: ours, and the paper's if it has any. holds: None if the numbers cannot tell (see
+    `verdicts`). why: the known reason if it does not hold. needed: the condition that counts as holding, if the text
+    does not say it.
     """
 
     text: str
@@ -98,12 +98,12 @@ class Claim:
         return {True: "holds", False: "does not hold", None: "cannot be told"}[self.holds]
 
     def untold(self) -> Claim:
-        """The claim of a run that is too small to tell."""
+        """Return the claim as "cannot be told", for a run that is too small."""
         return replace(self, holds=None, why="")
 
     @property
     def evidence(self) -> str:
-        """Numbers, what was needed, and why."""
+        """Join the numbers, the condition and the reason into one text."""
         needed = f"Needed: {self.needed}" if self.needed else ""
         return ". ".join(part.removesuffix(".") for part in (self.numbers, needed, self.why) if part)
 
@@ -112,13 +112,13 @@ class Claim:
 
 
 def told(claims: Sequence[Claim], full: bool) -> list[Claim]:
-    """Claims of a full run, or of one that is too small to tell."""
+    """Return the claims of a full run; those of a smaller run become "cannot be told"."""
     return [claim if full else claim.untold() for claim in claims]
 
 
 @dataclass
 class Shown:
-    """What an experiment showed, by kind."""
+    """The tables, charts and claims of an experiment."""
 
     tables: list[Table] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Shown:
 
 
 def number(value: Any) -> str:
-    """A cell of a table for readers."""
+    """Format a value for a table on the page."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "-"
     if isinstance(value, bool):

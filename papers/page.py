@@ -1,4 +1,4 @@
-"""The page: for every experiment its claims, tables with the paper's numbers, and charts."""
+"""Write the page: for every experiment its claims, tables with the paper's numbers, and charts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from papers.outcome import Shown, number
 from partwise import __version__
 from partwise.io.files import atomic_write
 
-#: The file of a run's page in its folder.
+#: The name of the page's file in a run's folder.
 PAGE = "index.html"
 
 
 def write_page(out: Path, experiments: Sequence[Experiment], shown: Mapping[str, Shown], quick: bool) -> None:
-    """Write the page of these experiments; pictures are part of it."""
+    """Write the page of these experiments, with the pictures inside the file."""
     from jinja2 import Environment
 
     source = resources.files("papers").joinpath("page.html").read_text(encoding="utf-8")

@@ -14,17 +14,17 @@ from papers.training import train_path
 from papers.verdicts import larger, mean_text
 
 FACTOR, TOL = 0.7, 1e-3
-#: Points from the best score within which C is shown as well.
+#: Values of C whose score is within this many points of the best one are listed too.
 FLAT = 0.1
 
-#: C, passes at that C, and error or accuracy in percent.
+#: (C, passes at that C, error or accuracy in percent).
 Paper = Sequence[tuple[float, float, float]]
 
 
 def path_cells(
     of: str, paper: Paper, quick: bool, limit: int | None, seconds: float, others: int, **options: Any
 ) -> list[Cell]:
-    """The path in all orders. others: how many penalties it has in other orders than the first. options: of EG."""
+    """Return the path's cells in all orders. others: penalties of the orders after the first. options: of EG."""
     path = [1000 * FACTOR**k for k in range(len(paper))]
     given = {"of": of, "l2s": path, "tol": TOL, "limit": limit}
     cell = Cell("path", train_path, {**given, "options": options} if options else given, seconds)
@@ -32,12 +32,12 @@ def path_cells(
 
 
 def our_scores(records: Records, error: bool) -> list[tuple[float, float]]:
-    """(error or accuracy in percent, C) along the path, in the first order."""
+    """Return (error or accuracy in percent, C) along the path, in the first order."""
     return [(score[0], C) for C, score in _by_penalty(records, error).items()]
 
 
 def _by_penalty(records: Records, error: bool) -> dict[float, list[float]]:
-    """Error or accuracy in percent in each order by C, for those C that all orders have."""
+    """Return by C the error or accuracy in percent of each order that has this C."""
     found: dict[float, list[float]] = {}
     for record in orders_of(records, "path"):
         for row in record["rows"]:
@@ -46,7 +46,7 @@ def _by_penalty(records: Records, error: bool) -> dict[float, list[float]]:
 
 
 def show_path(records: Records, paper: Paper, where: str, error: bool) -> list[Table | Chart | Claim]:
-    """The table and chart of a path. where: the paper's table. error: or accuracy."""
+    """Return the table and chart of a path. where: the paper's table. error: scores are errors, not accuracies."""
     what = "error" if error else "accuracy"
     rows = records["path"]["rows"]
     scores = our_scores(records, error)
@@ -90,7 +90,7 @@ def passes_claim(records: Records, total: float) -> Claim:
 
 
 def best_claims(records: Records, theirs: float, C: float, error: bool, near: float) -> list[Claim]:
-    """The best score of the path and its C. theirs, C: the paper's. near: points between their score and ours."""
+    """Return claims on the best score and its C. theirs, C: the paper's. near: allowed difference in points."""
     what, which = ("validation error", "lowest") if error else ("accuracy", "highest")
     scores = _by_penalty(records, error)
     many = max(map(len, scores.values()))
@@ -101,7 +101,7 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
 
     best, alone = best_of(told), {each: found for each, found in scores.items() if each not in told}
     paper = min(told, key=lambda each: abs(math.log(each / C)))
-    # Of the paper's C and ours, or of ours and the next best where they are the same.
+    # Compare with the paper's C, or with our second best C if the paper's C is our best.
     other = paper
     if best == paper:
         other = best_of({each: found for each, found in told.items() if each != best})

@@ -1,4 +1,4 @@
-"""Charts as PNG, with matplotlib (extra "plot")."""
+"""Draw charts as PNG files, with matplotlib (extra "plot")."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from papers.outcome import Chart, Panel
 
 _MARKERS = "osD^vPX*<>hd"
-_ACROSS = 3  # panels side by side, at most
+_ACROSS = 3  # the most panels in a row
 
 
 def draw(chart: Chart) -> bytes:
-    """The PNG file of a chart; a label has the same colour and marker in all panels."""
+    """Draw a chart as a PNG file; a label has the same colour and marker in all panels."""
     try:
         import matplotlib
     except ImportError:
@@ -52,7 +52,7 @@ def draw(chart: Chart) -> bytes:
 
 
 def _label_log(axis: Any, low: float, high: float) -> None:
-    """Powers of ten, and on short axes 2 and 5 times these."""
+    """Label a logarithmic axis at powers of ten, and short axes also at 2 and 5 times these."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if high < 100 * low:

@@ -1,8 +1,8 @@
-"""Run experiments: each cell once, its record kept in a file, so that a run that was stopped can resume.
+"""Run experiments: each cell once, its record stored in a file, so that an interrupted run can resume.
 
 OUT/cells/EXPERIMENT/CELL.json   the record, with the key of what it depends on (quick form: OUT/quick-cells)
 OUT/EXPERIMENT/NAME.csv, .png    tables and charts
-OUT/index.html                   the page, with all that was asked for
+OUT/index.html                   the page, with all requested experiments
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from partwise.io.files import atomic_write
 Say = Callable[[str], None]
 
 
-#: Libraries that would use several threads for one cell: times are CPU seconds of one thread.
+#: Environment variables of libraries' threads: a cell must use one thread, as times are CPU seconds of one.
 _THREADED = ("OMP", "OPENBLAS", "MKL")
 
 
@@ -50,7 +50,7 @@ def run(
     out : folder for everything that is written
     data : folder of data sets; None: see `partwise.datasets`
     quick : a small part of the data and fewer passes
-    again : run cells that have a record, too
+    again : also run cells that have a record
     say : takes lines of progress
     jobs : cells at a time; more than 1: each in a process of its own, with one thread
     records_only : make the records and write nothing else
@@ -107,7 +107,7 @@ def run(
 def _make(
     store: Path, experiment: str, cell: Cell, data: str | None, earlier: Mapping[str, Record]
 ) -> tuple[Record, float]:
-    """Run a cell and keep its record: (the record, seconds that it took)."""
+    """Run a cell and store its record; return the record and the seconds that it took."""
     begin = time.perf_counter()
     given = {"earlier": earlier} if cell.after else {}
     record: Record = json.loads(json.dumps(cell.function(data, **cell.options, **given), default=_plain))
@@ -116,7 +116,7 @@ def _make(
 
 
 class _ThisProcess(Executor):
-    """Does the work when it is submitted."""
+    """An executor that does the work in this process when it is submitted."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -127,13 +127,13 @@ class _ThisProcess(Executor):
 def _pool(jobs: int) -> Executor:
     if jobs == 1:
         return _ThisProcess()
-    # Libraries read these when they are imported, which spawned processes do anew.
+    # Libraries read these variables on import, and spawned processes import them again.
     os.environ.update({f"{library}_NUM_THREADS": "1" for library in _THREADED})
     return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
 
 
 def write(experiment: Experiment, records: Records, out: Path) -> Shown:
-    """Tables as CSV, charts as CSV and PNG."""
+    """Write tables as CSV files, and charts as CSV and PNG files."""
     from papers.pictures import draw
 
     shown = Shown.of(experiment.show(records))
@@ -155,7 +155,7 @@ def write(experiment: Experiment, records: Records, out: Path) -> Shown:
 
 @dataclass
 class _Clock:
-    """How far a run has come, and how long the rest may take by what the cells so far took beside what they say."""
+    """A run's progress, and an estimate of its time left: declared seconds times the ratio observed so far."""
 
     left: list[float]
     jobs: int
@@ -185,19 +185,19 @@ class _Clock:
         self.took += took
 
     def _scaled(self, seconds: float) -> float:
-        # Half a minute of what the cells say counts as measured before anything was.
+        # Before any cell has run, 30 s declared and 30 s taken are assumed, so that the first ratios are moderate.
         return seconds * (30.0 + self.took) / (30.0 + self.said)
 
 
 def duration(seconds: float) -> str:
-    """About how long, in words."""
+    """Write a duration in words, rounded."""
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
 def _check_data(experiment: Experiment, data: str | None) -> None:
-    """FileNotFoundError that says which file is missing and how to get it, before any work."""
+    """Raise FileNotFoundError before any work if a file is missing, with its name and how to get it."""
     for name in experiment.data:
         for file in DATA_SETS[name].files:
             try:
@@ -225,7 +225,7 @@ def _file(store: Path, experiment: str, cell: Cell) -> Path:
 
 
 def _kept(store: Path, experiment: Experiment, cell: Cell) -> Record | None:
-    """The record of an earlier run, if it was made from the same options by the same version."""
+    """Return the record of an earlier run if it has the same options and version, else None."""
     try:
         found = json.loads(_file(store, experiment.name, cell).read_text())
         return dict(found["record"]) if found["key"] == cell.key(__version__) else None

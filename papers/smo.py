@@ -1,4 +1,4 @@
-"""Figure 4 of Bartlett et al. 2004: EG against SMO and their hybrid, a chain for named entities with the hinge."""
+"""Figure 4 of Bartlett et al. 2004: EG, SMO and hybrids of both on a chain for named entities with the hinge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from papers.verdicts import every, larger, mean_text
 SENTENCES, QUICK = 1000, 100
 #: Penalties; the paper does not state its own.
 PENALTIES = (2.0, 0.1)
-#: Solver and options by shown name: SMO in both forms; EG by steps and starts; hybrids by passes of SMO; a reference.
+#: System: (solver, options). SMO in both forms; EG by steps and starts; hybrids by passes of SMO; a reference.
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "smo": ("smo", {"form": "cliques"}),
     "smo, labellings": ("smo", {"form": "labellings"}),
@@ -32,12 +32,12 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "smo-eg, 20 passes": ("smo-eg", {"smo_passes": 20}),
     "bcfw": ("bcfw", {}),
 }
-#: Those that claims are about: they are run in several orders.
+#: The systems that claims are about, which are run in several orders.
 COMPARED = ("smo", "eg", "smo-eg, 2 passes", "smo-eg, 5 passes", "smo-eg, 20 passes")
 PASSES = (1, 2, 5, 10, 20, 50, 100, 200)
-#: What the paper says of EG's dual over SMO's.
+#: The share by which EG's dual exceeds SMO's in the paper.
 CLAIM = 0.10
-#: A dual within this share of the best one known has come near to it.
+#: A dual within this share of the best known one counts as near to it.
 NEAR = 0.01
 
 
@@ -67,7 +67,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def after(record: Record, passes: float) -> float | None:
-    """The dual at the last look within this many passes; None if the run was over before."""
+    """Return the dual at the last evaluation within this many passes; None if the run ended earlier."""
     trace: dict[str, list[float]] = record["trace"]
     if trace["passes"][-1] < passes:
         return None
@@ -75,13 +75,13 @@ def after(record: Record, passes: float) -> float | None:
 
 
 def first_at(record: Record, dual: float) -> tuple[float, float] | None:
-    """(passes, CPU seconds) at the first look with this dual; None if it never had it."""
+    """Return (passes, CPU seconds) at the first evaluation with at least this dual; None if there is none."""
     passes, seconds = (first(record["trace"], "dual", least=dual, give=axis) for axis in ("passes", "cpu_seconds"))
     return None if passes is None or seconds is None else (passes, seconds)
 
 
 def findings(runs: Mapping[str, Sequence[Record]], l2: float) -> list[Claim]:
-    """What the paper says, at this penalty, of runs in several orders."""
+    """Return the paper's claims for this penalty, checked on runs in several orders."""
     last = min(run["trace"]["passes"][-1] for name in ("smo", "eg") for run in runs[name])
     ends = {name: [run["trace"]["dual"][-1] for run in found] for name, found in runs.items()}
     best = max(map(max, ends.values()))
@@ -91,7 +91,7 @@ def findings(runs: Mapping[str, Sequence[Record]], l2: float) -> list[Claim]:
 
     early = [(n, at("smo", n), at("eg", n)) for n in PASSES[:3]]
     smo, half, eg = at("smo", last), at("smo", last / 2), at("eg", last)
-    # Of a plateau: what is lacking, of the best dual, and a tenth of it, which the rise stays below.
+    # A plateau: SMO lacks more than NEAR of the best dual, and its last half rises by less than a tenth of that.
     lacking = [1 - dual / best for dual in smo]
     rise = [dual / before - 1 for dual, before in zip(smo, half, strict=True)]
     plateau = every([larger(lacking, [NEAR]), larger([x / 10 for x in lacking], rise)])

@@ -1,4 +1,4 @@
-"""The papers' tasks: data, estimator and held-out score by name. What stands in for data that we lack is said here."""
+"""The papers' tasks by name: data (or a replacement that is named here), estimator and held-out score."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from partwise.support.arrays import Floats
 
 @dataclass(frozen=True)
 class Task:
-    """An estimator with training and held-out data; scores are in units of 0 to 1.
+    """An estimator with training and held-out data; scores are between 0 and 1.
 
     measure: the score of answers, called with gold and predicted ones; None: the estimator's own. X_dev, y_dev: more
-    held-out data, to choose parameters by, where the task has any.
+    held-out data, to choose parameters by, if the task has any.
     """
 
     estimator: Any
@@ -32,21 +32,21 @@ class Task:
     _sessions: dict[str, tuple[float, Session]] = field(default_factory=dict, repr=False)
 
     def first(self, limit: int | None) -> Task:
-        """The task with the first examples of all its data alone."""
+        """Return the task with only the first examples of all its data."""
         names = ("X", "y", "X_held", "y_held", "X_dev", "y_dev")
         return self if limit is None else replace(self, **{name: getattr(self, name)[:limit] for name in names})
 
     def session(self, loss: str, l2: float, **parameters: Any) -> Session:
-        """The problem of this loss and penalty, and previews by weights; one thread.
+        """Return the problem of this loss and penalty, with predictions for given weights; one thread.
 
-        The last one is remembered, so that the same data under other penalties are not read again.
+        The last session is cached, so that the same data under other penalties are not read again.
         """
         from sklearn.base import clone
 
         key = repr((loss, sorted(parameters.items())))
         if key in self._sessions:
             before, last = self._sessions[key]
-            # The estimator may scale the penalty: the ratio is what counts.
+            # The estimator may scale the penalty, so only the ratio of l2 values is used.
             return replace(last, problem=last.problem.with_penalty(last.problem.l2 * l2 / before))
         self._sessions.clear()
         estimator = clone(self.estimator).set_params(loss=loss, C=1.0 / l2, n_jobs=1, **parameters)
@@ -56,7 +56,7 @@ class Task:
         return session
 
     def scorer(self, session: Session, dev: bool = False) -> Callable[[Floats], float]:
-        """The held-out score of weights, or that on `X_dev`."""
+        """Return a function that scores weights on the held-out data, or on `X_dev`."""
         X, y = (self.X_dev, self.y_dev) if dev else (self.X_held, self.y_held)
         first = session.preview(np.zeros(session.problem.n_weights))
         score: Callable[[Floats], float] = first.scorer(X, y, self.measure)
@@ -65,15 +65,15 @@ class Task:
 
 @lru_cache(maxsize=1)
 def task(name: str, data: str | None, limit: int | None) -> Task:
-    """The task of this name; limit: examples for training and for testing, at most. The last one is remembered."""
+    """Return the task of this name, cached; limit: the most examples for training, and for testing."""
     return TASKS[name](data, limit)
 
 
 def mnist(data: str | None, limit: int | None) -> Task:
     """Handwritten digits, pixels from 0 to 1: the first 59,000 of MNIST's training images, and its 10,000 test images.
 
-    The paper says 59k for training and 10k for validation, not which, and does not state the pixels' scale. A bias is
-    no part of its model.
+    The paper says 59k for training and 10k for validation, but not which images, nor the pixels' scale. Its model has
+    no bias.
     """
     from partwise import MaxentClassifier, datasets
 
@@ -86,8 +86,8 @@ def mnist(data: str | None, limit: int | None) -> Task:
 def spanish(data: str | None, limit: int | None) -> Task:
     """Spanish dependency trees: 2306 sentences for training, 1000 for validation.
 
-    The paper draws them from the 3306 training sentences of CoNLL-X; ours are of CoNLL-2007's training and test files,
-    which are sentences of the same treebank.
+    The paper draws them from the 3306 training sentences of CoNLL-X; ours are from CoNLL-2007's training and test
+    files, which contain sentences of the same treebank.
     """
     from partwise import DependencyParser, datasets
 
@@ -101,7 +101,7 @@ def spanish(data: str | None, limit: int | None) -> Task:
 def wnut17(data: str | None, limit: int | None) -> Task:
     """Named entities of WNUT 17, with its own development and test data, by words, shapes and affixes; scored by F1.
 
-    In place of MUC-7 and CoNLL-2003, which are licensed. No gazetteers and word clusters, which the paper has.
+    It replaces MUC-7 and CoNLL-2003, which need a licence. The paper's gazetteers and word clusters are missing.
     """
     from partwise import SequenceTagger, datasets
     from partwise.metrics import chunk_f1
@@ -113,15 +113,15 @@ def wnut17(data: str | None, limit: int | None) -> Task:
 
 
 def conll2000_pos(data: str | None, limit: int | None) -> Task:
-    """Parts of speech of CoNLL-2000: sections 15-18 of the WSJ, the last 1000 sentences for development; section 20.
+    """Parts of speech of CoNLL-2000: sections 15-18 of the WSJ (the last 1000 sentences for development), tested on 20.
 
-    In place of all of the WSJ, which is licensed; accuracy per word.
+    It replaces all of the WSJ, which needs a licence; scored by accuracy per word.
     """
     return _conll2000("pos", None, data, limit)
 
 
 def conll2000_chunks(data: str | None, limit: int | None) -> Task:
-    """Chunks of CoNLL-2000 by words and parts of speech, divided as `conll2000_pos`; scored by F1."""
+    """Chunks of CoNLL-2000 by words and parts of speech, divided as in `conll2000_pos`; scored by F1."""
     from partwise.metrics import chunk_f1
 
     return _conll2000("chunks", chunk_f1, data, limit)
@@ -138,7 +138,7 @@ def _conll2000(kind: str, measure: Callable[[Any, Any], float] | None, data: str
 def ewt(data: str | None, limit: int | None) -> Task:
     """English dependency trees (EWT), with their own development and test data, without relations; scored by UAS.
 
-    In place of the trees of the WSJ, which is licensed. Training leaves out the 2.3 % of trees that are not projective.
+    They replace the WSJ's trees, which need a licence. Training leaves out 2.3 % of the trees, as not projective.
     """
     from partwise import DependencyParser, datasets
 

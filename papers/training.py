@@ -1,4 +1,4 @@
-"""The work of most cells: one solver on one task; or a path of penalties, each from the solution of the one before."""
+"""The functions of most cells: one solver on one task; or a path of penalties, each from the last one's solution."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def train(
     random_state: int = 0,
     estimator: Mapping[str, Any] | None = None,
 ) -> Record:
-    """One solver on a task.
+    """Train with one solver on a task.
 
-    of: name of the task. options: of the solver. limit: see `tasks.task`. score: whether to score held-out data at
-    each look. estimator: its parameters, if others than the task's. The rest is that of `follow`.
+    of: name of the task. options: of the solver. limit: see `tasks.task`. score: whether to score held-out data at each
+    evaluation. estimator: its parameters, if they differ from the task's. For the rest see `follow`.
     """
     place = task(of, data, limit)
     session = place.session(loss, l2, **(estimator or {}))
@@ -70,9 +70,9 @@ def train_sgd(
     score_share: float = 0.0,
     random_state: int = 0,
 ) -> Record:
-    """SGD as in Collins et al. 2008, section 7.1.3, with the eta0 of the best held-out score after one pass.
+    """Train by SGD as in Collins et al. 2008, section 7.1.3, with the eta0 of the best held-out score after one pass.
 
-    The passes of this choice are not counted (the paper's are not either). tried: scores by eta0.
+    The passes of this choice are not counted, as in the paper. tried: scores by eta0.
     """
     common: dict[str, Any] = {"of": of, "solver": "sgd", "l2": l2, "limit": limit, "share": share}
     common |= {"score_share": score_share, "random_state": random_state}
@@ -98,14 +98,14 @@ def train_path(
     limit: int | None = None,
     random_state: int = 0,
 ) -> Record:
-    """A path of penalties, each from the dual point of the one before; passes, CPU seconds and score of each."""
+    """Train a path of penalties, each from the last one's dual point; record passes, CPU seconds and score of each."""
     place = task(of, data, limit)
     session = place.session(loss, l2s[0])
     score = place.scorer(session)
     chosen = get_solver(solver, **(options or {}))
     problem, warm, rows = session.problem, None, []
     for l2 in l2s:
-        # The estimator may scale the penalty: the ratio is what a path is about.
+        # The estimator may scale the penalty, so only ratios of l2 values are used.
         problem = session.problem.with_penalty(session.problem.l2 * l2 / l2s[0])
         begin = time.process_time()
         result = chosen.run(problem, tol=tol, warm_start=warm, random_state=random_state)

@@ -1,14 +1,14 @@
-"""When numbers carry a claim: the one rule, which all experiments ask.
+"""The rule, the same for all experiments, that decides whether numbers support a claim.
 
 Verdicts are True, False and None, "cannot be told". A comparison of two methods cannot be told
 
-- where chance decides, which is where a method was run in several orders of visits: if there are fewer than `LEAST`
-  orders, or if the means differ by less than `ERRORS` standard errors of the difference;
-- where neither method reached the goal within its budget, or only some of a method's runs did;
-- where one method alone reached it, but so late that the budget cannot tell a claimed factor.
+- if chance may decide, for a method run in several random orders of visits: if there are fewer than `LEAST`
+orders, or if the means differ by less than `ERRORS` standard errors of the difference;
+- if neither method reached the goal within its budget, or only some of a method's runs did;
+- if one method alone reached it, but so late that the budget cannot tell a claimed factor.
 
-A claim about several cases, such as values of C, does not hold if one of them speaks against it; else it cannot be told
-if one of them cannot be told.
+A claim about several cases, such as values of C, does not hold if one case speaks against it; otherwise it cannot be
+told if one case cannot be told.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-#: Fewest orders of visits, and standard errors of a difference, that tell methods apart.
+#: The fewest orders of visits, and the standard errors of a difference, that distinguish two methods.
 LEAST, ERRORS = 5, 2.0
-#: The factor that makes a method "considerably" or "significantly" faster.
+#: The factor that counts as "considerably" or "significantly" faster.
 CLEARLY = 1.25
 
 Verdict = bool | None
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict about several cases."""
+    """Return the verdict on a claim that must hold in every case."""
     found = list(verdicts)
     return False if False in found else None if None in found or not found else True
 
 
 def some(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict about a claim for which one case is enough."""
+    """Return the verdict on a claim that one case is enough for."""
     found = list(verdicts)
     return True if True in found else None if None in found or not found else False
 
 
 def larger(mine: Sequence[float], theirs: Sequence[float], by: float = 0.0) -> Verdict:
-    """Whether the mean of `mine` is above that of `theirs` by more than `by`; a single value is free of chance."""
+    """Return whether the mean of `mine` exceeds that of `theirs` by more than `by`; single values are exact."""
     if any(1 < len(values) < LEAST for values in (mine, theirs)):
         return None
     difference = float(np.mean(mine) - np.mean(theirs)) - by
@@ -50,7 +50,7 @@ def larger(mine: Sequence[float], theirs: Sequence[float], by: float = 0.0) -> V
 def sooner(
     mine: Sequence[float | None], theirs: Sequence[float | None], factor: float = 1.0, budget: float = math.inf
 ) -> Verdict:
-    """Whether `mine` is less than `theirs` by this factor; None or infinity: not reached within the budget."""
+    """Return whether `mine` is shorter by this factor; None or infinity: goal not reached within the budget."""
     reached = [[value for value in values if value is not None and value < math.inf] for values in (mine, theirs)]
     missed = [len(mine) - len(reached[0]), len(theirs) - len(reached[1])]
     if missed == [0, 0]:
@@ -62,12 +62,12 @@ def sooner(
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Of the mean; 0 for a single value."""
+    """Return the standard error of the mean; 0 for a single value."""
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def mean_text(values: Sequence[float | None], form: str = ".3g") -> str:
-    """The mean of the orders and its standard error, or in how many of them the goal was reached."""
+    """Write the mean over orders and its standard error, or how many orders reached the goal."""
     reached = [value for value in values if value is not None]
     if not reached:
         return "not reached"
@@ -79,6 +79,6 @@ def mean_text(values: Sequence[float | None], form: str = ".3g") -> str:
 
 
 def _plain(value: float, form: str) -> str:
-    """The number without an exponent, unless it is huge."""
+    """Format the number without an exponent, unless it is huge."""
     text = format(value, form)
     return format(value, ".0f") if "e+" in text and abs(value) < 1e6 else text
