@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +61,12 @@ def save_model(
     metadata: dict[str, object] | None = None,
     pyfunc_predict_fn: str = "predict",
 ) -> None:
-    """Save a fitted estimator to a folder as an MLflow model.
+    """Save a fitted estimator, or a `ConlluPipeline`, to a folder that does not exist or is empty, as an MLflow model.
 
-    ValueError if it is no fitted estimator of partwise, or has no method `pyfunc_predict_fn`.
-
-    Parameters
-    ----------
-    model : a fitted estimator of partwise, or a `ConlluPipeline` of some
-    path : a folder that does not exist, or is empty
-    pyfunc_predict_fn : str
-        The method that `predict` of the loaded `pyfunc` model calls: "predict", "predict_proba", "predict_marginals".
-        A pipeline's is `annotate`, and its answers are sentences in CoNLL-U's format.
-    conda_env, code_paths, mlflow_model, signature, input_example, pip_requirements, extra_pip_requirements, metadata
-        As for MLflow's own flavours.
+    pyfunc_predict_fn: the method that `predict` of the loaded `pyfunc` model calls: "predict", "predict_proba",
+    "predict_marginals". A pipeline's is `annotate`, and its answers are sentences in CoNLL-U's format. The other
+    parameters are as for MLflow's own flavours. ValueError if the model is not a fitted estimator of partwise, or does
+    not have this method.
     """
     if isinstance(model, ConlluPipeline) and pyfunc_predict_fn == "predict":
         pyfunc_predict_fn = "annotate"
@@ -144,15 +138,14 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Estimator:
     return load(os.path.join(folder, name))
 
 
+@dataclass
 class _PyFunc:
     """The object around which `mlflow.pyfunc.load_model` makes its model."""
 
-    def __init__(self, model: Estimator, method: str) -> None:
-        self.model = model
-        self.method = method
+    model: Estimator
+    method: str
 
     def get_raw_model(self) -> Estimator:
-        """Return the estimator."""
         return self.model
 
     def predict(self, model_input: object, params: dict[str, object] | None = None) -> object:

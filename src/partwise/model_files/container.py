@@ -32,7 +32,6 @@ from partwise.support.memory import check_room
 Array = NDArray[Any]
 #: A value of JSON.
 Json = Any
-Dtype = np.dtype[Any]
 
 #: 2: weights of hashed features where most are zero.
 FORMAT_VERSION = 2
@@ -208,7 +207,7 @@ class _Entry(NamedTuple):
     begin: int
     end: int
     name: str
-    dtype: Dtype
+    dtype: np.dtype[Any]
     shape: list[int]
 
 

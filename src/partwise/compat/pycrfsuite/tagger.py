@@ -19,6 +19,7 @@ from partwise.model_files.container import opened
 from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.model_files.foreign import crfsuite
 from partwise.model_files.foreign.linear_chain import LinearChain
+from partwise.model_files.parts import ModelParts
 from partwise.models.labels import label_dicts
 from partwise.models.sequences.chain import ChainModel
 from partwise.problem.inference import NamedChain
@@ -29,7 +30,8 @@ class ParsedDump:
     """The content of a model: weights by (label, next label) and (attribute, label), numbers (as texts) by name."""
 
     def __init__(self, chain: LinearChain, size: int) -> None:
-        names, labels = chain.attribute_names(), chain.labels
+        labels, arrays = chain.labels, {"bytes": chain.names, "offsets": chain.offsets}
+        names = ModelParts("names", {}, arrays).names()
         self.header = {
             "magic": "lCRF", "size": str(size), "type": "FOMC", "version": "100", "num_features": "0",
             "num_labels": str(len(labels)), "num_attrs": str(len(names)),
@@ -105,12 +107,10 @@ class Tagger:
         return contextlib.closing(self)
 
     def close(self) -> None:
-        """Forget the model."""
         self._calls = self._chain = self._set = None
         self._size = 0
 
     def labels(self) -> list[str]:
-        """Return the model's labels."""
         self._opened()
         return [] if self._chain is None else list(self._chain.labels)
 

@@ -171,7 +171,6 @@ class BaseTrainer:
         self._sequences.append((items, labels, int(group)))
 
     def clear(self) -> None:
-        """Forget all sequences."""
         self._sequences, self._strings = [], {}
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
@@ -183,11 +182,9 @@ class BaseTrainer:
         self._chosen = {key: parameter.default for key, parameter in ALGORITHMS[name].items()}
 
     def params(self) -> list[str]:
-        """Return the names of the algorithm's parameters."""
         return list(self._chosen)
 
     def set_params(self, params: Mapping[str, object]) -> None:
-        """Set parameters by name, as `set` does."""
         for name, value in params.items():
             self.set(name, value)
 

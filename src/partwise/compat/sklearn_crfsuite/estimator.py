@@ -54,20 +54,15 @@ class CRF(BaseEstimator):
     Parameters are CRFsuite's (`pycrfsuite.Trainer.help` says what each means here); None is an algorithm's default, and
     those of other algorithms are not used. `algorithm` is one of "lbfgs" (the default), "l2sgd", "ap" and "pa".
 
-    model_filename : path, optional
-        Where the model is written, or a model file to predict with, without `fit`. By default models have temporary
-        files, which are pickled with the estimator.
-    keep_tempfiles : bool
-        Leave them where they are.
-    trainer_cls : type
-        Subclass of `pycrfsuite.Trainer` to train with.
+    model_filename : where the model is written, or a model file to predict with, without `fit`. By default models have
+        temporary files, which are pickled with the estimator
+    keep_tempfiles : leave temporary files where they are
+    trainer_cls : the subclass of `pycrfsuite.Trainer` to train with
 
     Attributes
     ----------
-    tagger_, classes_, size_, num_attributes_, attributes_, state_features_, transition_features_
-        None before `fit`.
-    training_log_
-        What the last `fit` said: `pycrfsuite._logparser.TrainLogParser`.
+    tagger_, classes_, size_, num_attributes_, attributes_, state_features_, transition_features_ : None before `fit`
+    training_log_ : what the last `fit` said, a `pycrfsuite._logparser.TrainLogParser`
     """
 
     algorithm: str | None = None
@@ -136,7 +131,6 @@ class CRF(BaseEstimator):
         return np.array(self._fitted().tag_many(X), dtype=object)
 
     def predict_single(self, xseq: Items) -> list[str]:
-        """Return the best labels of one sequence."""
         return self._fitted().tag(xseq)
 
     def predict_marginals(self, X: Data) -> NDArray[np.object_]:

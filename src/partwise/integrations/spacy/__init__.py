@@ -21,18 +21,9 @@ from partwise.integrations.spacy.components import Columns, Features, PartwiseNE
 from partwise.integrations.spacy.docs import COLUMNS, sentences, token_columns, token_labels, trees
 
 __all__ = [
-    "COLUMNS",
-    "PartwiseNER",
-    "PartwiseParser",
-    "PartwiseTagger",
-    "make_ner",
-    "make_parser",
-    "make_tagger",
-    "sentences",
-    "token_columns",
-    "token_labels",
-    "trees",
-]
+    "COLUMNS", "PartwiseNER", "PartwiseParser", "PartwiseTagger", "make_ner", "make_parser", "make_tagger", "sentences",
+    "token_columns", "token_labels", "trees",
+]  # fmt: skip
 
 
 @Language.factory(

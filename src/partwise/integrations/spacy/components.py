@@ -70,7 +70,6 @@ class _Component(Pipe):
 
     @property
     def estimator(self) -> Estimator:
-        """The fitted estimator."""
         if self._model is None:
             if self._path is None:
                 raise ValueError(f"{self.name}: no model was given: config={{'model': 'FILE.pw'}}")
@@ -92,7 +91,6 @@ class _Component(Pipe):
         raise NotImplementedError
 
     def __call__(self, doc: Doc) -> Doc:
-        """Annotate one Doc in place."""
         list(self._one_by_one([doc]))
         return doc
 
@@ -207,7 +205,6 @@ class _Labels(_Component):
             raise ValueError(f"{self.name}: the model reads {needed} columns{got}")
 
     def read(self, words: list[list[Token]]) -> object:
-        """Return sentences as the model's input."""
         if self.features is not None:
             return [self.features(sentence) for sentence in words]
         return columns_of(words, self.names or ("form",))

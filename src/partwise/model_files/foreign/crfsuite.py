@@ -24,6 +24,7 @@ are not those of its features: CRFsuite goes by the lists. It does not look at h
 from __future__ import annotations
 
 import os
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,9 +45,6 @@ _HEADER, _CHUNK, _TABLES = 48, 12, 256
 _STRINGS = 24 + 8 * _TABLES  # where the records of a table of strings begin
 _FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1
-
-
-# reading
 
 
 def parse(data: bytes) -> LinearChain:
@@ -166,9 +164,6 @@ def limit(start: bytes, length: int | None) -> int:
 TOOL = Tool("CRFsuite", MAGIC, ":", limit, parse)
 
 
-# writing
-
-
 def of_tagger(tagger: SequenceTagger) -> LinearChain:
     """Return the chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it.
 
@@ -228,26 +223,20 @@ def write(chain: LinearChain, path: str | os.PathLike[str]) -> None:
     features["kind"] = np.repeat([_STATE, _TRANSITION], [states.shape[1], pairs.shape[1]])
     features["source"], features["label"] = np.concatenate([states, pairs], axis=1)
     features["weight"] = np.concatenate([chain.state_weights[order], chain.transition_weights])
-    blocks = [_ints_of(0) * (_HEADER // 4)]
-    places = []
-
-    def add(block: bytes, align: bool = False) -> None:
-        at = sum(map(len, blocks))
-        if align and at % 4:
-            blocks.append(bytes(-at % 4))
-            at += -at % 4
-        places.append(at)
-        blocks.append(block)
-
-    add(b"FEAT" + _ints_of(_CHUNK + features.nbytes, len(features)) + features.tobytes())
-    add(_string_table(*names_of(chain.labels)))
-    add(_string_table(chain.names, chain.offsets))
+    blocks = [
+        bytes(_HEADER),
+        b"FEAT" + _ints_of(_CHUNK + features.nbytes, len(features)) + features.tobytes(),
+        _string_table(*names_of(chain.labels)),
+        _string_table(chain.names, chain.offsets),
+    ]
+    *places, size = accumulate(map(len, blocks))
+    blocks.append(bytes(-size % 4))  # lists of features begin at multiples of 4
     for name, source, first, count, spare in (
         (b"LFRF", pairs[0], states.shape[1], n_labels, 2),
         (b"AFRF", states[0], 0, n, 0),
     ):
-        at = sum(map(len, blocks))
-        add(_lists(name, source, first, count, spare, at + -at % 4), align=True)
+        places.append(sum(map(len, blocks)))
+        blocks.append(_lists(name, source, first, count, spare, places[-1]))
     size = sum(map(len, blocks))
     if size >= 1 << 32:
         raise ValueError(f"the model takes {size} bytes, and CRFsuite's files have at most {(1 << 32) - 1}")

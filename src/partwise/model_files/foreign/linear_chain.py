@@ -97,9 +97,6 @@ class LinearChain:
     def n_attributes(self) -> int:
         return len(self.offsets) - 1
 
-    def attribute_names(self) -> list[str]:
-        return ModelParts("names", {}, {"bytes": self.names, "offsets": self.offsets}).names()
-
     def to_tagger(self, size: int, tool: Tool) -> SequenceTagger:
         """Return a `SequenceTagger`, with an empty certificate, that answers as the chain of a file of this size."""
         from partwise.estimators import SequenceTagger
