@@ -132,11 +132,9 @@ class ConlluColumns:
 
     Parameters
     ----------
-    inputs : str or list of str
-        Names of columns: `form` first, then any of lemma, upos, xpos, feats, deprel, misc, feats.KEY, misc.KEY. They
-        are columns 0, 1, ... of a template.
-    target : str
-        UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY, in upper or lower case.
+    inputs : names of columns, which are columns 0, 1, ... of a template: `form` first, then any of lemma, upos, xpos,
+        feats, deprel, misc, feats.KEY, misc.KEY
+    target : UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY, in upper or lower case
     """
 
     def __init__(self, inputs: str | Iterable[str] = "form", target: str = "upos") -> None:
@@ -386,7 +384,6 @@ class ConlluPipeline:
         model_files.save(self, path, dtype, format)
 
     def to_parts(self) -> ModelParts:
-        """Return the models as parts of a model file."""
         from partwise.model_files import kind_of
         from partwise.model_files.files import to_parts
 
@@ -399,7 +396,6 @@ class ConlluPipeline:
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> ConlluPipeline:
-        """Return the pipeline of these parts, the inverse of `to_parts`."""
         from partwise.model_files import class_of
         from partwise.model_files.files import from_parts
 

@@ -56,12 +56,9 @@ def predict_file(
         A file that has all rows in their order, or a folder (it exists, or its name ends in a separator), where each
         input has a file of its own name. Files are written in full or not at all. "-" is an Arrow stream on standard
         output.
-    keep : list of str, optional
-        The columns of the source that the target has, too; by default all.
-    n_jobs : int, optional
-        Threads, each with some rows of its own; by default as the estimator has it.
-    **options
-        `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `TablePredictor`.
+    keep : the columns of the source that the target has, too; by default all
+    n_jobs : threads, each with some rows of its own; by default as the estimator has it
+    **options : `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `TablePredictor`
     """
     for k, name in enumerate(keep or ()):
         if keep is not None and name in keep[:k]:
@@ -180,7 +177,6 @@ def _answered(team: list[TablePredictor], batches: Batches, kept: list[str] | No
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Name the file in errors about it."""
     name = "standard input" if path == "-" else path
     try:
         yield

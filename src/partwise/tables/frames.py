@@ -27,12 +27,12 @@ class TokenModel(ABC):
     def __init__(self, model: Estimator, fitted: bool) -> None:
         self.model, self.fitted = model, fitted
 
-    def table(self, frame: Frame, columns: object, targets: dict[str, Any], **options: Any) -> TokenTable:
+    def table(self, frame: Frame, columns: object, **options: Any) -> TokenTable:
         """Return a table to learn from; ValueError if the gold answers are not in the columns for this estimator."""
-        if [name for name in ("label", "head") if targets[name] is not None] != [self.target]:
+        if [name for name in ("label", "head") if options[name] is not None] != [self.target]:
             learns = f"learns from a column of {self.target}s: give {self.target}={self.also}"
             raise ValueError(f"{type(self.model).__name__} {learns}")
-        table = TokenTable(frame, columns=self.fields(columns), **targets, **options)
+        table = TokenTable(frame, columns=self.fields(columns), **options)
         if not len(table):
             raise TableError("the frame has no rows to learn from")
         return table
@@ -153,11 +153,11 @@ def fit(
         A tagger with a `template` reads its columns in the order of `columns`; one without takes each as an attribute
         named by it ("word=the"), numbers as values. A parser's are "form", "lemma", "upos", "xpos", "feats", or a
         mapping from these to columns.
-    frame, by, columns, label, head, relation, interleaved
-        As for `TokenTable`; `label` for taggers, `head` and perhaps `relation` for parsers.
+    frame, by, columns, label, head, relation, interleaved : as for `TokenTable`; `label` for taggers, `head` and
+        perhaps `relation` for parsers
     """
     form, targets = _token_model(model, False), {"label": label, "head": head, "relation": relation}
-    table = form.table(frame, columns, targets, by=by, interleaved=interleaved)
+    table = form.table(frame, columns, by=by, interleaved=interleaved, **targets)
     return model.fit(form.read(table), table.y, **options)
 
 
@@ -179,7 +179,7 @@ def partial_fit(
     """
     fitted = hasattr(model, "result_")
     form, targets = _token_model(model, fitted), {"label": label, "head": head, "relation": relation}
-    table = form.table(frame, columns, targets, by=by, interleaved=interleaved)
+    table = form.table(frame, columns, by=by, interleaved=interleaved, **targets)
     if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)
@@ -204,14 +204,10 @@ def predict(
 
     Parameters
     ----------
-    model, frame, by, columns, interleaved
-        As for `fit`.
-    into : str or list of str
-        The name of the column of predictions, or the names of all.
-    probabilities : bool
-        One more column, `into` + "_probability": of each row the probability of the label, or head, that was chosen.
-    known : str, optional
-        A column of labels, or heads, that are known, missing where they are not: predictions agree with them.
+    model, frame, by, columns, interleaved : as for `fit`
+    into : the name of the column of predictions, or the names of all
+    probabilities : one more column, `into` + "_probability": the probability of the label, or head, that was chosen
+    known : a column of labels, or heads, that are known, missing where they are not: predictions agree with them
     """
     from sklearn.utils.validation import check_is_fitted
 

@@ -40,19 +40,13 @@ class TablePredictor:
     Parameters
     ----------
     model : path or fitted estimator
-    columns : list of str, optional
-        What the model reads, in its order. By default the columns that fit, where types and names leave no choice.
-    into : str
-        The name of the column of answers; those of a second one (relations, probabilities) begin with it.
-    probabilities : bool
-        Also give the probability of each label that was chosen (of each head), given the row.
-    nulls : {"error", "keep"}
-        What to do with a row that is null in one of the columns: refuse it, or answer null.
-    n_jobs : int, optional
-        Threads; by default as the estimator has it.
-    k_best : int, optional
-        Also give the k best answers with their probabilities (where the loss gives none: scores), best first: lists of
-        structs.
+    columns : what the model reads, in its order; by default the columns that fit, where types and names leave no choice
+    into : the name of the column of answers; those of a second one (relations, probabilities) begin with it
+    probabilities : also give the probability of each label that was chosen (of each head), given the row
+    nulls : what to do with a row that is null in one of the columns: refuse it ("error"), or answer null ("keep")
+    n_jobs : threads; by default as the estimator has it
+    k_best : also give so many best answers with their probabilities (where the loss gives none: scores), best first, as
+        lists of structs
     by : list of str, optional
         A table has a word per row, and these columns say which sentence it belongs to: words of a sentence are rows
         that follow one another and have the same values there. Columns then hold strings (numbers, ...) and answers,
@@ -60,8 +54,7 @@ class TablePredictor:
 
     Attributes
     ----------
-    unknown : array of two int
-        Unknown features and all features of the rows labelled so far, where the model counts them.
+    unknown : the numbers of unknown features and of all features in the rows labelled so far, if the model counts them
     """
 
     def __init__(
@@ -127,12 +120,10 @@ class TablePredictor:
 
     def schema(self, schema: pa.Schema, keep: Sequence[str] | None = None) -> pa.Schema:
         """Return the schema of a table with its answers; keep: the columns of its own that it keeps."""
-        own = list(schema) if keep is None else [schema.field(name) for name in keep]
-        metadata = schema.metadata if keep is None else None
-        return pa.schema([*own, *self._fields], metadata=metadata)
+        own = schema if keep is None else pa.schema([schema.field(name) for name in keep])
+        return pa.schema([*own, *self._fields], metadata=own.metadata)
 
     def _choose(self, schema: pa.Schema) -> list[str]:
-        """Return the columns that the model reads."""
         if not self.by:
             return self._input.choose(schema)
         for name in self.by:
@@ -178,7 +169,6 @@ class TablePredictor:
         return [column.take(pa.array(place, mask=~present)) for column in found]
 
     def _predict(self, X: Any) -> list[pa.Array]:
-        """Return the columns of answers to examples."""
         answers, numbers = self._answers, self._answers.predict_numbers(X, self._probabilities)
         if numbers is None:
             found = _arrays(answers, answers.predict(X, self._probabilities))
@@ -211,9 +201,8 @@ class TablePredictor:
     def batch(self, batch: pa.RecordBatch, keep: Sequence[str] | None = None, first: int = 0) -> pa.RecordBatch:
         """Return a record batch with its answers."""
         self.columns(batch.schema)
-        schema = self.schema(batch.schema, keep)
-        own = [batch.column(name) for name in (batch.schema.names if keep is None else keep)]
-        return pa.RecordBatch.from_arrays([*own, *self.answers(batch, first)], schema=schema)
+        own = batch.columns if keep is None else [batch.column(name) for name in keep]
+        return pa.RecordBatch.from_arrays([*own, *self.answers(batch, first)], schema=self.schema(batch.schema, keep))
 
     def frame(self, frame: Frame) -> Frame:
         """Return a pandas DataFrame with its answers, computed ROWS rows at a time. Nulls are None or NaN in it."""
@@ -228,8 +217,7 @@ class TablePredictor:
             except pa.ArrowException as error:
                 raise TableError(f"name the columns that the model reads: not all can be read ({error})") from None
             names = self.columns(schema) if len(frame) else []  # types of an empty one are not known
-        missing = [name for name in names if name not in frame.columns]
-        if missing:
+        if missing := [name for name in names if name not in frame.columns]:
             raise TableError(missing_column(list(frame.columns)), missing[0])
         self._check_free(frame.columns)
         out = frame.copy(deep=False)

@@ -1,7 +1,4 @@
-"""Data frames of tokens as sentences, and answers for sentences as columns of the frames.
-
-Columns are checked value by value: errors name row and column.
-"""
+"""Data frames of tokens as sentences, and answers for sentences as columns of the frames."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,27 +36,22 @@ class TokenTable:
 
     Parameters
     ----------
-    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table or another that narwhals knows
-        Lazy frames are refused: collect them.
-    by : str or list of str
-        The columns that say which sentence a row belongs to. Rows of a sentence are in the order of its words.
+    frame : a frame of pandas, polars, pyarrow or another library that narwhals knows; not a lazy one
+    by : the columns that say which sentence a row belongs to; rows of a sentence are in the order of its words
     columns : str, list of str, or mapping
         What `X` is made of. A list: tokens are tuples of strings (of one column: strings), as feature templates read
         them. A mapping {field: column}: tokens are dicts, as taggers without a template (text, numbers, bools and lists
         of strings; a missing value is no attribute) and parsers (form, lemma, upos, xpos, feats) read them.
-    label : str, optional
-        Labels: `y` of taggers.
-    head, relation : str, optional
-        Heads (words count from 1 in their sentence, 0 is the root) and names of arcs: `y` of parsers.
-    interleaved : bool
-        Rows of a sentence may have others between them. By default a key that comes again after another one is an
-        error: more often than not it is another sentence, whose number began again with its document.
+    label : the column of labels, `y` of taggers
+    head, relation : columns of heads (words count from 1 in their sentence, 0 is the root) and names of arcs, `y` of
+        parsers
+    interleaved : whether rows of a sentence may have others between them. By default a key that comes again after
+        another one is an error: often it is another sentence, whose number began again with its document
 
     Attributes
     ----------
-    keys : list
-        The key of each sentence (a tuple where `by` names several columns), in order of first appearance.
-    lengths : array of int
+    keys : the key of each sentence (a tuple where `by` names several columns), in order of first appearance
+    lengths : the number of words of each sentence
     """
 
     def __init__(
@@ -98,7 +90,6 @@ class TokenTable:
         return f"<TokenTable: {len(self)} sentences, {len(self._frame)} tokens>"
 
     def _group(self, interleaved: bool) -> None:
-        """Find the sentences by their keys."""
         parts = [self._read(name, _is_hashable, "a key") for name in self._by]
         numbers: dict[Value, int] = {}
         rows = parts[0] if len(parts) == 1 else zip(*parts, strict=True)

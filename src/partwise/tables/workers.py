@@ -103,7 +103,6 @@ def _is(data: object, module: str, name: str) -> bool:
 
 
 def _opened(model: Estimator) -> Estimator:
-    """Return a model from its file, or itself."""
     return load_cached(model) if isinstance(model, str) else model
 
 
