@@ -30,6 +30,9 @@ READABLE = ("form", "lemma", "upos", "xpos", "feats", "deprel", "misc")
 #: The name of a feature, such as Case or Number[psor].
 KEY = re.compile(r"[^\s=|.,\[\]+-]+(?:\[[^\s=|.,\[\]]+\])?")
 
+#: The id of a multi-word token (1-2) or of an empty node (3.1).
+_PAIR = re.compile("([0-9]{1,18})([-.])([0-9]{1,18})")
+
 DIALECTS = ("conllu", "conllx")
 #: Errors that a lenient reader keeps.
 KEPT_ERRORS = 20
@@ -352,31 +355,23 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
             rows.append(k)
             heads.append(fields[HEAD])
             empty = 0
-        elif dialect == "conllu" and "-" in name:
-            begin, end = _pair(name, "-", path, number)
+        elif dialect == "conllx" or not (pair := _PAIR.fullmatch(name)):
+            raise FormatError(f"{name!r} is not an id", path, number, 1)
+        elif pair[2] == "-":
+            begin, end = int(pair[1]), int(pair[3])
             if begin != n + 1 or end < begin or begin <= span_end:
                 raise FormatError(f"multi-word token {name} does not begin at the next word, {n + 1}", path, number, 1)
             span_end = end
-        elif dialect == "conllu" and "." in name:
-            word, place = _pair(name, ".", path, number)
-            if (word, place) != (n, empty + 1):
-                raise FormatError(f"empty node {name} where {n}.{empty + 1} is expected", path, number, 1)
-            empty = place
         else:
-            raise FormatError(f"{name!r} is not an id", path, number, 1)
+            if (int(pair[1]), int(pair[3])) != (n, empty + 1):
+                raise FormatError(f"empty node {name} where {n}.{empty + 1} is expected", path, number, 1)
+            empty += 1
     if not rows:
         raise FormatError("a sentence without words", path, first)
     if span_end > len(rows):
         raise FormatError(f"a multi-word token ends at word {span_end} of {len(rows)}", path, first + rows[-1], 1)
     numbers = _check_heads(heads, lines, rows, path, first)
     return ConlluSentence(lines, rows, numbers, path, first + rows[0], dialect)
-
-
-def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
-    a, _, b = name.partition(separator)
-    if not (is_number(a) and is_number(b)):
-        raise FormatError(f"{name!r} is not an id", path, number, 1)
-    return int(a), int(b)
 
 
 def _column(fields: list[str], k: int) -> int:

@@ -66,7 +66,6 @@ class Packed:
             self._size = status.st_size if stat.S_ISREG(status.st_mode) else size
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
         data = self._file.read(size)
         self._read += len(data)
         return data

@@ -7,10 +7,9 @@ v = sum of u_j over j != k stays,
 
     max over alpha_k of b_k - |u_k + v|^2 / (2 l2),
 
-which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables again.
-The next batch begins with w = (u_k + v) / l2. With the same order of visits this is the inner solver in memory. Each
-round visits batches in a new order: neighbours in a file are alike, and one order for all rounds takes twice the passes
-(docs/scaling.md has the measurements).
+which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables. The
+next batch begins with w = (u_k + v) / l2. With the same order of visits this is the inner solver in memory. Each round
+visits batches in a new order: neighbours in a file are alike, and one order takes twice the passes (docs/scaling.md).
 
 Groups. Batches are divided into `groups`; the walk over each group begins at the round's first weights w, and walks run
 on all workers. The changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
@@ -26,10 +25,8 @@ to `groups` (by the inequality of Cauchy and Schwarz): 0 or 1 where groups move 
 sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, and less and
 less later. A constant sigma below the first rounds' overlap does harm, though D rises.
 
-Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
-`eg_prox`).
-
-Batches that were never visited have the plane (0, 0) of the gold labellings.
+Batches that were never visited have the plane (0, 0) of the gold labellings. The proximity of `eg_prox`, with its
+centre z and rho, is around all blocks: l2 + rho in place of l2, and rho z added to u.
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and files; checked when it may be near, at
 least every fifth round (after round 100: every twentieth part of the rounds made). It is guessed to fall with a power
@@ -42,8 +39,8 @@ checkpoint. If all dual variables fit in memory they are also kept there, and fi
 that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the folder is
 removed with the run. Labellings of the inner solver that take more than `Executor.block_room` are merged.
 
-Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
-for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
+Source. Ma et al. 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent for one group. Departures: any
+inner solver; sigma by the overlap, with rounds made again; proximal points.
 """
 
 import json
@@ -208,10 +205,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     @classmethod
     def around(cls, solver: Solver[Any]) -> "BlockDual":
         """Return this solver on one batch after the other."""
-        changed = {item.name: getattr(solver, item.name) for item in fields(solver) if item.name != "check_every"}
-        for item in fields(solver):
-            if item.name in changed and changed[item.name] == item.default:
-                del changed[item.name]
+        options = [item for item in fields(solver) if item.name != "check_every"]
+        changed = {item.name: value for item in options if (value := getattr(solver, item.name)) != item.default}
         settings = json.dumps(changed, sort_keys=True) if changed else ""
         return cls(inner=solver.name, settings=settings, check_every=getattr(solver, "check_every", None))
 

@@ -29,9 +29,7 @@ from partwise.support.arrays import Floats
 #: Blocks that this process keeps: by folder and group the attempt that made them, and a block per batch.
 _KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
 
-T = TypeVar("T")
 A = TypeVar("A")
-_END = object()
 
 #: A function that yields those of a walk's batches that have these numbers.
 Batches = Callable[[Iterable[int]], Generator[BatchSums]]
@@ -152,7 +150,7 @@ class BlockWalk(Walk, Generic[A]):
 
 @dataclass(frozen=True, kw_only=True)
 class Round(BlockWalk[Moved]):
-    """Steps of the inner solver on each batch in turn, as `now` says; write: whether blocks are written to files."""
+    """Makes the steps of the round `now` on each batch in turn; write: whether blocks are written to files."""
 
     now: Past
     write: bool
@@ -194,9 +192,9 @@ class Save(BlockWalk[list[bytes]]):
 
 @dataclass(frozen=True, kw_only=True)
 class Certify(BlockWalk[tuple[float, Floats, float]]):
-    """Sums the losses at some weights and the plane (u, b) of the dual variables again.
+    """Sums the losses at some weights, and the plane (u, b) of the dual variables.
 
-    check: whether the blocks' planes are compared with those of their dual variables (for blocks from a checkpoint).
+    check: whether this plane is compared with the blocks' own, which may come from a checkpoint.
     """
 
     weights: Floats

@@ -163,13 +163,11 @@ def _given(work: Work[T]) -> Work[T]:
 
 
 def _do(work: Work[T], batches: Sequence[FileBatch], blocks: list[tuple[object, ...]], memory: int | None) -> list[T]:
-    """Do a piece of work, in a worker."""
     pairs = zip(batches, blocks, strict=True)
     return [work.on(_opened(work.loss, batch, memory), block) for batch, block in pairs]
 
 
 def _walk(walk: Walk, batches: Sequence[FileBatch], memory: int | None) -> Any:
-    """Do a walk, in a worker."""
     return walk.over(lambda numbers: (_opened(walk.loss, batches[number], memory) for number in numbers))
 
 

@@ -75,7 +75,7 @@ class Partitions(EncodedData):
         return made.set_params(**known, **training)
 
     def _bare_estimator(self) -> Any:
-        """Return the same without what the model knows, which may have a template."""
+        """Return the same estimator without what the model knows, such as a template."""
         cls = class_of(self.kind)
         try:
             return cls(**{name: decode(value) for name, value in self.manifest.settings["parameters"].items()})
@@ -133,7 +133,6 @@ class Partitions(EncodedData):
                 )
 
     def batches(self, by_features: bool | None = False) -> list[FileBatch]:
-        """Return references of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
 
     def executor(self, batches: list[FileBatch]) -> Executor:
@@ -178,7 +177,7 @@ class Partitions(EncodedData):
 
 @dataclass(frozen=True)
 class FileBatch:
-    """A reference of a batch in a file; a pickle has the folder's name and the batch's number alone."""
+    """A reference of a batch in a file, which can be pickled."""
 
     partitions: Partitions
     number: int
@@ -187,7 +186,6 @@ class FileBatch:
 
     @property
     def size(self) -> BatchSize:
-        """Its sizes, which are known before it is opened."""
         return self.partitions.manifest.sizes[self.number]
 
     @property
@@ -219,7 +217,6 @@ class FileBatch:
         return self.partitions.n_weights if found is None else found.n_weights
 
     def open(self) -> LabelledBatch:
-        """Open the batch in this process's memory."""
         return self.partitions.read(self.number, self.by_features, self.aside)
 
 

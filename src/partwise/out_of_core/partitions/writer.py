@@ -123,16 +123,14 @@ class _Writer:
 
     def write(self, input_settings: dict[str, Any]) -> None:
         """Make both passes, then write the manifest."""
-        partitioner = self.model.partitioner()
-        n_blocks = 0
+        partitioner, n_blocks = self.model.partitioner(), 0
         for block in self.blocks():
             partitioner.scan(*block, self.n_jobs)
             n_blocks += 1
         if not n_blocks:
             raise ValueError("there are no examples with a weight above 0")
         partitioner.choose_vocabulary()
-        sizes: list[files.BatchSize] = []
-        digests: list[str] = []
+        sizes, digests = list[files.BatchSize](), list[str]()
         first: EncodedTables | None = None
         for held in self._batches(self._encoded(partitioner, n_blocks)):
             encoded = type(held[0]).joined(held)
@@ -160,8 +158,7 @@ class _Writer:
         n_seen = 0
         for block in self.blocks():
             n_seen += 1
-            encoded = partitioner.encode(*block, self.n_jobs)
-            if encoded is not None:
+            if (encoded := partitioner.encode(*block, self.n_jobs)) is not None:
                 yield encoded
         if n_seen != n_blocks:
             raise ChangedData
