@@ -185,6 +185,7 @@ class BaseTrainer:
         return list(self._chosen)
 
     def set_params(self, params: Mapping[str, object]) -> None:
+        """Set parameters by name, as `set` does."""
         for name, value in params.items():
             self.set(name, value)
 

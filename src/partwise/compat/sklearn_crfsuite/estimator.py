@@ -131,6 +131,7 @@ class CRF(BaseEstimator):
         return np.array(self._fitted().tag_many(X), dtype=object)
 
     def predict_single(self, xseq: Items) -> list[str]:
+        """Return the best labels of one sequence."""
         return self._fitted().tag(xseq)
 
     def predict_marginals(self, X: Data) -> NDArray[np.object_]:
