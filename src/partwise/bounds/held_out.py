@@ -117,13 +117,11 @@ class Losses:
         self.largest = np.where(largest > 0, largest, 1.0)
 
     def of(self, labellings: Labellings) -> Floats:
-        """Return L of these labellings."""
         if self.loss == "zero-one":
             return np.where(self.are_gold(labellings), 0.0, 1.0)
         return labellings.sums(self.offsets, self.costs) / self.largest
 
     def are_gold(self, labellings: Labellings) -> Booleans:
-        """Return which of these labellings are the gold ones."""
         wrong = np.abs(labellings.spread(self.offsets) - self.gold.spread(self.offsets))
         owner = np.repeat(np.arange(len(self.largest)), np.diff(self.offsets))
         gold: Booleans = sums_by(owner, wrong, len(self.largest)) == 0

@@ -152,7 +152,6 @@ class Margins:
         return found
 
     def _list(self, most: int) -> Listed:
-        """List the labellings of examples that have at most so many."""
         gold = self.gold.spread(self.offsets)
         parts: list[tuple[Floats, Floats, Floats, Floats]] = []
         examples = []

@@ -73,7 +73,6 @@ class Callbacks:
         return any(answers)
 
     def end(self, result: Result) -> Result:
-        """Return the result after all callbacks were called."""
         begun, self.begun = self.begun, []
         for each in begun:
             result = each.end(self.session, result) or result

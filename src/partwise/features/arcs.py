@@ -245,7 +245,6 @@ class ArcTable:
 
     @classmethod
     def from_text(cls, table: str) -> "ArcTable":
-        """Return all templates of a table."""
         return cls(parse_templates(table))
 
     @property
@@ -257,7 +256,6 @@ class ArcTable:
         return ArcIndex.seen(self.compiled, tokens, heads, min_count)
 
     def map(self, tokens: ArcTokens, index: ArcIndex, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
-        """Return the feature map of all arcs."""
         return ArcMap(self.compiled, tokens, index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[Ints, Ints]:

@@ -108,7 +108,6 @@ class Precomputed:
     name: ClassVar[str] = "precomputed"
 
     def fitted(self, rows: Rows) -> Self:
-        """Return the kernel itself."""
         return self
 
 
@@ -225,7 +224,6 @@ class Part:
         return _core.SparseKernel(function, *sparse) if sparse else _core.DenseKernel(function, *dense)
 
     def keep(self, some: Booleans) -> "Part":
-        """Return the part with these support rows only."""
         places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
             columns = np.arange(self.n_support, dtype=np.int64) if self.columns is None else self.columns

@@ -317,7 +317,6 @@ def _end_to_end(rows: Any, n_examples: int, n_numbers: int | None) -> tuple[Any,
 
 
 def _entry(rows: Any, i: int) -> Any:
-    """Return the rows of example i as a matrix."""
     if hasattr(rows, "tocsr"):
         return own_sparse(rows, f"the matrix of example {i}")
     try:

@@ -58,7 +58,6 @@ def tag_columns(table: Sentences) -> tuple[int, ...]:
 
 
 def _feature_columns(table: Sentences) -> dict[int, list[str]]:
-    """Return the columns that hold lists such as Case=Nom|Number=Sing, with the names of their features."""
     found: dict[int, list[str]] = {}
     for k in range(1, table.n_columns):
         try:

@@ -26,7 +26,6 @@ class Attributes:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.row_ptr) - 1
 
     @property

@@ -145,7 +145,6 @@ class Gazetteer:
         return longest
 
     def column(self, sentences: Sentences, j: int) -> CodedColumn:
-        """Return the marks of all tokens."""
         return CodedColumn.from_list([mark for tokens in sentences.column(j) for mark in self.mark(tokens)])
 
     def __eq__(self, other: object) -> bool:
@@ -239,7 +238,6 @@ class Template:
         return Extractor(self._lines, self._columns(sentences), sentences.lengths)
 
     def _columns(self, sentences: Sentences) -> list[CodedColumn]:
-        """Return the columns that lines refer to by number."""
         looked_at = {j for j, macro, _ in self._sources if macro != "gazetteer"}
         plain = {j: CodedColumn.of(sentences, j) for j in sorted(looked_at)}
 
@@ -253,7 +251,6 @@ class Template:
         return [column(*source) for source in self._sources]
 
     def _function(self, macro: str, argument: Any) -> Function:
-        """Return the function of a macro."""
         if macro == "cluster":  # all bits, if there are fewer
             return lambda word: path[:argument] if (path := self.clusters.get(word)) is not None else None
         if macro == "feat":  # ValueError for a cell that is not a list of features

@@ -388,7 +388,6 @@ class QPResult(EGResult):
 
     @property
     def largest_eigenvalue(self) -> float:
-        """The largest eigenvalue of A."""
         return self.function.largest_eigenvalue
 
     def _guarantee(self, divergences: Floats, excess: float) -> Guarantee:

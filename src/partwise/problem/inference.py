@@ -67,9 +67,7 @@ class SlotScores:
         self._structure, self._n_jobs = structure, n_jobs
 
     def best(self, scores: Floats, which: Ints | None = None) -> tuple[Ints, Ints, Floats]:
-        """Return the best labelling of every example, or of these examples: (indptr, slots, counts)."""
         return decode(self._structure, self._identity, scores, self._n_jobs, which)[:3]
 
     def expectations(self, scores: Floats) -> Floats:
-        """Return expected counts under p ~ exp(scores)."""
         return infer(self._structure, self._identity, scores, 1.0, self._n_jobs, entropies=False)[0]

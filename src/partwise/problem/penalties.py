@@ -80,7 +80,6 @@ class L2:
         return 0.0
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM})
 
 
@@ -102,7 +101,6 @@ class ElasticNet:
             raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.L1, Capability.PENALTY})
 
 

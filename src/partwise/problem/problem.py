@@ -66,26 +66,14 @@ class Problem:
     """Data, loss and penalty: the objective P, its dual D, and certificates (docs/math.md).
 
     This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples`,
-    `n_weights`, `n_slots` and `n_batches` are counts, `penalty` and `loss` what was given, `sums` the sums over
+    `n_weights`, `n_slots` and `n_batches` are counts, `penalty` and `loss` the arguments, `sums` the sums over
     examples.
 
-    Parameters
-    ----------
-    features : FeatureMap
-        The maps A_i.
-    structure : Structure
-        The sets of labellings Y_i.
-    gold : (indptr, slots, counts)
-        Gold labellings as from `structure.encode`; each must lie in Y_i.
-    loss : str or Loss
-    penalty : L2, ElasticNet or float
-        A number is the strength l2.
-    sample_weight : array of n_examples, optional
-        omega; zero weights are allowed.
-    cost : array, optional
-        One value per slot, all examples end to end: finite, >= 0, and 0 on gold slots; by default the structure's own.
-    n_jobs : int
-        Threads; -1 for all processors, and never more. Values and gradients have the same bits for any number.
+    features: the maps A_i. structure: the sets of labellings Y_i. gold: the gold labellings (indptr, slots, counts) as
+    from `structure.encode`; each must lie in Y_i. penalty: a number is the strength l2. sample_weight: omega, one per
+    example; zero weights are allowed. cost: one value per slot, all examples end to end: finite, >= 0, and 0 on gold
+    slots; by default the structure's own. n_jobs: threads; -1 for all processors, and never more. Values and gradients
+    have the same bits for any number.
     """
 
     def __init__(

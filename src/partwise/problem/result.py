@@ -107,22 +107,15 @@ class Certificate:
 class Result:
     """The outcome of a run.
 
-    primal, dual, gap, rounding
-        P(w), the best lower bound found, how far primal may be above the optimum, and the part of it that is rounding:
-        dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
-    status
-        "converged": gap <= tol * |primal|; or no further progress in double precision at a relative gap of at most
-        1e-10;
-        "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
-        "stalled": no further progress in double precision, or by the solver's own criterion (its message says so), at a
-        larger gap;
-        "no certificate": l2 = 0, where the gradient norm was lowered; or the solver has none (perceptron, MIRA), and
-        made its passes.
-    l2, l1
-        Strengths of the penalty; |w - w*|^2 <= 2 gap / l2.
-    history
-        Arrays `passes`, `seconds`, `primal`, `dual`, `gap` with one entry per certificate, and the solver's own
-        (`Solver.traced`), such as `bmrm_gap` and `violation` of cutting planes.
+    primal, dual, gap, rounding: P(w), the best lower bound found, how far primal may be above the optimum, and the part
+    of it that is rounding: dual - rounding <= min P <= primal + rounding, primal - min P <= gap. l2, l1: strengths of
+    the penalty; |w - w*|^2 <= 2 gap / l2. history: arrays `passes`, `seconds`, `primal`, `dual`, `gap` with one entry
+    per certificate, and the solver's own (`Solver.traced`), such as `bmrm_gap` and `violation` of cutting planes.
+
+    status: "converged": gap <= tol * |primal|, or no further progress in double precision at a relative gap of at most
+    1e-10. "max_passes", "max_seconds", "stopped" (by the callback): a limit came first. "stalled": no further progress
+    in double precision, or by the solver's own criterion (its message says so), at a larger gap. "no certificate": l2 =
+    0, where the gradient norm was lowered; or the solver has none (perceptron, MIRA), and made its passes.
     """
 
     weights: Floats = field(repr=False)

@@ -131,5 +131,4 @@ class Rounding:
 
 
 def _finite(bound: float) -> float:
-    """Return the bound, or inf if it is not a number."""
     return bound if isfinite(bound) else inf

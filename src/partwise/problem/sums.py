@@ -226,12 +226,10 @@ class Sums:
 
     @cached_property
     def example_ranges(self) -> list[slice]:
-        """The examples of each batch."""
         return _ranges(self.batch_sizes)
 
     @cached_property
     def slot_ranges(self) -> list[slice]:
-        """The slots of each batch."""
         return _ranges([reference.n_slots for reference in self.references])
 
     @property
@@ -249,7 +247,6 @@ class Sums:
         return self.run(Sum(BatchSums.clique_starts, joined_pointers))
 
     def clique_range(self, part: Part) -> slice:
-        """Return where the clique marginals of a batch's examples are."""
         return slice(int(self.clique_starts[part.examples.start]), int(self.clique_starts[part.examples.stop]))
 
     @cached_property

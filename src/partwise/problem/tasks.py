@@ -261,7 +261,6 @@ class BatchSums:
         return _complaint(sets.check, self.objective, n_jobs)
 
     def cliques_of_scores(self, n_jobs: int, scores: Floats) -> Floats:
-        """Return the clique marginals of the Gibbs distributions with these slot scores."""
         return _core.cliques_of_scores(self.structure, scores, n_jobs)
 
     def scores_of_cliques(
@@ -351,7 +350,6 @@ class BatchSums:
         return _core.scaling_expectations(self.objective, weights, n_jobs)
 
     def scaling_separates(self, n_jobs: int, weights: Floats) -> bool:
-        """Return whether every gold labelling is likelier than all others."""
         return _core.scaling_separates(self.objective, weights, n_jobs)
 
     def largest_cost(self, n_jobs: int) -> float:

@@ -102,7 +102,6 @@ def _check_all(examples: "list[_Example]", rng: np.random.Generator) -> None:
 def _one_each(
     method: str, examples: "list[_Example]", scores: list[Floats], answers: Sequence[T]
 ) -> "Iterator[tuple[_Example, Floats, T]]":
-    """Return the examples with their scores and answers."""
     if len(answers) != len(examples):
         raise AssertionError(f"{method}: {len(answers)} answers for {len(examples)} examples")
     return zip(examples, scores, answers, strict=True)
@@ -126,7 +125,6 @@ class _Example:
             self.fail("num_slots", "two calls gave two answers")
 
     def check(self, rng: np.random.Generator) -> None:
-        """Check everything that the structure can do."""
         mask = self.structure.mask(self.i)
         self.forbidden = np.zeros(self.n_slots, dtype=bool) if mask is None else mask == 0
         self.under = "" if mask is None else " under a mask"
@@ -167,7 +165,6 @@ class _Example:
             self.fail(method, f"{what} of shape {found.shape}, expected {(self.n_slots,)}")
 
     def near_all(self, method: str, what: str, found: Floats, expected: Floats, tolerance: float = NEAR) -> None:
-        """Fail unless all slots' numbers agree."""
         self.sized(method, what, found)
         off = np.abs(found - expected)
         if not (off <= tolerance * (1.0 + np.abs(expected).max(initial=0.0))).all():
@@ -298,7 +295,6 @@ class _Example:
                 self.fail(f"sample at temperature {temperature:g}", f"{what}, expected {expected[slot]:.4g}")
 
     def cost(self, rng: np.random.Generator) -> None:
-        """Check costs, and that labellings are accepted as gold labellings."""
         table = self.any_labelling(rng)[None] if self.table is None else self.table
         golds = table[rng.permutation(len(table))[:GOLD]]
         for gold in golds:

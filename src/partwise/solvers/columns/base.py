@@ -219,9 +219,6 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
         certificate = replace(problem.certificate_at(primal, gradient, state.weights), gradient_norm=norm)
         return certified_at(problem, certificate, state.weights.copy(), primal, gradient)
 
-    def weights(self, problem: Problem, state: ScalingState) -> Floats:
-        return state.weights.copy()
-
     def check_due(self, state: ScalingState, tol: float) -> bool:
         return state.still > 1 or super().check_due(state, tol)  # at once if no weight moves any more
 

@@ -230,7 +230,6 @@ class EG(BlockSolver[EGState]):
         return self._blocks(state, int(np.argmax(state.duals)))
 
     def _blocks(self, state: EGState, k: int) -> base.GibbsBlocks:
-        """Return views of one run's arrays."""
         arrays = [getattr(state, name) for name in base.GibbsBlocks._fields]
         sizes = [len(array) // self.runs for array in arrays]
         return base.GibbsBlocks(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))

@@ -179,9 +179,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         point = DualPoint.of_counts(state.marginals.copy())
         return Certified(problem.certificate(state.weights, point), state.weights.copy(), point)
 
-    def weights(self, problem: Problem, state: ExcessiveGapState) -> Floats:
-        return state.weights.copy()
-
     def remark(self, problem: Problem, state: ExcessiveGapState) -> str:
         return "the warm start has no excessive gap at any smoothing: started cold" if state.cold else ""
 

@@ -271,6 +271,10 @@ class ScheduledSolver(Solver[S]):
         primal = state.checked_primal or getattr(state, "dual", 0.0)  # as last certified, or about the dual value
         return since >= max(self.seldom, state.epoch // 20) or self.guess_gap(state) <= tol * abs(primal)
 
+    def weights(self, problem: Problem, state: S) -> Floats:
+        weights: Floats = vars(state)["weights"]
+        return weights.copy()
+
     def guess_gap(self, state: S) -> float:
         """Return about how large the gap is: it is assumed to shrink like the solver's own measure of progress."""
         return state.checked_gap * state.gain / state.checked_gain if state.checked_gain else state.gain

@@ -56,7 +56,6 @@ class Checkpoint:
             raise ValueError(f"every_passes must be above 0, got {self.every_passes}")
 
     def due(self, seconds: float, passes: float) -> bool:
-        """Return whether to save after so many seconds and passes since the last save."""
         return seconds >= self.every_seconds or (self.every_passes is not None and passes >= self.every_passes)
 
 

@@ -45,7 +45,6 @@ class Limits:
     precise: tuple[float, float] | None = None
 
     def target(self, passes: float) -> float:
-        """Return the relative gap to stop at after this many passes."""
         gap, most = self.precise or (self.tol, 0.0)
         return min(self.tol, gap) if passes < most else self.tol
 

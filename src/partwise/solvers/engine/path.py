@@ -111,41 +111,20 @@ def regularization_path(
 ) -> list[Result]:
     """Solve the problem for a falling sequence of penalties, each from the solution of the one before.
 
-    Parameters
-    ----------
-    problem : Problem
-        Data and loss; its own penalty is where the path ends unless `l2_min` (`l1_min`) says otherwise. If it has an
-        l1 term, the path is over l1.
-    l2_max : float
-        The first, largest strength; not for paths over l1.
-    factor : float
-        The ratio of each strength to the one before.
-    tol : float
-        Every point ends at gap <= tol * |primal|.
-    l2_min : float, optional
-        The last strength (default: the problem's).
-    l1_max, l1_min : float, optional
-        The first and the last strength of a path over l1 (default: the smallest at which all weights are zero, and the
-        problem's).
-    l1_ratio : float, optional
-        Let both strengths fall, l1 : l2 = l1_ratio : 1 - l1_ratio, instead of l1 alone at the problem's l2.
-    solver, n_jobs, random_state, verbose
-        As for `solve`. "auto" chooses again at each point.
-    max_passes, max_seconds : float, optional
-        Limits of each point.
-    callback : callable, optional
-        Called with the result of each point; returning a true value ends the path there.
-    warm_start : Result, DualPoint or weights, optional
-        The start of the first point.
-    keep_duals : bool
-        Keep the dual point of every result, not only of the last; each is as large as the data.
+    problem: data and loss; its own penalty ends the path unless `l2_min` (`l1_min`) says otherwise. With an l1 term the
+    path is over l1. l2_max, l2_min: the first and the last strength (default of the last: the problem's); not for paths
+    over l1. factor: the ratio of each strength to the one before. l1_max, l1_min: the same for a path over l1 (default:
+    the smallest l1 at which all weights are zero, and the problem's). l1_ratio: let both strengths fall, l1 : l2 =
+    l1_ratio : 1 - l1_ratio, instead of l1 alone at the problem's l2.
 
-    Returns
-    -------
-    list of Result
-        One per point, in the order they were solved. A ConvergenceWarning names each point whose tolerance was not
-        reached; the path continues from there. ValueError if the sequence is invalid, or the solver does not fit the
-        problem or cannot start from its own results.
+    tol, max_passes, max_seconds: every point ends at gap <= tol * |primal|, or at these limits. solver, n_jobs,
+    random_state, verbose: as for `solve`; "auto" chooses again at each point. callback: called with the result of each
+    point; returning a true value ends the path there. warm_start: a Result, DualPoint or weights for the first point.
+    keep_duals: keep the dual point of every result, not only of the last; each is as large as the data.
+
+    The results are in the order they were solved. A ConvergenceWarning names each point whose tolerance was not
+    reached; the path continues from there. ValueError if the sequence is invalid, or the solver does not fit the
+    problem or cannot start from its own results.
     """
     if problem.l1:
         if l2_max is not None or l2_min is not None:

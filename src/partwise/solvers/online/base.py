@@ -50,9 +50,6 @@ class OnlineSolver(ScheduledSolver[S]):
             return active[rng.integers(len(active), size=len(active))]
         return rng.permutation(active) if self.order == "permuted" else active
 
-    def weights(self, problem: Problem, state: S) -> Floats:
-        return state.weights.copy()
-
 
 class InBlocks(NamedTuple):
     """How a solver works on parts: the solver that visits one, and the proximity around all of them (`eg_prox`)."""

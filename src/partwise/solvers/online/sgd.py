@@ -136,7 +136,6 @@ class SGD(OnlineSolver[SGDState]):
         )
 
     def _choose_step_size(self, problem: Problem, state: SGDState) -> None:
-        """Try each candidate on some examples (see the module's docstring)."""
         some = state.rng.permutation(problem.active)
         if self.rule != "reciprocal":
             trained = judged = some[:SAMPLED]

@@ -97,7 +97,6 @@ class LineSearch:
         self.high, self.high_slope, self.high_ok = 0.0, 0.0, False  # high 0: not found yet
 
     def add(self, trial: Trial) -> None:
-        """Take the trial at `alpha`: end the search, or choose the next step."""
         self.trials += 1
         alpha, primal, slope = self.alpha, self.primal, self.slope
         ok = isfinite(trial.primal) and isfinite(trial.slope)

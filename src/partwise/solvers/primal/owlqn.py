@@ -105,7 +105,6 @@ class OWLQN(DescentSolver[OWLQNState]):
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
 
     def _keep_plane(self, problem: Problem, state: OWLQNState, plane: Plane) -> None:
-        """Keep the best mean of the best plane and the newest, and look for progress."""
         u, b = best_mean(problem, (state.best_u, state.best_b), balanced_plane(problem, state, plane))
         dual = problem.dual_of_plane(u, b)
         better = dual > state.best_dual

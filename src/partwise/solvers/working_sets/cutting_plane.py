@@ -106,9 +106,6 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     def trace(self, problem: Problem, state: CuttingPlaneState) -> tuple[float, ...]:
         return state.violation, float(state.sets.num_atoms)
 
-    def weights(self, problem: Problem, state: CuttingPlaneState) -> Floats:
-        return state.weights.copy()
-
     def finished(
         self, problem: Problem, state: CuttingPlaneState, certificate: Certificate, tol: float
     ) -> Status | None:

@@ -89,6 +89,5 @@ class KeptLabellings:
         return [(part, limit * part.num_examples // n) for part in self.parts]
 
     def remark(self, sweeps: int, merged: int, memory_mb: float, name: str = "labellings") -> str:
-        """Return the part of a result's message about them."""
         kept = f"{sweeps} sweeps without the oracle, {self.num_atoms} {name} kept in {self.bytes / 2**20:.3g} MB"
         return kept + (f", {merged} times merged to stay within memory_mb={memory_mb:g}" if merged else "")
