@@ -56,10 +56,7 @@ class NotCovered(ValueError):
 
 
 class Listed(NamedTuple):
-    """All labellings of some examples, end to end.
-
-    threshold: the smallest gamma with which a labelling is in C(gamma), max over z of (s(z) - s(y)) / E(y, z).
-    """
+    """All labellings of some examples; threshold: the smallest gamma with which a labelling is in C(gamma)."""
 
     example: Ints
     score: Floats

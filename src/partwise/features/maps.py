@@ -30,10 +30,7 @@ def attribute_map(structure: Multiclass | Chain, rows: object, **options: Any) -
 
 
 def multiclass_map(structure: Multiclass, rows: object, *, layout: RowLayout | None = None) -> LinearMap:
-    """Return the map of one row of input per example.
-
-    layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
-    """
+    """Return the map of one row of input per example; layout: as for `chain_map`."""
     ptr = np.arange(structure.num_examples + 1, dtype=np.int64)
     return LinearMap([row_segment(rows, ptr, structure.n_labels, structure.width, layout)])
 

@@ -88,10 +88,7 @@ class Constants:
 
 
 def constants(problem: Problem) -> Constants:
-    """Return the constants of a problem with the L2 penalty, from its oracles.
-
-    ValueError if the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
-    """
+    """Return a problem's constants, from its oracles; ValueError without these, or without a pure L2 penalty."""
     missing = (PLAIN_L2 | {Capability.EXPECTATION_ORACLE, Capability.MAX_ORACLE}) - problem.capabilities()
     if missing:
         raise ValueError(f"iteration bounds need {listed(missing)}, which this problem does not have")

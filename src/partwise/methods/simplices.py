@@ -195,10 +195,7 @@ class SimplexFunction:
         return float((here - least).sum())
 
     def check_gradient(self, logs: Floats, value: float, gradient: Floats) -> None:
-        """ValueError unless the gradient at a point is a subgradient of a convex function with these values.
-
-        The slope along a direction lies between the quotients of differences before and after the point.
-        """
+        """Raise ValueError unless the gradient's slope lies between differences of values around the point."""
         alpha, simplices = np.exp(logs), self.simplices
         direction = alpha * np.cos(np.arange(len(alpha)) + 1.0)
         direction -= alpha * simplices.per_component(simplices.sums(direction))

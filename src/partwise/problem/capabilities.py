@@ -85,10 +85,7 @@ _ORACLES = {
 
 
 def structure_capabilities(structure: Structure) -> frozenset[Capability]:
-    """Return the oracles that a structure has, and its optional capabilities.
-
-    A structure written in Python has the oracles that it implements; a compiled one has both.
-    """
+    """Return a structure's optional capabilities and oracles: those that it implements, or both if compiled."""
     own, compiled = type(structure), is_compiled(structure)
     found = {
         oracle

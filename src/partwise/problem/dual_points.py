@@ -63,10 +63,7 @@ class ActiveSet:
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A dual point of one of the kinds above; make it with the class method of that name.
-
-    blocks: of an aggregate, another point whose parts are known, to start a solver from.
-    """
+    """A dual point, made by the class method named after its kind; blocks: of an aggregate, a point to start from."""
 
     kind: Kind
     scores: Floats | None = None

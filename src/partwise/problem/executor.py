@@ -107,10 +107,7 @@ class Executor(ABC):
 
 
 class ThreadExecutor(Executor):
-    """In this process, batch after batch, each with the core's threads; batches are opened once and kept.
-
-    opened: batches that are already open.
-    """
+    """In this process, batch after batch, each with the core's threads; batches are opened once and kept (`opened`)."""
 
     files_anywhere = roomy = True
 

@@ -118,10 +118,7 @@ def register_loss(loss: Loss) -> Loss:
 
 
 def get_loss(loss: str | Loss, *, temperature: float | None = None, cost_scale: float | None = None) -> Loss:
-    """Return the loss of this name (or the given Loss), with another temperature or cost scale if given.
-
-    ValueError if the name is unknown; the message lists the known names.
-    """
+    """Return the loss of this name (or this Loss), with another temperature or cost scale; ValueError if unknown."""
     if isinstance(loss, str):
         if loss not in LOSSES:
             raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")

@@ -80,6 +80,7 @@ class L2:
         return 0.0
 
     def capabilities(self) -> frozenset[Capability]:
+        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM})
 
 
@@ -101,6 +102,7 @@ class ElasticNet:
             raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
 
     def capabilities(self) -> frozenset[Capability]:
+        """Return the capabilities that the penalty gives a problem."""
         return _capabilities(self, {Capability.L1, Capability.PENALTY})
 
 
@@ -139,10 +141,7 @@ def settled(penalty: Penalty, u: Floats, b: float) -> tuple[Floats, float]:
 
 
 def dual_of_box(u: Floats, b: float, l1: float, l2: float) -> float:
-    """Return the dual value of the best multiple of a plane under an l1 term (see `problem`).
-
-    It is the maximum over 0 <= s <= 1 of s b - R*(s u), a concave function of s.
-    """
+    """Return the dual value of the best multiple of a plane under an l1 term: max of s b - R*(s u) over 0 <= s <= 1."""
     far = np.abs(u[np.abs(u) > l1])  # the others are inside for every s
     if not far.size:
         return b

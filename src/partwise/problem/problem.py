@@ -280,10 +280,7 @@ class Problem:
         return gradient
 
     def touching_plane(self, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
-        """(u, b) of the plane that touches the losses at w, from P and its gradient there; ValueError under an l1 term.
-
-        u = l2 w - shift - grad P(w), and P less the penalty = b - <u, w>.
-        """
+        """Return (u, b) of the plane touching the losses at w, from P and its gradient; ValueError with an l1 term."""
         self._refuse_l1("touching_plane")
         u = self.plane_of_weights(weights) - gradient
         losses = primal - self._smooth_penalty(weights)
@@ -375,17 +372,11 @@ class Problem:
         return DualPoint.of_scores(self.sums.linear_scores(weights / tau, self.loss.cost_scale / tau))
 
     def certificate(self, weights: Floats, point: DualPoint) -> Certificate:
-        """P(w), D(alpha) and their difference, all recomputed from w and from the dual point's parts.
-
-        CertificateError if D exceeds P by more than rounding.
-        """
+        """Return the certificate of P(w) and D(alpha), recomputed; CertificateError if D exceeds P beyond rounding."""
         return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
 
     def certify(self, point: DualPoint, carried: int = 0) -> tuple[Certificate, Floats]:
-        """The certificate of a dual point's own weights w(alpha), and these weights.
-
-        carried: through how many updates the point was carried along (`certificate_of`).
-        """
+        """Return the certificate of a dual point's own weights, and these; carried: as for `certificate_of`."""
         return self.certify_plane(*self.dual_terms(point), carried)
 
     def certify_plane(self, u: Floats, b: float, carried: int = 0) -> tuple[Certificate, Floats]:
@@ -410,10 +401,7 @@ class Problem:
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
-        """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels.
-
-        ValueError if the penalty has an l1 term.
-        """
+        """Return the certificate of w against the oracle's answer (nothing cancels); ValueError with an l1 term."""
         self._refuse_l1("certificate_at")
         if self.l2 == 0:
             return Certificate.none(primal)
@@ -483,10 +471,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class SecondDerivatives:
-    """The Hessian of P at one point: products with it, and its diagonal or something near it.
-
-    partial: whether the Hessian is an estimate from a part of the examples.
-    """
+    """The Hessian of P at a point: products with it, and (nearly) its diagonal; partial: of a part of the examples."""
 
     sums: Sums
     penalty: Penalty

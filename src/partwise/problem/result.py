@@ -92,10 +92,7 @@ class Certificate:
         return relative(self.gap, self.primal)
 
     def text(self, l2: float, certified: bool = True) -> str:
-        """Return the certificate as text; without a penalty (`l2` = 0) there is none.
-
-        certified: whether the solver has certificates at all.
-        """
+        """Return the certificate as text; certified: whether the solver has certificates. There is none if `l2` = 0."""
         if math.isinf(self.gap):
             reason = "beyond double precision" if l2 > 0 else "l2 = 0"
             reason = reason if certified else "the solver has none"

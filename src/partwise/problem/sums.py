@@ -420,10 +420,7 @@ class Sums:
         return list(self.executor.walk(walks, own))
 
     def _run_on(self, examples: Ints, task: Callable[..., T], *shared: object) -> Iterator[tuple[Ints, T]]:
-        """Go over the batches of these examples: their places in the array, and what a task gives for them.
-
-        Batches without any of them are not opened.
-        """
+        """Yield, for each batch with some of these examples, their places in the array and a task's answer for them."""
         owner = np.searchsorted([part.stop for part in self.example_ranges], examples, side="right")
         asked = np.unique(owner).tolist()
         members = [np.flatnonzero(owner == number) for number in asked]

@@ -92,10 +92,7 @@ class ColumnConstants:
 
 
 class BatchSums:
-    """One labelled batch under a loss, ready for the core, and the tasks that work on it.
-
-    `structure`, `features`, `gold` (indptr, slots, counts), `sample_weight` and `loss` are those of the batch.
-    """
+    """A labelled batch under a loss, with its structure, features, gold labellings and weights, and the tasks on it."""
 
     def __init__(self, labelled: LabelledBatch, loss: Loss) -> None:
         self.structure: Structure = labelled.batch.structure

@@ -109,10 +109,7 @@ def _one_each(
 
 @dataclass
 class _Example:
-    """One example of a structure, under the mask that it has now.
-
-    counts: (N, n_slots), how often each labelling uses each slot, masks aside; None if the labellings are not known.
-    """
+    """An example under its current mask; counts: (N, n_slots), the counts of each labelling (None: unknown)."""
 
     structure: Structure
     i: int

@@ -138,10 +138,7 @@ def max_step(problem: Problem) -> float:
 
 
 def psi2_bounds(problem: Problem) -> Floats:
-    """Return an upper bound of max_y |A_i'(g_i - counts(y))|^2 for each example (0 where its weight is 0).
-
-    DivergenceError if safe steps, which are computed from the bounds, are beyond double precision.
-    """
+    """Return upper bounds of max_y |A_i'(g_i - counts(y))|^2; DivergenceError if safe steps exceed doubles."""
     bounds = np.zeros(problem.n_examples)
     bounds[problem.active] = problem.sums.psi2_bounds(problem.active)
     with np.errstate(over="ignore"):

@@ -64,10 +64,7 @@ NOISE = 1e-14
 
 @dataclass(kw_only=True)
 class BatchState(base.WatchedState):
-    """u: (d,), with b the dual terms of the state's point; log_partition: its sum_i omega_i log Z_i.
-
-    step_size: of the next step. safe_step: a step that is never too long.
-    """
+    """u, b: the point's dual terms; log_partition: its sum_i omega_i log Z_i. safe_step: never too long a step."""
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_size", "safe_step"})
 

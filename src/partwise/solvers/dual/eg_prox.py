@@ -56,10 +56,7 @@ def settled(epoch: int, ratio: float) -> float:
 
 @dataclass(kw_only=True)
 class EGProxState(OnlineState):
-    """weights: (d,), at the centre of the next pass. last: (d,), at the end of the last pass. center: (d,), z.
-
-    plane: (d,), u + rho z with l1, else empty. proximity: rho. The others as in `EGState`.
-    """
+    """center: z. weights: at z, of the next pass. last: of the last pass. plane: u + rho z with l1. proximity: rho."""
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes", "proximity"})
 

@@ -184,10 +184,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     @staticmethod
     def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:
-        """Return how far rounding may move the two sides of a step's test apart.
-
-        Near the optimum of separable data both sides are differences of much larger scores.
-        """
+        """Return how far rounding may move the sides of a step's test, two differences of much larger scores, apart."""
         rounding = problem.sums.rounding
         size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
         losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))

@@ -90,10 +90,7 @@ class BlockState(OnlineState):
 
 @dataclass(kw_only=True)
 class PulledState(BlockState):
-    """With free weights: center, the point that they are pulled to, and the strength of the pull.
-
-    curvatures: with l2 / pull in place of 1 for each of these weights.
-    """
+    """center, pull: where free weights are pulled to, how strongly; l2 / pull replaces 1 in their curvatures."""
 
     positive: ClassVar[frozenset[str]] = frozenset({"pull"})
 

@@ -249,10 +249,7 @@ class Solver(ABC, Generic[S]):
 
 @dataclass(frozen=True)
 class ScheduledSolver(Solver[S]):
-    """A solver whose certificate costs about half a pass: it is issued when the gap may be near the tolerance.
-
-    The gap is guessed from the solver's own measure of progress (`state.gain`).
-    """
+    """A solver whose certificate costs half a pass: it is issued when the gap is guessed to be near the tolerance."""
 
     advice = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes = 1000

@@ -9,10 +9,7 @@ T = TypeVar("T")
 
 
 class Values(NamedTuple):
-    """The values that an option may have; `text` completes the message "... must be".
-
-    words: strings that are allowed besides the numbers that `contains` accepts.
-    """
+    """Allowed values of an option: numbers that `contains` accepts, and `words`; `text` completes "... must be"."""
 
     text: str
     contains: Callable[[Any], bool]

@@ -162,10 +162,7 @@ def solve_path(
     keep_duals: bool = False,
     **options: Any,
 ) -> list[Result]:
-    """Solve the problem under each of these penalties, each from the solution of the one before.
-
-    `options` are those of `solve`; the others are as for `regularization_path`.
-    """
+    """Solve the problem under these penalties in turn (see `regularization_path`); `options`: those of `solve`."""
     found: list[Result] = []
     problem = problem.with_n_jobs(n_jobs)
     rng = generator(random_state)

@@ -123,10 +123,7 @@ def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]
 def gibbs_scores(
     problem: Problem, point: DualPoint, *, floor: float = FLOOR, tolerance: float = TOLERANCE, most: int = MOST
 ) -> Converted:
-    """Return slot scores of the Gibbs distributions with the point's expected counts (see the module's docstring).
-
-    ValueError unless it is a point of this problem with mass 1.
-    """
+    """Return slot scores of Gibbs distributions with the point's expected counts; ValueError unless masses are 1."""
     if point.scores is not None or point.kind == "linear":
         return Converted(problem.sums.linear_scores(*point.linear()) if point.scores is None else point.scores, 0, 0)
     if point.marginals is not None:
@@ -161,10 +158,7 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
 
 
 def check_marginals(problem: Problem, marginals: Floats) -> float:
-    """Return by how much clique marginals fail to be those of distributions; raise ForeignPoint if by too much.
-
-    It is inf if the structure cannot tell whether neighbouring cliques agree.
-    """
+    """Return how inconsistent clique marginals may be (inf: the structure cannot tell); ForeignPoint if too much."""
     off, complaint = problem.sums.check_clique_marginals(marginals)
     if complaint:
         raise ForeignPoint(complaint)

@@ -54,10 +54,7 @@ class State:
 
 
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return (arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state.
-
-    Working sets and bundles become arrays named "field.array".
-    """
+    """Return (arrays, other values as JSON), from which `unpack` makes the same bits; parts are "field.array"."""
     arrays: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
     for field in _saved(state):
@@ -74,10 +71,7 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
-    """Return the inverse of `pack`; ValueError if types, shapes or ranges are not those of a state of this run.
-
-    fresh: a state of the same run before its first step, as the pattern.
-    """
+    """Return the state that `pack` took apart; ValueError unless types, shapes and ranges are like those of `fresh`."""
     parts: dict[str, dict[str, Array]] = {}
     for key, array in arrays.items():
         name, _, part = key.partition(".")

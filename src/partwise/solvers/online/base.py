@@ -22,10 +22,7 @@ Order = Literal["random", "permuted", "cyclic"]
 
 @dataclass(kw_only=True)
 class OnlineState(State):
-    """weights: (d,). rng: the generator that draws the order of visits.
-
-    raised: the gain of D since the state was made or read, of solvers that work on parts (`BlockSolver`).
-    """
+    """rng: the generator that draws the order of visits. raised: the gain of D since the state was made or read."""
 
     weights: Floats
     rng: np.random.Generator

@@ -44,10 +44,7 @@ MOST = 1000
 
 @dataclass(kw_only=True)
 class MistakeState(OnlineState):
-    """weights, total: (d,), the iterate and the sum of all iterates; mass: their number.
-
-    mistakes: visits of the last epoch that changed the weights.
-    """
+    """total, mass: the sum and number of all iterates. mistakes: visits of the last epoch that changed the weights."""
 
     total: Floats
     mass: float = 0.0

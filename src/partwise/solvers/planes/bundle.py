@@ -103,10 +103,7 @@ class Bundle:
             self.gram = self.gram[np.ix_(places, places)]
 
     def check(self, problem: Problem) -> None:
-        """Raise ValueError unless `gram` holds the inner products of the slopes.
-
-        gram x = (<u_k, sum_l x_l u_l>)_k for one drawn x: m products see a change anywhere in gram, up to rounding.
-        """
+        """Raise ValueError unless `gram`, times a drawn vector, agrees with the inner products of the slopes."""
         norms = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
         # Without these weights long slopes would hide short ones.
         x = np.random.default_rng(0).uniform(1.0, 2.0, size=self.size) / np.where(norms > 0, norms, 1.0)

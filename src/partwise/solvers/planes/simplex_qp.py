@@ -34,10 +34,7 @@ class QPError(DivergenceError):
 
 
 def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
-    """Return the x of the module's docstring, (m,), with zeros where planes are not used.
-
-    QPError if the numbers are not finite or no optimum was found.
-    """
+    """Return the x of the module's docstring, (m,); QPError if numbers are not finite or no optimum was found."""
     m = len(b)
     if gram.shape != (m, m) or m == 0:
         raise QPError(f"inner products of shape {gram.shape} for {m} planes")
@@ -73,10 +70,7 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
 
 
 def optimality(quadratic: Floats, b: Floats, z: Floats, scale: Floats | float = 1.0) -> float:
-    """Return the largest gradient of <b, x> - x'Qx / 2 less its mean under x: >= 0, and 0 at the optimum only.
-
-    scale: a with x = a z, where quadratic and b are scaled.
-    """
+    """Return the largest gradient of <b, x> - x'Qx / 2, x = scale z, less its mean under x; 0 at the optimum."""
     gradient = b - quadratic @ z
     return float((gradient / scale).max() - gradient @ z)
 

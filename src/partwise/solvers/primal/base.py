@@ -37,10 +37,7 @@ PATIENCE = 20
 
 @dataclass(kw_only=True)
 class DescentState(State):
-    """gradient: of P, without an l1 term. primal: P at w. All vectors (d,).
-
-    best_u, best_b: the best mean of planes, best_dual: its dual. idle: steps since the last progress.
-    """
+    """gradient: of P without an l1 term. best_u, best_b, best_dual: the best mean. idle: steps without progress."""
 
     weights: Floats
     gradient: Floats
@@ -179,10 +176,7 @@ def norm_text(problem: Problem, gradient: Floats, reference: float) -> str:
 
 
 def balanced_plane(problem: Problem, state: DescentState, plane: Plane) -> Plane:
-    """Return the plane of the oracle's answer, or if that may halve the gap, one without entries for free weights.
-
-    The second one takes a pass, which is added to the visits.
-    """
+    """Return the oracle's plane; or if that may halve the gap, one without entries for free weights (a pass more)."""
     if problem.penalty.free is None:
         return plane
     primal = state.primal
@@ -200,10 +194,7 @@ def balanced_plane(problem: Problem, state: DescentState, plane: Plane) -> Plane
 
 
 def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
-    """Return the mean of two planes with the largest dual.
-
-    D((1 - t) old + t new) is a parabola in t, except with l1 or free weights: there t is found by a search.
-    """
+    """Return the mean of two planes with the largest dual, a parabola, or with l1 or free weights by a search."""
     change = new[0] - old[0]
 
     def mixed(t: float) -> Plane:
@@ -241,10 +232,7 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
 
 @dataclass(kw_only=True)
 class QuasiNewtonState(DescentState):
-    """steps, changes: S and Y, (memory, d), ring buffers of which the first `stored` rows are in use.
-
-    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
-    """
+    """steps, changes: S and Y, ring buffers with `stored` rows in use. sy, yy: S Y' and Y Y', (memory, memory)."""
 
     steps: Floats
     changes: Floats

@@ -20,10 +20,7 @@ def arrays_of(active: ActiveSet) -> dict[str, Array]:
 
 
 def split(arrays: dict[str, Array], sizes: Sequence[int]) -> list[dict[str, Array]]:
-    """Split the arrays of all labellings (`WorkingSets.to_arrays`) into those of batches of these sizes.
-
-    ValueError if they are not a set of labellings.
-    """
+    """Split arrays of labellings into those of batches of these sizes; ValueError if they are not labellings."""
     if len(sizes) == 1:
         return [arrays]
     WorkingSets.from_arrays(**arrays)  # checks what the slices below rely on
