@@ -46,6 +46,7 @@ class State:
     checked_gain: float = 0.0
 
     def copied(self) -> Self:
+        """Return a copy of the state, with arrays of its own."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name)) for field in _saved(self)})
 
     def complaint(self, fresh: Self) -> str:
