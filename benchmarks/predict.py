@@ -273,7 +273,7 @@ def _cpu(call: Call) -> float:
 @click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 def command(data: str | None, train: int, test: int, repeat: int, quick: bool, json_file: str | None) -> None:
-    """What does a label cost, by the way it is asked for?"""
+    """What does it cost to label a sentence, by input type and way of calling?"""
     if quick:
         train, test, repeat = 100, 20, 1
     found = run_apart("benchmarks.predict:measure", 1, data=data, train=train, test=test, repeat=repeat)

@@ -111,7 +111,7 @@ def command(
     quick: bool,
     json_file: str | None,
 ) -> None:
-    """What do partitions and Dask cost beside training in memory?"""
+    """What do partitions and Dask cost, compared with training in memory?"""
     if quick:
         tokens, batch_size, repeat = 20_000, "1M", 1
     data = data or os.environ.get("PARTWISE_DATA") or str(Path(__file__).resolve().parents[2] / "shared" / "data")

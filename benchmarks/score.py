@@ -182,7 +182,7 @@ def cells(record: dict[str, Any]) -> list[str]:
 @click.option("--threads", default=2, show_default=True, type=click.IntRange(min=1), help="Threads, beside one alone.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 def command(rows: int, repeat: int, threads: int, json_file: str | None) -> None:
-    """What does scoring a Parquet file cost beside prediction in memory?"""
+    """What does labelling a Parquet file cost, compared with prediction in memory?"""
     tenth = rows // 10
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(folder, repeat)

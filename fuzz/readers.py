@@ -1,6 +1,6 @@
-"""Python's readers of files under atheris, guided by coverage: ``python -m fuzz.readers FORMAT [libFuzzer's options]``.
+"""Fuzz Python's readers of files with atheris: ``python -m fuzz.readers FORMAT [libFuzzer's options]``.
 
-The formats, and what is done with what was read, are those of tests/faults/formatcases.py. Corpora are in
+tests/faults/formatcases.py defines the formats and the checks of the files' contents. Corpora are in
 fuzz/corpus/readers; tests/faults/test_fuzz_corpora.py replays them without atheris.
 """
 

@@ -42,17 +42,17 @@ def run(
     jobs: int = 1,
     records_only: bool = False,
 ) -> dict[str, Shown]:
-    """Run the cells that have no record yet and write what all of them show.
+    """Run the cells that have no record yet, and write the tables, charts and claims of all.
 
     Parameters
     ----------
-    experiments : what to run
+    experiments : the experiments to run
     out : folder for everything that is written
     data : folder of data sets; None: see `partwise.datasets`
     quick : a small part of the data and fewer passes
     again : also run cells that have a record
     say : takes lines of progress
-    jobs : cells at a time; more than 1: each in a process of its own, with one thread
+    jobs : cells at a time; if more than 1, each runs in a separate process with one thread
     records_only : make the records and write nothing else
 
     Returns

@@ -48,7 +48,7 @@ class ArcMap final : public FeatureMap {
     void make_block(Index i, Scratch& s, Block& block) const;
     // The kept block of sentence i, or a block made in the scratch memory.
     const Block& block(Index i, Scratch& s) const;
-    // Calls sink(distinct features, their values in A_i' slots).
+    // Calls sink(ids of the distinct features, their values in A_i' slots).
     template <class Sink>
     void visit(Index i, const double* slots, Sink&& sink) const;
     // Calls f(weight, value) for the nonzero entries of A_i' slots, and prefetch(weight) some entries earlier.

@@ -410,7 +410,7 @@ class AttributeRows final : public AttributeSegment {
     void add_examples(const AttributeTable& table) {
         const auto& [example_ptr, row_ptr, attributes, values] = table;
         const bool single = has_single_rows(table);
-        if (single) groups_.reserve(attributes.size());  // where no two entries of an example share their attribute
+        if (single) groups_.reserve(attributes.size());  // if each entry of an example has another attribute
         std::vector<Entry> entries;
         std::vector<Entry> buffer;
         const auto attribute_bits =
@@ -544,7 +544,7 @@ class AttributeRows final : public AttributeSegment {
                 __builtin_prefetch(all_columns + g[kAhead].offset);
             }
             const std::int32_t* __restrict columns = all_columns + g->offset;
-            if (g->n_entries == 1) {  // all that there is where an example is one row
+            if (g->n_entries == 1) {  // always true if an example is one row
                 const double* __restrict source = slots + rows[0] * width;
                 const double x = HasValues ? values[0] : 1.0;
                 for (std::uint32_t j = 0; j < g->length; ++j) {

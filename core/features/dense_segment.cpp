@@ -142,7 +142,7 @@ Added DenseSegment::add_transpose(Index i, const double* slots, double scale, do
     return added;
 }
 
-// A'd = x (x) d of a single row, |A'd|^2 = |x|^2 |d|^2.
+// A'd of a single row x is the outer product of x and d, so |A'd|^2 = |x|^2 |d|^2.
 Added DenseSegment::add_row(Index row, const double* __restrict slots, double scale, double* __restrict w) const {
     Added added;
     read(row, [&](Index first, const double* x, Index n) {

@@ -55,7 +55,7 @@ class ColumnAccess {
     virtual std::string describe(Index weight) const = 0;
 };
 
-// sign(x) max(|x| - l1, 0)
+// Soft thresholding: sign(x) max(|x| - l1, 0).
 [[gnu::always_inline]] inline double soft(double x, double l1) { return std::max(x - l1, 0.0) + std::min(x + l1, 0.0); }
 
 // The weights of a dual point under an elastic net, updated together with u: w = soft(u, l1) / l2. The conjugate R*(u)

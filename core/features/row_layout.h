@@ -18,7 +18,7 @@ class RowLayout {
     enum Kind : std::int32_t { kFull, kMasked, kSparse };
     struct Row {
         Index offset;         // index of the run's first weight
-        std::int32_t length;  // width for whole rows
+        std::int32_t length;  // number of weights; width for whole rows
         Kind kind;
     };
 

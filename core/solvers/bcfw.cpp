@@ -50,7 +50,7 @@ class Pass {
         const Index n = objective_.num_slots(i);
         Workspace::Frame frame(ws_);
         double* theta = frame.take(n);
-        double* cost = frame.take(n);  // kappa c
+        double* cost = frame.take(n);  // costs kappa c of the slots
         double* augmented = frame.take(n);
         double* change = frame.take(n);  // the block's change times -1, the vector that A' is applied to
         objective_.features().scores(i, state_.weights, theta);
@@ -103,8 +103,8 @@ class Pass {
         const Index n = objective_.num_slots(i);
         double* x = state_.counts + objective_.offset(i);
         const double s = state_.mass[i];
-        double* p = frame.take(n);  // s g - x
-        double* q = frame.take(n);  // g - count(y)
+        double* p = frame.take(n);  // s g - x, the block's direction for alpha
+        double* q = frame.take(n);  // g - count(y), the direction for beta
         for (Index r = 0; r < n; ++r) p[r] = -x[r];
         objective_.add_gold(i, s, p);
         fill(q, n, 0.0);
@@ -163,7 +163,7 @@ class Pass {
     BcfwState state_;
     Workspace ws_;
     SlotCounts answer_;
-    double b_ = 0;  // sum_i omega_i (linear_i - phi*(s_i))
+    double b_ = 0;  // b of the dual point: sum_i omega_i (linear_i - phi*(s_i))
 };
 
 }  // namespace

@@ -18,14 +18,14 @@ struct BcfwOptions {
     double l2 = 0;
 };
 
-// What a pass updates in place.
+// The arrays that a pass updates in place.
 struct BcfwState {
     const Objective& objective;
     double* weights;
     double* counts;   // s mu, the slots of all examples concatenated
     double* mass;     // s, a value per example
     double* linear;   // kappa <s mu, c>, a value per example
-    double* lag;      // a value per weight
+    double* lag;      // (w - average) / scale, a value per weight
     double* average;  // [steps so far, scale of lag, b of the average]
     double* gaps;     // each block's gap at its last visit, a value per example; may be null
 };

@@ -22,7 +22,7 @@ class Block {
         noise_ = 1e-11 * largest;
     }
 
-    // x_k += d
+    // x_k += d, and the values v follow.
     void move(std::size_t k, double d) {
         x_[k] += d;
         const double* row = inner_.row(k);
@@ -49,7 +49,7 @@ class Block {
 
     double towards() {
         const std::size_t s = best();
-        double value = 0;  // <x, v>
+        double value = 0;  // <x, v>, the block's mean value
         for (std::size_t k = 0; k < n_; ++k) value += x_[k] * v_[k];
         const double slope = v_[s] - value;
         if (!(slope > noise_)) return 0.0;
@@ -209,7 +209,7 @@ class Visits {
         }
     }
 
-    // phi(margin) - [<x, v> - phi*(s)]
+    // The block's duality gap without its weight omega: phi(margin) - [<x, v> - phi*(s)].
     static double block_gap(double margin, const double* v, const double* x, Index n) {
         return std::max(0.0, L::value(margin) - dot(x, v, n) + L::conjugate(std::accumulate(x, x + n, 0.0)));
     }

@@ -27,8 +27,8 @@ struct BcfwSetOptions {
     Index violators = 1;  // the most labellings that a search adds; above 1 the structure must have k_best
 };
 
-// What a pass updates in place. gaps: each block's gap at its last visit, one value per example. Without a search the
-// gap is that over the known labellings.
+// The arrays that a pass updates. gaps: each block's gap at its last visit, one value per example. Without a
+// search, the gap over the known labellings.
 struct BcfwSetState {
     const Objective& objective;
     double* weights;

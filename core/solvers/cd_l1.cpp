@@ -117,7 +117,7 @@ class Descent {
         const double tau = objective_.loss().temperature;
         const std::size_t n = column.size();
         grow(step / tau, n);
-        std::vector<double>& more = squares_;  // no longer needed
+        std::vector<double>& more = squares_;  // reuses the memory of squares_
         if (examples_ == n) {
             for (std::size_t j = 0; j < n; ++j) more[j] = shares_[j] * growths_[j];
         } else {

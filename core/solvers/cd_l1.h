@@ -108,7 +108,7 @@ struct CdOptions {
     std::uint64_t seed = 0;  // of the order of visits
 };
 
-// What the sweeps update in place. The columns are only read.
+// The arrays that the sweeps update in place. The columns are only read.
 struct CdState {
     const Columns& columns;
     double* weights;   // a value per column

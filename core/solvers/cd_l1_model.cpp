@@ -270,8 +270,8 @@ class Model {
     std::vector<double> gradient_;   // G
     std::vector<double> curvature_;  // the model's diagonal
     std::vector<double> step_;       // D
-    std::vector<double> scores_;     // z
-    std::vector<double> means_;      // m
+    std::vector<double> scores_;     // z, the change of each slot's score by D
+    std::vector<double> means_;      // m, the mean of z under p in each example
     std::vector<double> square_;     // H, row by row; empty if sweeps read columns instead
     std::vector<double> slopes_;     // H D
     std::vector<double> growths_;    // p (exp(lambda z / tau) - 1)

@@ -46,7 +46,7 @@ class Visits {
         if (sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
     }
 
-    // Algorithm 2, lines 5 to 8, with the oracle's answer.
+    // Chang and Yih 2013, Algorithm 2, lines 5 to 8: add the oracle's answer if its violation is large enough.
     void search(Index i, double margin, SlotCounts& answer) {
         ++report.visits;
         const double s = sets_.totals(i).mass;
@@ -75,7 +75,7 @@ class Visits {
         report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
-    // Algorithm 1. A change d of x_k changes the value of atom l by -ratio d G_kl; w itself is updated at the end.
+    // Algorithm 1 of the paper. A change d of x_k changes atom l's value by -ratio d G_kl; w is updated at the end.
     void update(Index i) {
         auto& atoms = sets_.of(i);
         const double omega = objective_.weight(i);

@@ -17,14 +17,14 @@ struct DcdOptions {
     double l2 = 0;
     bool search = true;      // call the oracle, and add its labelling if its violation is at least delta
     bool update = true;      // Algorithm 1 on the working set, then remove atoms with coefficient 0
-    double delta = 0;        // threshold of a violation
-    std::uint64_t seed = 0;  // of the shuffles
+    double delta = 0;        // the least violation of an added labelling
+    std::uint64_t seed = 0;  // of the random orders of atoms
     // merge a searched example's atoms as long as all atoms together take more bytes than this
     Index max_bytes = std::numeric_limits<Index>::max();
     Index violators = 1;  // the most labellings that a search adds; above 1 the structure must have k_best
 };
 
-// What a pass updates in place.
+// The arrays that a pass updates in place.
 struct DcdState {
     const Objective& objective;
     double* weights;

@@ -85,7 +85,7 @@ class Lane {
         double* __restrict scores = state.scores + objective.offset(i);
         double* __restrict marginals = state.marginals + objective.offset(i);
         Workspace::Frame frame(ws_);
-        double* __restrict target = frame.take(n);  // theta + kappa c
+        double* __restrict target = frame.take(n);  // slot scores with costs, theta + kappa c
         double* __restrict trial = frame.take(n);
         double* __restrict mu = frame.take(n);
         double* __restrict d = frame.take(n);
@@ -308,7 +308,7 @@ class Rounds {
                 const Added met = mine.follow(update, 1.0, own);
                 const double half = 0.5 * update.omega / options_.l2;
                 gain -= update.omega * (met.dot - update.added.dot);
-                gain -= update.omega * half * (met.norm2 - update.added.norm2);  // 0 without l1
+                gain -= update.omega * half * (met.norm2 - update.added.norm2);  // this term is 0 without l1
             }
         }
         if (k == 0) round_gain_ = gain;
@@ -345,7 +345,7 @@ class Rounds {
     std::barrier<EndOfPhase> sync_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<std::vector<double>> copies_;
-    std::vector<std::vector<double>> planes_;  // u of each copy, with l1
+    std::vector<std::vector<double>> planes_;  // u (the plane) of each copy of the weights, with l1
     std::vector<std::vector<Update>> updates_;
     std::vector<Index> counts_;
     std::vector<std::vector<Index>> plan_;
@@ -367,7 +367,7 @@ class Rounds {
 // some work, counted in slots of about 30 ns. On text chunking long rounds and many lanes took more passes (conflicts).
 void choose_lanes(const EgBatches& batches, Index visits, EgOptions& options) {
     constexpr int kMostLanes = 8;
-    constexpr Index kTogether = 16;              // examples of a round, all lanes together
+    constexpr Index kTogether = 16;              // examples of a round, of all lanes together
     constexpr double kRoundSlots = 1 << 11;      // least work of a lane in a round
     constexpr double kPassSlots = 1 << 19;       // least work of a pass: shorter passes were slower by up to a half
     constexpr double kSlotsPerWeight = 1.0 / 4;  // least slots of a pass per weight, for the copies of the weights

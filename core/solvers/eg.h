@@ -76,7 +76,7 @@ Plane eg_batch_step(const Objective& objective, const double* weights, double st
 Plane eg_primal_point(const Objective& objective, const double* z, double cost_scale, double old_cost_scale, int n_jobs,
                       Interrupt& interrupt);
 
-// sum_i omega_i A_i'g_i
+// sum_i omega_i A_i'g_i, the features of the gold labellings.
 std::vector<double> gold_features(const Objective& objective, int n_jobs, Interrupt& interrupt);
 
 }  // namespace partwise

@@ -1,4 +1,4 @@
-// Prediction for whole data sets.
+// Prediction for all examples of a data set: best labellings, marginals, entropies.
 #pragma once
 
 #include "features/feature_map.h"

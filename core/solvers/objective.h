@@ -81,7 +81,7 @@ class Objective {
     // slots += scale * gold counts
     void add_gold(Index i, double scale, double* slots) const { gold(i).add_to(slots, scale); }
     double dot_gold(Index i, const double* scores) const { return gold(i).dot(scores); }
-    // out = kappa c
+    // out = kappa c, the scaled costs of example i's slots
     void costs(Index i, double* out) const;
     // scores = theta + kappa c; returns <theta, g>. For a labelling y, kappa cost(y) - <w, psi> = <count(y), scores> -
     // <theta, g>.

@@ -14,7 +14,7 @@
 
 namespace partwise {
 
-// What a pass updates in place. sum: the weighted sum of iterates, or null; plane: u of the plane, or null.
+// The arrays that a pass updates. sum: the weighted sum of iterates, or null; plane: u of the plane, or null.
 struct OnlineState {
     const Objective& objective;
     double* weights;
@@ -30,7 +30,7 @@ struct SgdOptions {
     double step_size = 0;  // eta0
     StepRule rule = StepRule::kReciprocal;
     double n = 1;      // the number of examples in the penalty's share l2 / n and in the rule
-    double first = 0;  // visits before this pass
+    double first = 0;  // number of visits before this pass
 };
 
 struct OnlineReport {

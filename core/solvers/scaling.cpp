@@ -180,7 +180,7 @@ class Scaling {
         return tau_ * (odds - std::log(expectation / (whole - expectation))) / c.highest;
     }
 
-    // Algorithm 3, steps 1 and 2, with step 2' of section 3.2.1.
+    // Huang et al. 2010, Algorithm 3, steps 1 and 2, with step 2' of section 3.2.1.
     double one_newton_step(const ColumnView& view, const OneVariable& a, const Moments& at_zero, ScalingReport& report,
                            double slope) const {
         const Column& c = view.column();

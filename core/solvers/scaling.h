@@ -99,7 +99,7 @@ double scaling_largest_sum(const Objective& objective, Interrupt& interrupt);
 // Whether every gold labelling of positive weight is more probable than all others.
 bool scaling_separates(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt);
 
-// A_t(z) of column k.
+// A_t(z) of column k (see the table above).
 double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,
                         Interrupt& interrupt);
 

@@ -90,7 +90,7 @@ class ColumnView {
         return sum;
     }
 
-    // sum_x omega_x log(T_{w + z e_t}(x) / T_w(x)), the sum in (17).
+    // sum_x omega_x log(T_{w + z e_t}(x) / T_w(x)), the sum in (17): the losses' change by a step z.
     double log_partition_change(double z) const {
         if (c_.slot >= 0) {
             return dispatch([&](auto binary, auto weighted) { return change_of_slot<binary(), weighted()>(z); });
@@ -106,7 +106,7 @@ class ColumnView {
 
     // S and T become those of w + z e_t, by (18)-(19).
     void update(const Cells& cells, double z, Index n_slots) const {
-        double low = 1;  // 1 / T
+        double low = 1;  // smallest and largest 1 / T
         double high = 1;
         if (c_.slot >= 0) {
             c_.values ? update_slot<false>(cells, z, low, high) : update_slot<true>(cells, z, low, high);

@@ -44,7 +44,7 @@ std::vector<double> unit_weights(const Objective& objective, const ColumnAccess&
     return ones;
 }
 
-// P_w(.|x) of one example.
+// The label probabilities P_w(.|x) of one example.
 void probabilities(const Objective& objective, const double* weights, Index i, double* row, Workspace& ws) {
     Workspace::Frame frame(ws);
     double* scores = frame.take(objective.num_slots(i));

@@ -40,7 +40,7 @@ class Lines {
         double* __restrict counts = state_.counts + objective_.offset(i);
         Workspace::Frame frame(ws_);
         double* __restrict target = frame.take(n);  // theta + kappa c
-        double* __restrict slots = frame.take(n);   // of q, then of d
+        double* __restrict slots = frame.take(n);   // expected slot counts of q, then of d
         double* __restrict d = frame.take(size);
         features.scores(i, state_.weights, target);
         objective_.add_cost(i, objective_.loss().cost_scale, target);
@@ -117,7 +117,7 @@ class Lines {
     const Objective& objective_;
     SdcaLineOptions options_;
     const SdcaLineState& state_;
-    std::vector<Index> starts_;  // of examples in `cliques`
+    std::vector<Index> starts_;  // of each example in `cliques`
     Workspace ws_;
 };
 

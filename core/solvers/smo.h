@@ -15,11 +15,11 @@
 
 namespace partwise {
 
-// What a pass updates in place.
+// The arrays that a pass updates in place.
 struct SmoState {
     const Objective& objective;
     double* weights;
-    double* cliques;  // marginals, examples end to end
+    double* cliques;  // marginals q of all examples, concatenated
     double* gaps;     // each block's gap <count(y) - mu, theta + kappa c> at its last visit
 };
 

@@ -147,7 +147,7 @@ class WorkingSets {
         bool attached = false;
         Index bytes = 0;
 
-        // <d_k, scores>
+        // <d_k, scores>, which gives the atom's value and cost.
         double difference(std::size_t k, const double* scores) const;
         // slots += scale * d_k
         void add_difference(std::size_t k, double scale, double* slots) const;
