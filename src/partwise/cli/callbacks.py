@@ -1,4 +1,4 @@
-"""Predictions while a model trains: the score on development data for the progress line, those for training data."""
+"""Callbacks that predict: scores on development data during training, and labels of training examples at its end."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ FOR_REPORT = 2.0
 
 
 class DevScore(TrainingCallback):
-    """Scores a model after every step by which scoring takes less than a tenth of the time spent so far.
+    """Scores a model after a step unless scoring would take more than a tenth of the time spent so far.
 
-    The scores have no influence on what is learnt, so they may depend on the clock. `seen` has (passes, score) of each;
-    `free` are seconds that scores may take in any case, so that short runs have a curve, too.
+    `seen` has (passes, score) of each; scores may take `free` seconds in any case, so that short runs have a curve.
     """
 
     def __init__(self, task: Task, data: Data, free: float = 0.0) -> None:
@@ -48,10 +47,7 @@ class DevScore(TrainingCallback):
 
 
 class TrainingAnswers(TrainingCallback):
-    """Keeps the trained model's predictions for some training examples, which need not be read again.
-
-    `found` is None before the end, and for a model that has to read them.
-    """
+    """Keeps the trained model's predictions for some training examples in `found`; None if the model must read them."""
 
     def __init__(self, which: Sequence[int]) -> None:
         self.which = which

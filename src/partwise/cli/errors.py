@@ -148,11 +148,8 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def _ending_signals() -> Iterator[None]:
-    """Raise `Ended` on SIGTERM and SIGHUP; a signal that the process ignores (nohup) stays ignored.
-
-    A second signal soon after the first does not interrupt the removal of unfinished files.
-    """
-    last = -math.inf
+    """Raise `Ended` on SIGTERM and SIGHUP; a signal that the process ignores (nohup) stays ignored."""
+    last = -math.inf  # a second signal soon after must not interrupt the removal of unfinished files
 
     def end(number: int, frame: Any) -> None:
         nonlocal last

@@ -49,21 +49,15 @@ def plain(value: object) -> object:
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
-    """Return aligned columns: the first `left` of them to the left, the others to the right.
-
-    Columns are at most `WIDEST` wide, and longer cells stick out: if every line were as long as the longest label, many
-    labels would take too much memory.
-    """
+    """Return columns, the first `left` of them aligned to the left, the others to the right."""
+    # Longer cells stick out: if every line were as long as the longest label, many labels could fill the memory.
     widths = [min(max(map(len, column)), WIDEST) for column in zip(*rows, strict=True)]
     lines = ([*map(str.ljust, row[:left], widths), *map(str.rjust, row[left:], widths[left:])] for row in rows)
     return "\n".join((indent + "  ".join(cells)).rstrip() for cells in lines)
 
 
 def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Raise UserError for paths that cannot be written to, before any work is done.
-
-    Outputs may not be the same file, an input, or a file in an input folder, and inputs not standard input twice.
-    """
+    """Raise UserError for outputs that cannot be written, are the same file, an input, or a file in an input folder."""
     seen: set[str] = set()
     named = list(inputs)
     if named.count("-") > 1:

@@ -45,8 +45,7 @@ def write(
 ) -> None:
     """Write a page about a model: its scores, certificate, weights, examples and settings.
 
-    data : the file that the model was trained on, or that was scored if it is the only one
-    where : the data that were scored, if not `data`
+    data, where : the training file and the scored data; without `where` the file that was scored
     held_out : whether the model was not trained on the scored data, so that they can test its probabilities
     baseline : the name and score of what the main score is compared with
     plots, tables : further scores
@@ -94,10 +93,7 @@ def _label_table(rows: Sequence[Fields]) -> Fields:
 
 
 def dev_curve(name: str, score: float, callbacks: Sequence[object], passes: float) -> list[str]:
-    """Return the plot of scores on development data by passes, if there are enough of them.
-
-    They are those of --early-stopping, or those of `DevScore` and the last one.
-    """
+    """Return the plot of scores on development data (of --early-stopping or `DevScore`) if there are enough of them."""
     from partwise.report import draw_curve
     from partwise.report.parts import titled
 

@@ -128,10 +128,9 @@ def _check_flags(flags: Flags) -> None:
 class _Run:
     """A run of `train`, whose steps are called one after another.
 
-    training, held : training data and, if there are any, development data
-    remembered : what the model file keeps of how the data were read
+    remembered : what the model file keeps of how the training data were read
+    held : development data; scored, where : the data that are scored, and what they are called
     beside, others : the files of further models that are saved beside the model, and these models
-    scored, where : the data that are scored, and what they are called
     """
 
     start: Start | None = None

@@ -77,10 +77,9 @@ def start_text(fields: Fields) -> str:
 
 
 def load_start(task: Task, path: str, settings: Parameters, flags: Flags) -> Start:
-    """Load the model and give it the parameters of the run to come; settings: those that the flags give.
+    """Load the model, and set its parameters to those of the run to come.
 
-    UserError for a model of another task, for a model whose weights cannot start a run, and for flags that would make
-    other features of the data.
+    Raise UserError for a model of another task or whose weights cannot start a run, and for flags that change features.
     """
     from partwise.estimators.warm_start import model_of
     from partwise.models import Ability
@@ -119,6 +118,5 @@ def _refuse_features(task: Task, path: str, found: Estimator, late: tuple[str, .
     for name in task.parameters:
         value = click.get_current_context().params[name]
         if was_given(name) and name not in (*late, "memory_limit") and value != getattr(found, name):
-            raise UserError(
-                f"{flag_name(name)} {value}: {path} has {getattr(found, name)}; leave it out, or train without --from"
-            )
+            had = f"{path} has {getattr(found, name)}"
+            raise UserError(f"{flag_name(name)} {value}: {had}; leave it out, or train without --from")

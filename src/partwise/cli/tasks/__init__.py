@@ -130,7 +130,7 @@ class Reader(ABC):
     def blocks(self, path: str, settings: Flags, size: int, labelled: bool = False) -> Iterator[Data]:
         """Yield a file in parts of about `size` bytes, for `predict` or, labelled, for `partition`.
 
-        NoExamples if there is nothing in any of them.
+        Raises NoExamples if the file has no examples.
         """
         yield self.read(path, settings, labelled)
 

@@ -18,15 +18,9 @@ from partwise.cli.tasks.inputs import tree_blocks
 from partwise.cli.tasks.labels import MAX_LABELS, check_tree_labels
 from partwise.cli.tasks.scores import label_row
 from partwise.cli.tasks.structured import Answers, StructuredTask, choose_examples, unseen_labels
-from partwise.io.trees import Tree, common_root, format_tree, postorder, read_trees
+from partwise.io.trees import Tree, common_root, format_tree, is_parsed, postorder, read_trees
 from partwise.metrics import TypeScores, parseval
-from partwise.models.constituents.treebank import (
-    RelativeFrequencyParser,
-    TreeTransform,
-    clean_tree,
-    is_parsed,
-    words_of,
-)
+from partwise.models.constituents.treebank import RelativeFrequencyParser, TreeTransform, clean_tree, words_of
 
 if TYPE_CHECKING:
     from partwise.estimators import ConstituencyParser

@@ -1,8 +1,7 @@
 """Input files some sentences at a time, plain text among them: one sentence per line, tokens between white space.
 
-A file is taken for text by itself only where it would be invalid in the format of the training data (CoNLL-U has tabs
-in every line of a token, columns are the same number in every line, trees begin with a bracket), and standard error
-says so.
+A file is taken for plain text, and standard error says so, only if it would be invalid in the format of the training
+data: CoNLL-U has tabs in every line of a token, columns are as many in every line, trees begin with a bracket.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class TextGuess:
 
     format, cut_of_format : the training data's format ("columns", "conllu", "trees"), and where such a file may be cut
     width : the largest number of columns that lines of words and labels have
-    text : True, False, or None to look at the lines
+    text : whether the input is text; None: not known yet
     """
 
     format: str
@@ -48,10 +47,7 @@ class TextGuess:
         return (after_lines if self.text else self.cut_of_format)(held, first)
 
     def look(self, data: bytes) -> bool:
-        """Decide, if these lines are enough for that; return whether the input is text as far as they show.
-
-        FormatError for columns where CoNLL-U is expected: lines of words and labels are not sentences.
-        """
+        """Return whether the input is text as far as these lines show; FormatError: columns instead of CoNLL-U."""
         if self.text is None:
             every = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
             lines = [line for line in every if line.strip()]
@@ -101,9 +97,9 @@ def _is_first_word(fields: Sequence[bytes]) -> bool:
 
 
 def blocks_or_text(path: str, guess: TextGuess, size: int, settings: Flags) -> Iterator[tuple[Block, bool]]:
-    """Yield the blocks of a file, each with whether it is text; standard error is told the first time.
+    """Yield the blocks of a file, each with whether it is text: settings["text"] says so (None: look at the lines).
 
-    `settings` has `text` (True, False, or None to look), and `why_not_text`: why text will not do (UserError), or None.
+    settings["why_not_text"] is why text cannot be used (then it is a UserError), or None.
     """
     told = settings.get("text", False) is not None
     for block in text_blocks(path, guess.cut, size):
@@ -133,10 +129,7 @@ def text_sentences(block: Block, path: str) -> list[list[str]]:
 def sentence_blocks(
     path: str, size: int, settings: Flags, dialect: str | None = None
 ) -> Iterator[list[ConlluSentence]]:
-    """Yield the sentences of a file of CoNLL-U or text in lists of about `size` bytes each (see `blocks_or_text`).
-
-    dialect : "conllu", "conllx", or "auto": what the first sentence looks like
-    """
+    """Yield sentences of CoNLL-U or text in lists of about `size` bytes; dialect: None: as the first sentence looks."""
     guess = TextGuess("conllu", 2, before_sentences, settings.get("text", False), path)
     known, seen = dialect or "auto", False
     for block, is_text in blocks_or_text(path, guess, size, settings):

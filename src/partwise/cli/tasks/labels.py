@@ -25,10 +25,9 @@ MAX_LABELS = flag(
     click.IntRange(1),
 )
 
-#: Bytes that training takes for a pair of labels of taggers, for a label in each tree of a treebank, and for a weight
-#: of a classifier (some vectors of them), about.
+#: About how many bytes training takes per pair of a tagger's labels, per label and tree, and per classifier's weight.
 PAIR_BYTES, TREE_BYTES, WEIGHT_BYTES = 256, 128, 288
-#: Bytes that training may take whatever the data, and for each token; a token of CoNLL-U is a line of ten columns.
+#: Bytes that training may take for any data, and for each token; a token of CoNLL-U is a line of ten columns.
 FREE_BYTES, TOKEN_BYTES, LINE_BYTES = 64 << 20, 900, 7200
 
 
@@ -39,10 +38,7 @@ def are_chunks(labels: Iterable[object]) -> bool:
 
 
 def most_frequent(keys: NDArray[np.int32], labels: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
-    """Return each key with its most frequent label (of several the first one seen): (keys, labels, how often).
-
-    Keys and labels are numbers, one of each per token.
-    """
+    """Return (keys, most frequent label of each, how often) of a key and a label per token; of ties the first seen."""
     width = int(labels.max()) + 1
     pairs, first, counts = np.unique(keys.astype(np.int64) * width + labels, return_index=True, return_counts=True)
     best = np.lexsort((first, -counts, pairs // width))

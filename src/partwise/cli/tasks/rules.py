@@ -37,10 +37,7 @@ RULES = {"scheme": (1, ""), "forbid": (2, ""), "word": (2, " or more"), "token":
 
 @contextmanager
 def counting_from_one(path: str, part: str, first: int) -> Iterator[None]:
-    """Turn errors about sentences without an allowed answer into messages that count from 1, as the rules do.
-
-    part: "token" or "word"; first: the number of sentences before those that are being labelled
-    """
+    """Number sentences from 1 in errors that one has no allowed answer; `first` sentences of the file come before."""
     try:
         yield
     except ConstraintError as error:
@@ -69,10 +66,9 @@ class Constraints:
                 raise rules[0][2]
 
     def allowed(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Bools | None]:
-        """Return a mask (length, labels) for each sentence about which there are rules, else None.
+        """Return a mask (length, labels) for each sentence that has rules, else None.
 
-        sentences: words, which are first columns; `before` sentences of the file come before these. FormatError if a
-        rule is for a token that does not exist.
+        sentences: words, which are first columns; `before` sentences of the file come before these.
         """
         found: list[Bools | None] = []
         ends = not (self.first.all() and self.last.all())
@@ -193,10 +189,7 @@ class ArcRules(SentenceRules):
     """Rules (rule, word, heads) about the heads of words."""
 
     def allowed(self, lengths: Sequence[int], before: int = 0) -> list[dict[int, list[int]] | None]:
-        """Return for each sentence None or {word: heads that it may have}; `before` sentences of the file come first.
-
-        FormatError if a rule is for a word that does not exist.
-        """
+        """Return for each sentence None or {word: heads that it may have}; `before` sentences come before these."""
         allowed = []
         for sentence, n in enumerate(lengths, before + 1):
             found: dict[int, list[int]] = {}
@@ -232,10 +225,7 @@ class SpanRules(SentenceRules):
     """Rules (rule, label or None, first word, last word) about spans."""
 
     def spans(self, lengths: Sequence[int], before: int = 0) -> dict[str, list[Any]]:
-        """Return `required` and `forbidden` as `ConstituencyParser` takes them; `before` sentences come first.
-
-        FormatError if a rule is for words that do not exist.
-        """
+        """Return `required` and `forbidden` for `ConstituencyParser`; `before` sentences come before these."""
         found: dict[str, list[Any]] = {"required": [], "forbidden": []}
         for sentence, n in enumerate(lengths, before + 1):
             own: dict[str, list[object]] = {"require": [], "forbid": []}
@@ -252,8 +242,8 @@ class SpanRules(SentenceRules):
 def read_span_rules(path: str, labels: Sequence[str]) -> SpanRules:
     """Read rules about spans, one per line: ``require SENTENCE FIRST LAST [LABEL]`` and ``forbid ...``.
 
-    Sentences and words are counted from 1, the last word belongs to the span, and ``#`` begins a comment where a line
-    or a word begins.
+    Sentences and words are counted from 1, the last word belongs to the span, and a word that begins with ``#`` begins
+    a comment.
     """
     rules = SpanRules(path)
     for number, line in enumerate(read_text(path).split("\n"), start=1):

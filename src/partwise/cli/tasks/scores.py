@@ -121,9 +121,9 @@ Arc = int | tuple[int, str]
 def relation_scores(
     gold: Sequence[Sequence[tuple[int, str]]], guess: Sequence[Sequence[Arc]]
 ) -> tuple[list[Fields], Confusion | None]:
-    """Return scores of arcs by their relation, and a confusion matrix of the words whose head is right.
+    """Return scores of arcs by relation, and a confusion matrix (frequent relations) of words whose head is right.
 
-    The matrix has the most frequent relations. Predictions without relations have neither rows nor a matrix.
+    Predictions without relations have neither.
     """
     words = list(zip(chain.from_iterable(gold), chain.from_iterable(guess), strict=True))
     named = [(a, b) for a, b in words if isinstance(b, tuple)]

@@ -26,10 +26,7 @@ RESOURCES = {"--clusters": ("clusters", read_clusters), "--gazetteer": ("gazette
 
 @dataclass(frozen=True)
 class Choice:
-    """The features of a tagger, made of columns of the file that are counted from 1.
-
-    `name` is that of a preset or of a template's file, or "items" (without a template).
-    """
+    """The features of a tagger; `name`: of a preset or a template's file, or "items"; `columns`: counted from 1."""
 
     template: Template | None
     name: str

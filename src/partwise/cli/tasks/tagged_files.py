@@ -37,10 +37,7 @@ SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 
 @dataclass(frozen=True)
 class Source:
-    """Sentences as they were read, which are written again with labels: the input's columns, or only labels for items.
-
-    CoNLL-U is written as it was read, with the labels in the column of their target.
-    """
+    """Sentences as read, to be written with labels: columns and CoNLL-U as they were, of items only the labels."""
 
     format: str
     table: Sentences | None = None
