@@ -140,7 +140,7 @@ class ArcKeys {
     const std::vector<ArcTemplate>& templates_;
     const ArcTokens& tokens_;
     std::vector<Index> pairs_, heads_, modifiers_, betweens_;  // indices of the templates of each kind
-    std::vector<Index> columns_;                               // that templates read between two words
+    std::vector<Index> columns_;                               // the columns that templates read between two words
     std::vector<std::size_t> same_column_;  // for each template of that kind, its column's place in columns_
     Index n_ = 0;
     std::vector<Key> pair_heads_, pair_modifiers_;        // words x pair templates

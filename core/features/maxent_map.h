@@ -57,7 +57,7 @@ class MaxentMap final : public LinearMap, public ColumnAccess {
     std::vector<List> lists_;
     std::vector<std::int32_t> examples_;
     std::vector<std::int32_t> slots_;  // empty if every list has a single slot
-    std::vector<double> values_;       // of the lists whose values are not all 1
+    std::vector<double> values_;       // values of the lists whose values are not all 1
 };
 
 }  // namespace partwise

@@ -61,7 +61,7 @@ class RowOrder {
 };
 
 struct Scratch {
-    std::vector<Entry> entries;  // of one example, those with known attributes
+    std::vector<Entry> entries;  // the entries of one example whose attributes are known
     std::vector<std::size_t> row_ptr;
     RowOrder order;
 };

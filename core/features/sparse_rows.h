@@ -16,7 +16,7 @@ class SparseVector {
     struct Run {
         Index start;  // index of the run's first weight
         Index length;
-        Index offset;  // of its first value in `values`
+        Index offset;  // index of its first value in `values`
     };
 
     void clear() {

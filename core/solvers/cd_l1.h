@@ -105,7 +105,7 @@ struct CdOptions {
     double l2 = 0;
     Index max_sweeps = 0;
     double tol = 0;          // stop when the violation is below this
-    std::uint64_t seed = 0;  // of the order of visits
+    std::uint64_t seed = 0;  // seed of the random order of visits
 };
 
 // The arrays that the sweeps update in place. The columns are only read.

@@ -276,7 +276,7 @@ class Model {
     std::vector<double> slopes_;     // H D
     std::vector<double> growths_;    // p (exp(lambda z / tau) - 1)
     std::vector<double> logs_;       // logarithms of 1 + the sum of an example's growths
-    double lambda_ = 0;              // of the step that was made
+    double lambda_ = 0;              // factor on D of the step that was made
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct DcdOptions {
     bool search = true;      // call the oracle, and add its labelling if its violation is at least delta
     bool update = true;      // Algorithm 1 on the working set, then remove atoms with coefficient 0
     double delta = 0;        // the least violation of an added labelling
-    std::uint64_t seed = 0;  // of the random orders of atoms
+    std::uint64_t seed = 0;  // seed of the random orders of atoms
     // merge a searched example's atoms as long as all atoms together take more bytes than this
     Index max_bytes = std::numeric_limits<Index>::max();
     Index violators = 1;  // the most labellings that a search adds; above 1 the structure must have k_best
@@ -39,7 +39,7 @@ struct DcdReport {
     Index merged = 0;  // number of working sets that were merged
     Index work = 0;    // approximate count of numbers of rows and slots that were read or written
     double dual_gain = 0;
-    double gap_estimate = 0;  // of the searched examples, as if their working sets were solved
+    double gap_estimate = 0;  // sum of the searched examples' gaps, as if their working sets were solved
     double violation = 0;     // the largest |projected gradient| g before a step
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t kMemory = 8;   // the most pairs of steps and gradient cha
 constexpr double kLongest = 20.0;    // the largest change of a score in one step
 constexpr double kShortest = 1e-8;   // line searches end below this share of the first step
 constexpr double kDecrease = 1e-4;   // the share of the predicted decrease that a step must reach
-constexpr double kRounding = 1e-14;  // of F's parts: F may seem to grow by this in a good step
+constexpr double kRounding = 1e-14;  // relative to F's parts: F may seem to grow by this in a good step
 
 // (x - y) / (log x - log y) for positive numbers.
 double logarithmic_mean(double x, double y) {

@@ -95,7 +95,7 @@ class Mira {
         Workspace::Frame frame(ws_);
         double* scores = frame.take(n);
         w.scores(i, scores);
-        best_ = objective_.worst_labellings(i, scores, 0.0, k_, ws_);  // of the scores without costs
+        best_ = objective_.worst_labellings(i, scores, 0.0, k_, ws_);  // the best by scores without costs
         collect(i, scores, frame);
         if (!need_.empty()) {
             ++report.mistakes;

@@ -117,7 +117,7 @@ class Lines {
     const Objective& objective_;
     SdcaLineOptions options_;
     const SdcaLineState& state_;
-    std::vector<Index> starts_;  // of each example in `cliques`
+    std::vector<Index> starts_;  // where each example's marginals begin in `cliques`
     Workspace ws_;
 };
 

@@ -81,7 +81,7 @@ class Pass {
     const CliqueView& view_;
     double l2_;
     const SmoState& state_;
-    std::vector<Index> starts_;  // of each example in `cliques`
+    std::vector<Index> starts_;  // where each example's marginals begin in `cliques`
     Workspace ws_;
     SlotCounts up_, down_;
     std::vector<Index> up_entries_, down_entries_;

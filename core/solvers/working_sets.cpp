@@ -313,7 +313,7 @@ void WorkingSets::keep(Index i) {
     const std::size_t m = kept_.size();
     PackedRows& all = set.differences;
     double* used = slots_.data();
-    std::size_t end = 0;  // of the differences that are kept
+    std::size_t end = 0;  // end of the kept differences in `all`
     for (std::size_t k = 0; k < m; ++k) {
         const std::size_t from = kept_[k];
         for (std::size_t l = 0; l < m; ++l) set.gram[k * m + l] = set.gram[from * n + kept_[l]];
