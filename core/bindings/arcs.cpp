@@ -1,4 +1,3 @@
-#include <string_view>
 
 #include "bindings/common.h"
 #include "features/arc_map.h"

@@ -10,8 +10,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <functional>
-
 #include "support/parallel.h"
 #include "support/vector_math.h"
 
@@ -31,15 +29,15 @@ using MutableInts = Array<Index>;
 template <class T, int N = 1>
 using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig>;
 
-// What a function takes for an array that may be None.
+// The type of an argument that is an array or None.
 template <class A>
 using OrNone = const std::optional<A>&;
 
-// Arguments. "x"_same is used where it lies: nothing is converted to its type. "x"_or_none may be left out.
+// Arguments. "x"_same: the array must have the right type and is used without a copy. "x"_or_none: may be left out.
 inline auto operator""_same(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
 inline auto operator""_or_none(const char* name, std::size_t) { return nb::arg(name) = nb::none(); }
 
-// What Python calls: its name in a module or class, its arguments, and what it does.
+// Defines a function of a module or class: its name, its arguments, and its body f.
 template <class... Arguments>
 auto args(const Arguments&... arguments) {
     return std::tuple(arguments...);
@@ -104,7 +102,7 @@ nb::tuple tuple_of(Values... values) {
     return nb::make_tuple(to_python(std::move(values))...);
 }
 
-// The getter of a property whose vector becomes an array of Python's own.
+// A property's getter that returns a copy of a vector as an array.
 template <class Class, class F>
 auto copied(F get) {
     return [get](const Class& self) { return nb::cast(numpy(std::vector(std::invoke(get, self)))); };
@@ -134,7 +132,7 @@ inline void check_finite(const Floats& array, const char* name) {
     if (!all_finite(array.data(), len(array.size()))) throw InputError(name, " holds NaN or infinity");
 }
 
-// An array with this many finite values.
+// Throws InputError unless the array has this many values and all are finite.
 inline void check_floats(const Floats& array, Index expected, const char* name) {
     check_size(array, expected, name);
     check_finite(array, name);
@@ -156,8 +154,7 @@ inline void check_positive_temperature(double temperature) {
 // Makes an Interrupt that polls Python's signal handlers: called with the GIL, used without it.
 Interrupt python_interrupt();
 
-// Calls kernel(arguments..., interrupt) without the GIL, for as long as Ctrl-C lets it; kernels need not take the
-// Interrupt.
+// Calls kernel(arguments..., interrupt) without the GIL; Ctrl-C stops it. Kernels may do without the Interrupt.
 template <class F, class... Arguments>
 auto run_kernel(F&& kernel, Arguments&&... arguments) {
     Interrupt interrupt = python_interrupt();
@@ -169,7 +166,7 @@ auto run_kernel(F&& kernel, Arguments&&... arguments) {
     }
 }
 
-// The array of n numbers that kernel(numbers, interrupt) fills.
+// Calls kernel(numbers, interrupt), which fills n numbers; returns these as an array.
 template <class F>
 NumPy<double> fill_array(Index n, F&& kernel) {
     std::vector<double> out(n);
@@ -186,8 +183,8 @@ std::shared_ptr<const void> keep_alive(const A& array) {
     });
 }
 
-// The same for an object of the core that Python owns. nanobind's own conversion to a shared_ptr is noexcept: it ends
-// the process where there is no memory for it.
+// The same for an object of the core that Python owns. nanobind's own conversion to a shared_ptr is noexcept, so it
+// would end the process when memory is short.
 template <class T>
 std::shared_ptr<T> share(T& object) {
     nb::object found = nb::find(object);

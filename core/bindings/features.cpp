@@ -1,7 +1,6 @@
 // Feature maps, their segments and the layout of weights.
 #include "bindings/common.h"
 #include "features/maxent_map.h"
-#include "features/segments.h"
 #include "support/sizes.h"
 
 namespace partwise::bindings {

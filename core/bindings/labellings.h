@@ -17,7 +17,7 @@ inline SlotView view_of(const Ints& slots, const Floats& counts) {
     return {span_of(slots), span_of(counts)};
 }
 
-// A labelling as Python gets it, after its value where it has one.
+// A labelling as a tuple for Python, with its value first if one is given.
 inline nb::tuple pack(const SlotCounts& labelling) { return tuple_of(labelling.slots, labelling.counts); }
 inline nb::tuple pack(double value, const SlotCounts& labelling) {
     return tuple_of(value, labelling.slots, labelling.counts);
@@ -36,7 +36,7 @@ inline std::vector<Index> starts_of(const std::vector<Index>& lengths) {
     return starts;
 }
 
-// (indptr, slots, counts) built example by example.
+// Calls labelling_of(i, labelling) for each example; returns all labellings as (indptr, slots, counts).
 template <class F>
 nb::tuple encode_all(Index n, F&& labelling_of) {
     std::vector<Index> indptr{0};
@@ -53,7 +53,7 @@ nb::tuple encode_all(Index n, F&& labelling_of) {
     return tuple_of(std::move(indptr), std::move(slots), std::move(counts));
 }
 
-// f(i, view of example i's labelling)
+// Calls f(i, labelling) for each example of (indptr, slots, counts).
 template <class F>
 void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const Floats& counts, F&& f) {
     check_size(indptr, s.num_examples() + 1, "indptr");

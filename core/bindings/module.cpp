@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Until when this thread's calls may work.
+// When this thread's calls must stop.
 thread_local Clock::time_point deadline = Clock::time_point::max();
 
 bool out_of_time() { return deadline != Clock::time_point::max() && Clock::now() >= deadline; }
 
 void set_deadline(std::optional<double> seconds) {
     if (seconds && std::isnan(*seconds)) throw InputError("a deadline must be a number");
-    // Beyond a year there is none; the clock's numbers have an end.
+    // More than a year counts as no deadline: the clock's numbers would overflow.
     const bool none = !seconds || *seconds > 3.2e7;
     const std::chrono::duration<double> wait(none ? 0.0 : std::max(*seconds, 0.0));
     deadline = none ? Clock::time_point::max() : Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
@@ -56,7 +56,7 @@ Bind bind_structures, bind_parses, bind_features, bind_kernels, bind_arcs, bind_
 NB_MODULE(PARTWISE_MODULE, m) {
     m.doc() = "The compiled core of partwise: inference, features and one epoch of each solver.";
 #ifdef NDEBUG
-    // Objects that live until the interpreter ends are not worth a message to users.
+    // Objects may live until the interpreter ends; users need no message about that.
     nb::set_leak_warnings(false);
 #endif
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {

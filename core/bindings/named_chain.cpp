@@ -1,7 +1,7 @@
-// Chains over named attributes, asked in one call: items of Python in, labels out.
+// Predictions of chains over named attributes in one call: Python's items in, labels out.
 //
-// What a call makes is what a batch is made of, the same structure and the same feature map, so that answers are the
-// same bits; what it saves is the way through Python and NumPy, which for one sentence takes longer than the work.
+// A call makes the same structure and feature map as a batch, so the results have the same bits. It saves the detour
+// through Python and NumPy, which for one sentence takes longer than the prediction.
 #include <numeric>
 #include <optional>
 
@@ -11,14 +11,12 @@
 #include "features/segments.h"
 #include "solvers/inference.h"
 #include "structures/chain.h"
-#include "support/vector_math.h"
-#include "text/string_table.h"
 
 namespace partwise::bindings {
 
 namespace {
 
-// Attributes as they are read: names end to end, name k at [offsets[k], offsets[k + 1]), and their values.
+// Attributes as they are read: name k is text[offsets[k], offsets[k + 1]), with its value.
 struct Names {
     std::string text;
     std::vector<Index> offsets{0};
@@ -40,7 +38,7 @@ struct Names {
     }
 };
 
-// The items of one sequence, kept for several calls.
+// The items of one sequence, read once and used in several calls.
 struct PackedItems {
     Names names;
     std::vector<Index> counts;  // attributes of each item
@@ -92,7 +90,7 @@ nb::list unpack(const PackedItems& self) {
     return out;
 }
 
-// Sequences as a chain sees them: rows of attributes, all sequences end to end.
+// Sequences as rows of attributes, one row per item; all sequences are concatenated.
 struct ItemRows {
     std::vector<Index> lengths;  // of all sequences; some may be 0
     std::vector<Index> row_ptr{0};
@@ -101,7 +99,7 @@ struct ItemRows {
     Index unknown = 0;
 };
 
-// Reads sequences: names are collected with the GIL, and looked up without it where they are many.
+// Reads sequences: collects names with the GIL and looks them up, without the GIL if they are many.
 class RowsReader {
    public:
     RowsReader(const StringTable& vocabulary, const std::string& separator)
@@ -155,7 +153,7 @@ class RowsReader {
 
     void look_up(const Names& names) {
         if (names.size() == 0) return;
-        // For a sentence's names, handing the GIL over and back takes about as long as looking them up.
+        // The GIL is kept for few names: to release it takes about as long as to look up a sentence's names.
         std::optional<nb::gil_scoped_release> release;
         if (names.size() > kMany) release.emplace();
         ids_.resize(names.size());
@@ -175,8 +173,7 @@ class RowsReader {
     bool ones_ = true;
 };
 
-// A tied chain with its vocabulary and its weights. Weights are those of the array that was given: what changes them
-// changes the answers.
+// A tied chain with its vocabulary and its weights. The weights are not copied, so changes of the array count.
 class NamedChain {
    public:
     NamedChain(std::shared_ptr<const StringTable> vocabulary, std::string separator,
@@ -227,7 +224,7 @@ class NamedChain {
         return out;
     }
 
-    // Of every sequence the probabilities of its labels, (length, n_labels), and smax.
+    // For every sequence the probabilities of its labels (length x n_labels), and the log partition of each.
     nb::tuple sums(const ItemRows& rows, double temperature, int n_jobs) const {
         check_temperature(temperature);
         std::vector<double> marginals, values;
@@ -256,7 +253,7 @@ class NamedChain {
         return nb::make_tuple(out, numpy(spread(rows, values)));
     }
 
-    // The score of these labels of every sequence, end to end as numbers.
+    // The scores of these labellings; labels are numbers, those of all sequences concatenated.
     NumPy<double> values(const ItemRows& rows, const Ints& labels, int n_jobs) const {
         check_size(labels, len(rows.row_ptr.size()) - 1, "labels");
         for (const Index label : span_of(labels)) {
@@ -280,7 +277,7 @@ class NamedChain {
     }
 
    private:
-    // The batch of those sequences that have items.
+    // Structure and feature map of the sequences that have items.
     struct Prepared {
         Chain chain;
         LinearMap features;

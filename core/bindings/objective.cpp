@@ -14,7 +14,7 @@ namespace {
 
 using MovedArrays = std::optional<std::pair<Floats, Floats>>;
 
-// What the arrays say, checked; nothing without them.
+// The checked arrays, if they are given.
 std::optional<MovedMass> moved_mass(const Objective& o, const MovedArrays& given) {
     if (!given) return std::nullopt;
     check_one_part(o);

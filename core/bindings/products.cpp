@@ -2,7 +2,6 @@
 #include "bindings/common.h"
 #include "support/multiply.h"
 #include "support/sizes.h"
-#include "support/vector_math.h"
 
 namespace partwise::bindings {
 
@@ -10,7 +9,7 @@ namespace {
 
 using Stack = Array<const double, 3>;
 
-// Rows that are one task: a few microseconds of work for the smallest matrices.
+// The number of rows per task: a few microseconds of work for the smallest matrices.
 constexpr Index kRows = 64;
 
 [[noreturn]] void damaged() {

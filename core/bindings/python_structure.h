@@ -6,7 +6,6 @@
 #include "bindings/common.h"
 #include "structures/clique_view.h"
 #include "structures/structure.h"
-#include "support/vector_math.h"
 
 namespace partwise::bindings {
 
@@ -76,7 +75,7 @@ class PythonStructure final : public Structure, public CliqueView {
         if (implements("sample")) found |= kSample;
         return found;
     }
-    // Asks Python; an error if the answer is another one than before, as there are arrays of that size by then.
+    // Asks Python; throws if the answer has changed, because arrays of the old size exist.
     Index num_slots(Index i) const override {
         const nb::gil_scoped_acquire gil;
         const auto n = nb::cast<Index>(method("num_slots")(i));
@@ -91,7 +90,7 @@ class PythonStructure final : public Structure, public CliqueView {
     }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override {
         const nb::gil_scoped_acquire gil;
-        // Online solvers ask for one example after another: which method answers is found out once.
+        // Online solvers ask for one example at a time, so the method that answers is looked up once.
         if (single_ < 0) {
             if (!has_maximum()) method("maximize");  // throws
             single_ = implements("maximize") ? 1 : 0;
@@ -327,7 +326,7 @@ class PythonStructure final : public Structure, public CliqueView {
             sum += term;
             magnitude += std::abs(term);
         }
-        // Certificates rest on the value; not a number, and infinite counts, fail here too.
+        // Certificates are computed from the value. NaN and infinite counts fail this check, too.
         if (!(std::abs(value - sum) <= kValueTolerance * magnitude)) {
             throw InputError(where(name, i), "the value is ", number(value), ", but the labelling's slots sum up to ",
                              number(sum));
@@ -347,7 +346,7 @@ class PythonStructure final : public Structure, public CliqueView {
         }
         return rows;
     }
-    // What the method gives for several examples: a list with one answer, of this form, for each.
+    // Calls the method for several examples; it must return a list with one answer of this form per example.
     template <class... Rest>
     std::vector<nb::object> ask_many(const char* name, const char* form, std::span<const Index> examples,
                                      const double* const* scores, Rest... rest) const {
@@ -369,14 +368,14 @@ class PythonStructure final : public Structure, public CliqueView {
         for (std::size_t k = 0; k < examples.size(); ++k) own.emplace_back(answers[k]);
         return own;
     }
-    // Scores as an array of their own: Python may keep it.
+    // A copy of the scores as an array, which Python may keep.
     NumPy<double> array(Index i, const double* scores) const {
         return numpy(std::vector<double>(scores, scores + size(i)));
     }
     NumPy<double> clique_array(Index i, const double* cliques) const {
         return numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
     }
-    // The first answer of num_slots: what the core's arrays have.
+    // The first answer of num_slots, which is the size of the core's arrays.
     Index size(Index i) const { return sizes_[i] < 0 ? num_slots(i) : sizes_[i]; }
 
     mutable int single_ = -1;           // whether `maximize` answers for single examples; -1: not looked up yet

@@ -2,7 +2,6 @@
 #include "text/sentences.h"
 
 #include "bindings/text.h"
-#include "text/string_table.h"
 #include "text/svmlight.h"
 #include "text/utf8.h"
 

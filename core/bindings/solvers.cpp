@@ -8,7 +8,6 @@
 #include "solvers/sdca.h"
 #include "solvers/sdca_cliques.h"
 #include "solvers/smo.h"
-#include "solvers/working_sets.h"
 
 namespace partwise::bindings {
 

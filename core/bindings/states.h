@@ -4,8 +4,8 @@
 //   an order     which examples or columns to visit
 //   options      numbers and switches, checked where they are made
 //
-// so that an epoch looks the same in both languages: epoch(state, order, options). A solver declares these in structs;
-// here they get a constructor of keywords, from one table of their members.
+// so that an epoch looks the same in both languages: epoch(state, order, options). Solvers declare states and options
+// as structs; bind_state and bind_options give these a constructor with keywords from a list of their members.
 #pragma once
 
 #include "bindings/common.h"
@@ -39,7 +39,7 @@ inline void check_one_part(const Objective& objective) {
     }
 }
 
-// A class of Python with these readable members: ("name", &Report::name, ...).
+// Defines a Python class with these readable members: ("name", &Report::name, ...).
 template <class Report, class... Members>
 nb::class_<Report> bind_report(nb::module_& m, const char* name, Members... members) {
     nb::class_<Report> cls(m, name);
@@ -47,7 +47,7 @@ nb::class_<Report> bind_report(nb::module_& m, const char* name, Members... memb
     return cls;
 }
 
-// A keyword of options: what Python gives, where it goes, and its default.
+// A keyword of options: its name, a function that stores the given value, and its default.
 template <class Options, class Given, bool kRequired>
 struct Field {
     using Type = Given;
@@ -68,12 +68,12 @@ template <class Options, class T>
 Field<Options, T, true> required(const char* name, T Options::* member) {
     return {name, [member](Options& options, const T& value) { options.*member = value; }};
 }
-// The default is the struct's.
+// A keyword with a default, that of the struct.
 template <class Options, class T>
 Field<Options, T, false> usual(const char* name, T Options::* member) {
     return {name, required(name, member).set, nb::cast(Options{}.*member)};
 }
-// One of several names, which `parse` turns into a value.
+// A keyword whose value is one of several names; `parse` turns the name into the member's value.
 template <class Options, class T>
 Field<Options, std::string, true> named(const char* name, T Options::* member, T (*parse)(const std::string&)) {
     return {name, [=](Options& options, const std::string& value) { options.*member = parse(value); }};
@@ -84,7 +84,7 @@ Field<Options, std::string, false> named(const char* name, T Options::* member, 
     return {name, named(name, member, parse).set, nb::cast(usual)};
 }
 
-// A class of Python for options, whose constructor takes the fields as keywords; check(options) throws InputError.
+// Defines a Python class for options, whose constructor takes the fields as keywords. check(options) throws InputError.
 template <class Options, class... Fields>
 void bind_options(nb::module_& m, const char* name, void (*check)(const Options&), Fields... fields) {
     nb::class_<Options>(m, name).def(
@@ -107,7 +107,7 @@ struct Held {
     Owners owners;
 };
 
-// Keywords of states. An array of the size that the objective says, used where it lies (or in a converted copy).
+// Keywords of states. An array whose size depends on the objective, used in place (or as a converted copy).
 template <class A, bool kConverted = false>
 struct ArrayPart {
     using Type = const A&;
@@ -128,7 +128,7 @@ struct ArrayPart {
         return array.data();
     }
 };
-// The same, null where it is None.
+// The same, or None, which becomes a null pointer.
 struct OptionalPart {
     using Type = const std::optional<MutableFloats>&;
     ArrayPart<MutableFloats> part;

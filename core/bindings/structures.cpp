@@ -23,7 +23,7 @@ void check_alike(const std::vector<Index>& examples, const std::vector<Floats>& 
     }
 }
 
-// Calls f(workspace) without the GIL. Structures look for Ctrl-C themselves: one example can take long.
+// Calls f(workspace) without the GIL. Structures check for Ctrl-C themselves, because one example can take long.
 template <class F>
 auto without_gil(F&& f) {
     return run_kernel([&] {
@@ -74,7 +74,7 @@ nb::tuple sums(const Structure& s, Index i, const Floats& scores, double tempera
     return tuple_of(value, std::move(marginals), entropy);
 }
 
-// What all structures over sequences have.
+// Defines the properties that all structures over sequences have.
 template <class S>
 void def_sequences(nb::class_<S, Structure>& cls) {
     cls.def_prop_ro("n_labels", &S::n_labels)

@@ -1,7 +1,5 @@
-// Python's strings, and items of names and values as dicts and lists.
+// Reads Python's strings, and items (dicts and lists of names and values).
 #pragma once
-
-#include <string_view>
 
 #include "bindings/common.h"
 #include "text/extractor.h"
@@ -46,7 +44,7 @@ nb::list python_strings(const Table& table) {
     return out;
 }
 
-// A list of n objects, of which item(k) is borrowed.
+// A list of n objects; item(k) returns a borrowed reference.
 template <class Item>
 nb::object list_of(Index n, Item&& item) {
     nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
@@ -57,15 +55,14 @@ nb::object list_of(Index n, Item&& item) {
     return out;
 }
 
-// The objects of a list or a tuple, nothing for other objects. Lent: others may change a list while the GIL is
-// released.
+// The objects of a list or a tuple, nothing for other objects. Without the GIL, other threads may change a list.
 inline std::optional<std::span<PyObject* const>> members_of(PyObject* sequence) {
     if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return {};
     return std::span<PyObject* const>(PySequence_Fast_ITEMS(sequence),
                                       static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence)));
 }
 
-// Distinct strings of a column, and which of them each token has.
+// The distinct strings of a column, and the number of each token's string.
 inline CodedColumn coded_column(const Sentences& sentences, Index j) {
     CodedColumn out;
     out.codes.resize(sentences.n_tokens());
@@ -84,7 +81,7 @@ class ItemReader {
     explicit ItemReader(std::string_view separator, bool keep_zeros = false)
         : separator_(separator), keep_zeros_(keep_zeros) {}
 
-    // Whether a name was joined to something by the separator so far.
+    // Whether the separator has joined a name to anything so far.
     bool joined() const { return joined_; }
 
     // Calls emit(name, value) for each attribute; false if the item is not read, maybe after some calls.
@@ -157,7 +154,7 @@ class ItemReader {
         extend(rest...);
     }
 
-    // Floats, ints and bools; no code of theirs is called, which could change the dict that is being read.
+    // Reads floats, ints and bools without a call of Python code, which could change the dict that is being read.
     static bool numeric(PyObject* object, double& out) {
         if (PyFloat_Check(object)) {
             out = PyFloat_AS_DOUBLE(object);

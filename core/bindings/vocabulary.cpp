@@ -1,11 +1,9 @@
-// Vocabularies, and what fills them: items of Python, and templates over columns of text.
+// Vocabularies, and how they are learnt: from Python's items and from templates over columns of text.
 #include "text/vocabulary.h"
 
 #include <optional>
 
 #include "bindings/text.h"
-#include "text/extractor.h"
-#include "text/sentences.h"
 
 namespace partwise::bindings {
 
@@ -70,7 +68,7 @@ std::optional<Items::Arrays> read_items(const StringTable& self, const nb::list&
     return std::move(found).arrays(std::move(ids));
 }
 
-// Counts names as they come, and numbers them by frequency in the end.
+// Counts names; in the end numbers them by frequency.
 class Learner {
    public:
     void add(std::string_view name) {
@@ -80,7 +78,7 @@ class Learner {
         ids_.push_back(id);
     }
 
-    // The names counted at least min_count times, and the numbers of all that came.
+    // The vocabulary of names counted at least min_count times, and the numbers of all names added.
     std::pair<StringTable, std::vector<Index>> finish(Index min_count) {
         std::vector<Index> rank;
         StringTable table = by_frequency(seen_, counts_, {}, min_count, rank);

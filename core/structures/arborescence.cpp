@@ -7,8 +7,7 @@ namespace partwise {
 
 namespace {
 
-// An arc into a node: first by what is wrong with it, then by score, then by heads. Once arcs into cycles have been
-// adjusted these are differences.
+// An arc into a node, compared by faults, then score, then heads. Arcs into cycles hold differences (see contract).
 struct Arc {
     double faults;
     double score;

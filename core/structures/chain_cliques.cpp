@@ -26,7 +26,7 @@ double Chain::clique_marginals(Index i, const double* scores, double temperature
     Sums sums;
     sums.node = T == 1 ? out : frame.take(T * width());
     (safe && tied_ ? sums.edges : sums.edge) = T == 1 ? nullptr : out;
-    if (tied_ && T > 1 && !safe) {  // an untied copy, so that every edge gets its own marginals
+    if (tied_ && T > 1 && !safe) {  // untie the edges, so that every edge gets its own marginals
         double* edges = frame.take((T - 1) * block);
         for (Index t = 1; t < T; ++t) copy(view.edge, edges + (t - 1) * block, block);
         view.edge = edges;
@@ -53,8 +53,7 @@ void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) co
     add_ends(i, slots, slots);
 }
 
-// Of an inner position the edge before it has the column sums, the edge after it the row sums. Mass on padding belongs
-// to no pair of labels.
+// At inner positions, column sums of the edge before must equal row sums of the edge after. Padding must have no mass.
 double Chain::clique_disagreement(Index i, const double* cliques, Workspace& ws) const {
     const Index T = length(i);
     const Index L = n_labels();
@@ -115,10 +114,10 @@ double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradien
 
 namespace {
 
-// Rows of pairs of labels with less probability than this are left out: their terms are below 1e-11.
+// Rows of label pairs with less probability are left out: their entropy is below 1e-11.
 constexpr double kNothing = 1e-14;
 
-// One edge's table, and the column sums where they are a separator.
+// Adds the entropy of one edge's table; if `inner`, subtracts that of its column sums, which are a separator.
 template <int W>
 void add_edge(const double* __restrict p, const double* __restrict d, double step, Index n_rows, Index padded,
               bool inner, double* __restrict sums, double* __restrict ways, Along& out) {
@@ -195,7 +194,7 @@ void Chain::clique_entries(Index i, SlotView labelling, Index* entries, Workspac
     for (Index t = 1; t < T; ++t) entries[t - 1] = ((t - 1) * n_labels() + labels[t - 1]) * width() + labels[t];
 }
 
-// The best labelling of an untied copy in which what is outside the support is -infinity.
+// Finds the best path after setting the scores of label pairs outside of the support to -infinity.
 double Chain::maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                   Workspace& ws) const {
     const Index T = length(i);

@@ -2,15 +2,13 @@
 // compare them with. W is the row width as a template constant, or 0 to read it at run time.
 //
 // Scores of a path y_0..y_{T-1}:  sum_t node[t][y_t] + sum_{t>0} edge_t[y_{t-1}][y_t].
-// Begin and end scores are folded into the first and last node rows by prepare(), which also divides by the
-// temperature.
+// Chain::prepare() adds begin and end scores to the first and last node rows and divides by the temperature.
 #pragma once
 
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/vector_math.h"
-#include "support/workspace.h"
 
 namespace partwise::chain {
 

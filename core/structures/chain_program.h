@@ -135,8 +135,7 @@ void log_sums(const View& v, Sums& out, Workspace& ws) {
     if (marginals) from_program(program, marginals, out.node, out.edge);
 }
 
-// Derivative of the expected counts along a direction of scores (node_d, edge_d), at temperature 1: Cov(counts)
-// direction.
+// Cov(counts) direction: the derivative of expected counts along a direction of scores (node_d, edge_d).
 template <int W>
 void log_covariance(const View& v, const double* node_d, const double* edge_d, double* node_out, double* edge_out,
                     Workspace& ws) {

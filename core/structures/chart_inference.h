@@ -2,12 +2,9 @@
 // temperature; -infinity for masked slots.
 #pragma once
 
-#include <random>
-
 #include "structures/chart_k_best.h"
 #include "structures/chart_sums.h"
 #include "structures/structure.h"
-#include "support/workspace.h"
 
 namespace partwise::chart {
 
@@ -51,8 +48,7 @@ void covariance_product(const Program& program, const double* scores, const doub
     program.down(masses);
 }
 
-// Calls use(slot) for each slot of the best labelling; returns false if there is no labelling. Ties go to a cell's
-// first edge.
+// Calls use(slot) for each slot of the best labelling; returns false without one. Ties go to a cell's first edge.
 template <class Program, class Use>
 bool best(const Program& program, const double* scores, Workspace& ws, Use&& use) {
     Workspace::Frame frame(ws);

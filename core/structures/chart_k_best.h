@@ -17,8 +17,7 @@ class KBest {
     KBest(const Program& program, Chart chart, Scores scores)
         : program_(program), chart_(chart), scores_(scores), place_(program.cells(), kNone) {}
 
-    // Calls use(slot) for each slot of the derivation of this rank (0: the best); false if there are fewer. Ranks are
-    // asked for in order.
+    // Calls use(slot) for each slot of the derivation of this rank (0: the best); false if fewer exist. Ranks ascend.
     template <class Use>
     bool derivation(Index rank, Use&& use) {
         if (!find(part_of(program_.root()), rank)) return false;
@@ -46,8 +45,7 @@ class KBest {
         std::vector<Derivation> heap;
         std::size_t extended = 0;  // how many of those found had their neighbours put on the heap
     };
-    // A tail, followed down to a sum or a unit: the list of the sum (null for a unit) and the score of the slots
-    // passed.
+    // A tail, followed down to a sum or a unit: the list of the sum (null for a unit), the score of slots passed.
     struct Part {
         List* list;
         double score;

@@ -2,10 +2,10 @@
 // program's, and chart_sums are its sums in log space. Derived has
 //   with_program(i, f)   f(program) with that of example i, whose type may depend on the example
 // and, where the slots of the program are not those of the structure, its own
-//   to_program(i, program, values, scale, masked, frame)   values * scale for the program's slots; if `masked`, forbidden
-//                                                          slots get -infinity
+//   to_program(i, program, values, scale, masked, frame)   values * scale for the program's slots; if `masked`,
+//                                                          -infinity for forbidden slots
 //   from_program(i, program, own, slots)                   values of the program's slots as values of the structure's
-//   gather(i, scores, used, labelling)                     the labelling of a derivation with these slots, and its value
+//   gather(i, scores, used, labelling)                     writes the labelling with these slots; returns its value
 #pragma once
 
 #include "structures/chart_inference.h"

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "structures/chart.h"
-#include "support/extremes.h"
-#include "support/workspace.h"
 
 namespace partwise::chart {
 

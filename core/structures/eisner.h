@@ -10,8 +10,7 @@
 //                rooted(t) = open(t) with 0 -> t                                       t is the last one under 0
 //                prefix(j) = sum over t in [0, j) of rooted(t) + right(t, j - 1)       the first j words
 //                top       = prefix(n)
-// Every tree has one derivation. Spans are stored by row, by column, or both (twins), so that each sum reads two runs
-// of memory.
+// Every tree has one derivation. Spans are stored by row, by column, or both (twins), so each sum reads two runs.
 #pragma once
 
 #include "structures/chart.h"
@@ -30,8 +29,7 @@ struct EisnerProgram {
     Index arc(Index head, Index modifier) const { return modifier * (n + 1) + head + 1; }
     Index root_arc(Index modifier) const { return modifier * (n + 1); }
 
-    // The cell of each value: six squares, then the root's rows. `link` and `right` share a square: `link` is below the
-    // diagonal.
+    // The cell of each value: six squares, then the root's rows. `link` is below the diagonal of the first.
     Index right(Index s, Index t) const { return s * n + t; }
     Index link(Index s, Index t) const { return t * n + s; }
     Index right_by_end(Index s, Index t) const { return (n + t) * n + s; }
@@ -44,13 +42,10 @@ struct EisnerProgram {
     Index open(Index t) const { return 6 * n * n + n + t; }
     Index prefix(Index j) const { return 6 * n * n + 2 * n + j; }
 
-    // Checks for Ctrl-C once in so many words: a sentence of thousands of words takes long.
-    static constexpr Index kLookEvery = 16;
-
     template <class V>
     void up(V&& v) const {
         for (Index t = 0; t < n; ++t) {
-            if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
+            if (t % 16 == 15) Interrupt::check_current();
             visit_right(t, t, v);
             visit_left(t, t, v);
             for (Index s = t - 1; s >= 0; --s) {
@@ -79,7 +74,7 @@ struct EisnerProgram {
             if (!single_root) visit_open(t, v);
         }
         for (Index t = n - 1; t >= 0; --t) {
-            if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
+            if (t % 16 == 15) Interrupt::check_current();
             for (Index s = 0; s < t; ++s) {
                 visit_left(s, t, v);
                 visit_right(s, t, v);

@@ -151,8 +151,7 @@ double Grammar::log_partition(Index i, const double* scores, double temperature,
     return chart_sums(i, scores, temperature, marginals, entropy, ws);
 }
 
-// Slots of the gold derivation cost nothing. With the cost "rules" the cost is on `other`, the slot of rules that are
-// not gold.
+// Slots of the gold derivation cost nothing. The cost "rules" is on `other`, the slot of rules that are not gold.
 void Grammar::add_cost(Index i, SlotView gold, double scale, double* scores) const {
     const grammar::Slots at = slots(i);
     for (Index s = 0; s < at.n; ++s) {

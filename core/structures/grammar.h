@@ -2,7 +2,7 @@
 // rules). grammar_rules.h says which slots there are. Every derivation of a sentence of n words has n - 1 anchored
 // rules and n symbols of words; each span is at most one node. Cost: by name,
 //   "constituents"  the slots of spans and words that the gold derivation does not have, spans by their columns' costs
-//   "rules"         anchored rules that are not the gold derivation's, and wrong symbols of words; needs gold derivations
+//   "rules"         anchored rules that are not gold, and wrong symbols of words; needs gold derivations
 #pragma once
 
 #include "structures/chart_structure.h"

@@ -6,8 +6,6 @@
 
 #include "structures/grammar_rules.h"
 #include "support/parallel.h"
-#include "support/vector_math.h"
-#include "support/workspace.h"
 
 namespace partwise::grammar {
 

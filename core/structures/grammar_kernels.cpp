@@ -184,8 +184,7 @@ class Outside {
         }
     }
 
-    // Adds a rule's contribution at these splits to the slopes of both its symbols; returns the rule's probability
-    // there.
+    // Adds a rule's contribution at these splits to the slopes of its symbols; returns the rule's probability.
     double spread(const Rules::ByLeft& r, Index b, Index s, Index t, double w, Chart<Product>::Range range) {
         const double* __restrict left = chart_.ends(s, b);
         const double* __restrict right = chart_.begins(t, r.right);

@@ -4,16 +4,15 @@
 // For a span [s, t) of at least two words (+ is the product of two parts):
 //   pairs(r, s, t) = sum over q in (s, t) of label(left[r], s, q) + label(right[r], q, t) with split (A, q)
 //                    and, if there are hashed tuples, with that of (r, s, q, t)
-//   ways(r, s, t)  = pairs(r, s, t); with `other` where there is a gold derivation; and if this one is gold at q, the sum
+//   ways(r, s, t)  = pairs(r, s, t); with `other` if there is a gold derivation; and if this one is gold at q, the sum
 //                    of (pairs before q, with other), (the pair at q, with gold) and (pairs after q, with other)
 //   inner(A, s, t) = sum over rules r of A of ways(r, s, t) with r
 //   label(A, s, t) = inner(A, s, t) with start (A, s), end (A, t - 1), span (A, s, t)
 //   label(A, s, s + 1) = the empty one with the word's slot
 //   root           = sum over the symbols of whole sentences of label(A, 0, n)
-// Labels are stored by begin and by end, so that both runs of a sum over q lie side by side.
+// Labels are stored twice, by begin and by end, so that a sum over q reads two contiguous runs of memory.
 #pragma once
 
-#include "structures/chart.h"
 #include "structures/grammar_rules.h"
 #include "support/parallel.h"
 
@@ -23,7 +22,7 @@ class Program {
    public:
     explicit Program(const Sentence& sentence)
         : x_(sentence), g_(sentence.g), at_(sentence.slots()), n_(sentence.n), spans_(n_spans(n_)) {
-        // Regions of cells, one after another.
+        // The first cell of each region of cells.
         const Index square = n_ * g_.n_symbols * (n_ + 1);
         by_end_ = square;
         word_ = 2 * square;
@@ -107,7 +106,7 @@ class Program {
         return {s, s + 2 + row};
     }
 
-    // The cells of a span, those of one step after another; upwards, or in the opposite order.
+    // Visits the cells of a span, step by step; if not `up`, in the opposite order.
     template <class V>
     void visit_span(Index s, Index t, bool up, V&& v) const {
         const Index gold = x_.gold_at(s, t);
@@ -144,7 +143,7 @@ class Program {
     void visit_symbol_of_word(Index s, Index c, V&& v) const {
         v.score(word(s, c), root_ + 1, at_.word(c, s));
     }
-    // Splits in [first, end).
+    // The pairs of rule r over [s, t) at the splits in [first, end).
     template <class V>
     void visit_pairs(Index cell, Index r, Index s, Index t, Index first, Index end, V&& v) const {
         const Index a = label(g_.left[r], s, first);

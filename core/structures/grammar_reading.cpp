@@ -10,7 +10,7 @@ std::string in_words(const GrammarNode& node) {
 }
 
 // A search, with backtracking, for a derivation whose slots have exactly these counts. The chart says which symbols the
-// spans can have with these slots, so the search rarely backtracks (never, if every symbol has a column of spans).
+// spans can have with these slots, so it rarely backtracks: where every symbol has a column of spans, they are known.
 class Search {
    public:
     Search(const Sentence& sentence, std::vector<double> counts, Chart<Maximum>& chart)

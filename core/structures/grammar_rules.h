@@ -5,9 +5,9 @@
 // over [q, t). With A = parent[r], its score is the sum of these tables:
 //   rule (r), start (A, s), split (A, q), end (A, t - 1), span (A, s, t), and one of gold (k) and other
 // and, if there are hashed tuples, one that a hash of (r, word s, word q, word t - 1) chooses.
-// All but the first are rows of columns; which column a symbol has in a table is given, and may be none (kNone). The
-// last table is there if gold derivations are: gold (k) for the k-th anchored rule of the gold derivation in the order
-// of its nodes, other for all others.
+// All tables but the first consist of rows of columns; a symbol has one column in a table, or none (kNone). The last
+// table exists if there are gold derivations: gold (k) is for the k-th anchored rule of the gold derivation in the
+// order of its nodes, other for every rule that is not gold.
 //
 // Slots of a sentence of n words, W being the padded number of columns of a table:
 //   rules | start: n rows | split: n rows | end: n rows | span: n (n - 1) / 2 rows, by s and then t | words: n rows |
@@ -15,7 +15,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 
 #include "structures/chart.h"
 #include "structures/structure.h"

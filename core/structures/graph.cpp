@@ -1,8 +1,6 @@
 #include "structures/graph.h"
 
 #include "structures/junction_passes.h"
-#include "structures/numbers.h"
-#include "support/vector_math.h"
 
 namespace partwise {
 

@@ -2,7 +2,7 @@
 //
 // Slots of an example:
 //   a row per vertex: slot a of it is label a; rows are padded to padded_width(number of labels)
-//   tables of cliques, in the order of their numbers: the entry of the labels (a_1, ..., a_m) of the clique's vertices, in
+//   tables of cliques, ordered by number: the entry of the labels (a_1, ..., a_m) of the clique's vertices, in
 //   the order in which the clique names them, is ((a_1 n_2 + a_2) n_3 + ...) w + a_m, w the padded width of the last
 // Several cliques may share a table; each of them then uses its slots. Every vertex has a row of its own, so the
 // Hamming cost is put on the rows.

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "structures/history_sums.h"
-#include "support/extremes.h"
 
 namespace partwise::histories {
 
@@ -384,8 +383,8 @@ inline double greedy_value(HistoryRows& rows) {
     return total;
 }
 
-// log p of the best labelling that a search finds, and its labels. Probabilities only shrink along a labelling, so
-// that histories whose labellings are below one that is known need not be followed: it is first looked for greedily.
+// Writes the labels of the best labelling that a search finds; returns its log p. Probabilities only fall along a
+// labelling, so histories below the value of a known labelling are not followed. A greedy search finds that labelling.
 //
 // Whether a node of at least `least` is kept depends on the nodes above it alone, so leaving out the others changes no
 // result. A narrow beam may lose the greedy labelling: then the search is repeated without a bound.

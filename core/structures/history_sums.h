@@ -93,8 +93,7 @@ class HistorySums {
         }
         return std::max(total, 0.0);
     }
-    // Probabilities of labels at t after a history, given that the constraints hold. With logarithms; with constraints
-    // after run().
+    // Probabilities of labels at t after a history, under the constraints. After run(), with logarithms.
     void label_weights(Index t, Index state, double* out) {
         const Index L = view_.n_labels;
         set_emissions(t);

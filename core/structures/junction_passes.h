@@ -9,21 +9,18 @@
 
 #include "structures/junction_tree.h"
 #include "structures/numbers.h"
-#include "support/extremes.h"
 #include "support/parallel.h"
-#include "support/vector_math.h"
-#include "support/workspace.h"
 
 namespace partwise::junction {
 
-// Where the separator's rows are in the columns of clique p's table.
+// The column of the clique's table at which its separator's variables have these rows.
 inline Index column_of(const Clique& c, const Index* rows) {
     Index column = 0;
     for (std::size_t k = 0; k < c.separator.size(); ++k) column += c.steps[k] * rows[c.separator[k]];
     return column;
 }
 
-// Columns that are worked on at a time: a few rows of them stay in the first cache.
+// The number of columns to process at a time: a few rows of so many columns fit into the first cache.
 constexpr Index kBlock = 256;
 
 // large = small, repeated along the axes that the small table does not have
@@ -56,8 +53,8 @@ inline void add_sums(const Inside& in, const double* __restrict large, double* _
     }
 }
 
-// A clique's table of scores: its factors, joined first where they have few of its variables, and its children's
-// messages.
+// Fills a clique's table of scores: the sum of its factors and its children's messages. Factors that have only some of
+// the clique's variables are added up in a smaller table first.
 inline void build(const Tree& tree, const Clique& c, const double* factors, const double* separated, double* table,
                   double* scratch) {
     double* local = c.local > 0 ? scratch : table;
@@ -79,7 +76,7 @@ struct Column {
     double entropy;
 };
 
-// One column alone: the rows lie side by side.
+// normalise() for a table of one column, whose rows are neighbours in memory.
 inline Column normalise_one(double* t, Index rows) {
     double high = t[0];
     PARTWISE_SIMD_MAX(high)
@@ -153,8 +150,7 @@ inline void maxima(const double* t, Index rows, Index columns, double* messages)
     }
 }
 
-// Tables that are summed from the rows of a clique's table: those of the children's separators, and that of the
-// factors.
+// Sums the rows of a clique's table into the tables of its children's separators and of its factors.
 class Collector {
    public:
     Collector(const Tree& tree, const Clique& c, double* separated, double* factors, double* scratch)
@@ -237,7 +233,7 @@ inline double sum_down(const Tree& tree, double* tables, double* separated, cons
     return entropy;
 }
 
-// Entries of cliques that are allowed: those of which `tables` is above `least`.
+// The entries of cliques that are allowed: those with a value above `least` in `tables`.
 struct Support {
     const double* tables;
     double least;
@@ -250,8 +246,7 @@ inline void forbid_outside(const Support& support, const Clique& c, double* tabl
     }
 }
 
-// Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum. support: entries outside of it are
-// forbidden.
+// Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum. Forbids entries outside `support`.
 inline double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws,
                      const Support* support) {
     Workspace::Frame frame(ws);
@@ -267,8 +262,8 @@ inline double max_up(const Tree& tree, const double* factors, double* tables, do
     return best;
 }
 
-// The row with the largest T of each variable, the last variable first; ties go to the lowest. Variables below `done`
-// of the order are chosen; the others were.
+// Chooses the row with the largest T for each variable before `done`, the last variable first; ties go to the lowest
+// row. Rows of later variables are given.
 inline void choose(const Tree& tree, const double* tables, Index done, Index* rows) {
     for (Index p = done; p > 0; --p) {
         const Clique& c = tree.cliques[p - 1];
@@ -281,7 +276,7 @@ inline void choose(const Tree& tree, const double* tables, Index done, Index* ro
     }
 }
 
-// Rows drawn from the conditionals that sum_up left.
+// Draws the rows of all variables from the conditionals that sum_up left in the tables.
 inline void draw(const Tree& tree, const double* tables, std::mt19937_64& rng, Index* rows) {
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
     for (Index p = len(tree.cliques.size()); p > 0; --p) {
@@ -292,7 +287,7 @@ inline void draw(const Tree& tree, const double* tables, std::mt19937_64& rng, I
         for (Index r = 0; r < c.rows; ++r) {
             const double probability = column[r * c.columns];
             if (probability > 0.0) {
-                chosen = r;  // the last possible one, if rounding leaves a rest
+                chosen = r;  // rounding may leave a rest: the last possible row then
                 if (left < probability) break;
             }
             left -= probability;
@@ -322,7 +317,7 @@ inline std::vector<Index> k_best(const Tree& tree, double maximum, const double*
     Index made = 0;
     std::vector<Index> rows(n);
     const auto propose = [&](double value, Index like, Index place) {
-        // The best row after the present one in the order of T, then of rows.
+        // The best row that comes after the present row in the order of T, then of row numbers.
         const Clique& c = tree.cliques[place];
         const double* column = tables + c.table + column_of(c, rows.data());
         const Index present = rows[place];
@@ -357,7 +352,7 @@ inline std::vector<Index> k_best(const Tree& tree, double maximum, const double*
     return found;
 }
 
-// Expected use of factors' entries from joint probabilities of cliques.
+// Expected counts of factors' entries, from joint probabilities of cliques.
 inline void factors_of(const Tree& tree, const double* tables, double* factors, Workspace& ws) {
     Workspace::Frame frame(ws);
     double* scratch = frame.take(tree.local_size);
@@ -370,7 +365,7 @@ inline void factors_of(const Tree& tree, const double* tables, double* factors, 
     }
 }
 
-// Of each clique's separator the sums that its parent's table gives; nothing is written for roots.
+// The marginals of each clique's separator, summed from its parent's table; nothing is written for roots.
 inline void separators_of(const Tree& tree, const double* tables, double* separated) {
     for (const Clique& c : tree.cliques) {
         Collector collector(tree, c, separated, nullptr, nullptr);

@@ -11,13 +11,13 @@ namespace {
 
 enum class Rule { kLeastFill, kSmallestTable, kGiven };
 
-// A clique of more variables than this has a table that no machine holds, and is refused before it is looked at.
+// A clique of more variables has a table too large for any machine, and is refused at once.
 constexpr Index kMostVariables = 60;
-// Below this, another order than that of least fill is not worth looking for.
+// If the order of least fill needs at most so many entries, no other order is tried.
 constexpr double kLittle = 1 << 16;
-// No machine has as many, and numbers of entries below it fit an Index.
+// More than any machine has; smaller numbers of entries fit an Index.
 constexpr double kMostBytes = 1e18;
-// Steps after which an order that is beyond the limit is given up, a fraction of a second.
+// An order beyond the memory limit is abandoned after so many steps (a fraction of a second).
 constexpr Index kMostSteps = 1 << 24;
 
 using Neighbours = std::vector<std::vector<Index>>;  // ascending
@@ -88,7 +88,7 @@ class Eliminator {
 
     bool joined(Index u, Index v) const { return std::binary_search(near_[u].begin(), near_[u].end(), v); }
 
-    // Pairs of neighbours that are not joined.
+    // The number of pairs of neighbours of v that are not joined by an edge.
     Index fill_of(Index v) {
         if (rule_ != Rule::kLeastFill) return 0;
         const std::vector<Index>& around = near_[v];
@@ -111,7 +111,7 @@ class Eliminator {
         return degree * (degree - 1) / 2 - edges;
     }
 
-    // Takes v out and joins its neighbours; the variables whose keys have changed.
+    // Removes v and joins its neighbours; returns the variables whose keys have changed.
     std::vector<Index> changed_by(Index v, const std::vector<Index>& around) {
         const bool joins = rule_ != Rule::kLeastFill || fill_[v] > 0;
         std::vector<Index> changed = around;
@@ -164,7 +164,7 @@ Neighbours neighbours_of(Index n, const std::vector<std::vector<Index>>& scopes)
 Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes,
                              double most_entries) {
     const Neighbours near = neighbours_of(len(sizes.size()), scopes);
-    // Whatever is eliminated first has this many neighbours.
+    // The first variable to be eliminated has at least this many neighbours.
     Index degree = sizes.empty() ? 0 : len(sizes.size());
     for (const std::vector<Index>& each : near) degree = std::min(degree, len(each.size()));
     if (degree >= kMostVariables) return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};

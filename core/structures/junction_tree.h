@@ -17,11 +17,11 @@ namespace partwise::junction {
 // Axes along which both run in step, or only the large one runs, are joined.
 struct Inside {
     std::vector<Index> sizes;  // of the outer loops, outermost first
-    std::vector<Index> steps;  // what the small table moves by in each
+    std::vector<Index> steps;  // the step of the small table in each
     Index rows = 1;            // the loop over inner runs
     Index row_step = 0;
     Index run = 1;       // entries of an inner run of the large table
-    bool moves = false;  // whether the small table moves with them, or stands
+    bool moves = false;  // whether the small table has a different entry for each of them
 };
 
 struct Factor {
@@ -39,7 +39,7 @@ struct Clique {
     Inside in_parent;  // a row of the separator's table, by the parent's label, inside a row of the parent's
     Index row;         // entries of such a row
     std::vector<Index> separator;  // variables, ascending
-    std::vector<Index> steps;      // what the column moves by with the label of each
+    std::vector<Index> steps;      // the distance between columns of successive labels of each
     std::vector<Index> children;
     std::vector<Factor> factors;  // those whose first variable is the clique's
     Index local;                  // entries of the table of its factors' variables; 0: the clique's table itself
@@ -55,11 +55,12 @@ struct Tree {
     Index local_size = 0;      // of the largest local table
     Index width = 0;           // variables of the largest clique, less one
 
-    // Doubles that sums over labellings take.
+    // The number of doubles that sums over labellings need.
     Index doubles() const { return table_size + 2 * separated_size + factor_size + local_size; }
 };
 
-// No order that was tried keeps to the limit. at_least: it was given up before its end.
+// Thrown if no order of elimination keeps to the memory limit. at_least: the order was abandoned, so `bytes` and
+// `width` are lower bounds.
 struct TooWide {
     Index width;
     double bytes;

@@ -2,7 +2,6 @@
 
 #include "structures/width_dispatch.h"
 #include "support/extremes.h"
-#include "support/vector_math.h"
 
 namespace partwise {
 
@@ -23,7 +22,7 @@ double Multiclass::maximize(Index i, const double* scores, SlotCounts& best, Wor
 
 namespace {
 
-// Padding is moved down so far that its exp is 0.
+// The score of padding: its exp is 0.
 constexpr double kNowhere = -1e300;
 
 // p_a = exp((x_a - max) / tau) / sum; H = log sum - sum_a p_a (x_a - max) / tau: nothing large is subtracted.
@@ -252,7 +251,7 @@ double Multiclass::clique_marginals(Index i, const double* scores, double temper
 void Multiclass::slots_from_cliques(Index, const double* cliques, double* slots) const { copy(cliques, slots, width_); }
 
 double Multiclass::clique_disagreement(Index, const double* cliques, Workspace&) const {
-    double worst = 0;  // mass on padding belongs to no label
+    double worst = 0;  // padding must have no mass
     for (Index a = n_labels_; a < width_; ++a) worst = std::max(worst, std::abs(cliques[a]));
     return worst;
 }

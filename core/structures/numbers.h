@@ -1,5 +1,5 @@
-// Numbers that an algorithm made of sums, products and quotients of non-negative values can be written for once:
-// doubles, logarithms, and both with derivatives; and the operations on runs of them.
+// Number types for algorithms that are written once as templates: non-negative doubles, their logarithms, and both with
+// derivatives. They have sums, products and quotients, and operations on arrays.
 #pragma once
 
 #include "support/extremes.h"
@@ -7,15 +7,15 @@
 
 namespace partwise {
 
-// Zero has a finite logarithm, far below any other, so that loops over logs need no branch.
+// The logarithm that stands for zero: finite, so that loops over logs need no branch.
 constexpr double kLogOfZero = -1e30;
-constexpr double kLogsOfZero = -1e25;  // what is below is zero, whatever it was multiplied by
+constexpr double kLogsOfZero = -1e25;  // smaller logarithms are products with zero
 
 struct LogNumber {
     double log;
 };
 
-// A number with its derivative in a direction, and with that of its logarithm.
+// A number with its derivative in a direction; a logarithm with its own derivative.
 struct Dual {
     double value;
     double d;

@@ -1,12 +1,10 @@
 #include "structures/projective_tree.h"
 
-#include <functional>
-
 #include "structures/chart_ties.h"
 #include "structures/numbers.h"
 
-// Sums over a chart's derivations in doubles: no exponential inside the sums. Good where the weights' range allows it,
-// which the structure must see to (ProjectiveTree::plain_sums). For edges that are pairs of cells.
+// Sums over a chart's derivations in doubles, with no exponential inside the sums, for edges that are pairs of cells.
+// The caller must check that the weights' range allows it, as ProjectiveTree::plain_sums does.
 namespace partwise::chart {
 
 // Visitor, up: the sum over the derivations of each cell of the product of their slots' weights.
@@ -113,7 +111,7 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     return true;
 }
 
-// Sums in another order are rounded otherwise: near ties may have changed places.
+// The chart adds scores in another order than value_of: rounding may swap near ties, so the result is sorted again.
 std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
     std::vector<Scored> out = ChartStructure::k_best(i, scores, k, ws);
     std::ranges::stable_sort(out, std::greater<>(), &Scored::value);

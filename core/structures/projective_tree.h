@@ -28,7 +28,7 @@ class ProjectiveTree final : public ChartStructure<ProjectiveTree, Tree> {
                              Workspace::Frame& frame) const {
         return masked ? arc_scores(i, values, scale, frame) : values;
     }
-    // In doubles; false where weights are too far apart for their range.
+    // Computes sums in doubles; returns false if the weights differ too much for the range of doubles.
     bool plain_sums(Index n, const double* arcs, double* marginals, double* entropy, double& log_z,
                     Workspace& ws) const;
 };

@@ -36,7 +36,7 @@ class SecondOrderChain final : public ChartStructure<SecondOrderChain, LabelSequ
 
     Index pair_row(Index i) const { return length(i); }
     Index triple_row(Index i) const { return length(i) + n_labels(); }
-    // The tables in an array of all slots.
+    // Pointers to the tables of nodes, pairs and triples in an array of all slots.
     second_order::View view_of(Index i, const double* slots) const;
     // scores / temperature, -infinity where masked; cut: whether a pair or triple is masked.
     second_order::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,

@@ -114,7 +114,7 @@ double scaled_sums(const View& v, double* node, double* pair, double* triple, Wo
     double* N = frame.take(width);
     double log_z = 0;
 
-    // Exponentials of `rows` rows, zero in padding; returns what was taken off.
+    // Writes exp(score - largest score) of `rows` rows, 0 in padding; returns the largest score.
     const auto exponentials = [&](const double* from, Index rows, double* to) {
         double high = -kInfinity;
         for (Index a = 0; a < rows; ++a) high = std::max(high, largest(from + a * width, L));

@@ -1,5 +1,5 @@
-// The second-order chain as a chart program (docs/charts.md), for what its fast kernels leave out: sums in log space,
-// products with the covariance, samples, the k best labellings.
+// The second-order chain as a chart program (docs/charts.md), for everything that second_order_kernels.h does not do:
+// sums in log space, products with the covariance, samples, the k best labellings.
 //
 //   at(0, c)    = the empty prefix with node (0, c)
 //   at(1, b, c) = at(0, b) with pair (b, c), with node (1, c)

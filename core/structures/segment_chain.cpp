@@ -5,7 +5,6 @@
 #include "structures/chart_inference.h"
 #include "structures/segment_program.h"
 #include "structures/segment_scaled.h"
-#include "structures/width_dispatch.h"
 #include "support/sizes.h"
 
 namespace partwise {
@@ -100,7 +99,7 @@ View SegmentChain::prepare(Index i, const double* scores, double temperature, Wo
     return view;
 }
 
-// f(program, its chart of maxima or sums, the view, the prefixes)
+// Computes maxima or sums over prefixes and calls f(program, chart of these values, view, prefixes).
 template <segments::Mode mode, class F>
 void SegmentChain::with_chart(Index i, const double* scores, double temperature, Workspace& ws, F&& f) const {
     Workspace::Frame frame(ws);
@@ -119,7 +118,7 @@ double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, W
         for (Index t = length(i), s = 0; t > 0; t = s) {
             const double* own = chart.segment_scores(t, b) + t - 1 - view.first_begin(t);
             const double* open = prefixes.open + (t - 1) * width() + b;
-            // The shortest of the best segments.
+            // Of tied segments the shortest is taken.
             s = t - 1 -
                 chart::first_best(t - view.first_begin(t), [&](Index k) { return own[-k] + open[-k * width()]; });
             found.push_back({s, t, b});

@@ -18,7 +18,7 @@
 
 namespace partwise {
 
-// Segments (begin, end) of all sequences, end to end: those of sequence i are [ptr[i], ptr[i + 1]).
+// Segments (begin, end) of all sequences, concatenated: those of sequence i have the numbers [ptr[i], ptr[i + 1]).
 struct SegmentList {
     std::vector<Index> ptr;
     std::vector<Index> begins;
@@ -49,18 +49,18 @@ class SegmentChain final : public Sequences {
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
 
-    // Probabilities that [begins[k], ends[k]) is a segment with label labels[k]. In the order of ends.
+    // Probabilities that [begins[k], ends[k]) is a segment with label labels[k]. Ends must ascend.
     void segment_probabilities(Index i, const double* scores, double temperature, std::span<const Index> begins,
                                std::span<const Index> ends, std::span<const Index> labels, double* out,
                                Workspace& ws) const;
 
     // A labelling as a label per position, and whether a segment begins there.
     void labelling_of(Index i, const Index* labels, const std::uint8_t* begins, SlotCounts& out) const;
-    // The other way; throws InputError if it is none. Counts are not checked.
+    // Reads labels and begins from a labelling; throws InputError if positions lack a label. Does not check all counts.
     void positions_of(Index i, SlotView labelling, Index* labels, std::uint8_t* begins) const;
 
-    // Which (position, label) may continue a segment (length * width bytes); a position that may not must be the first
-    // of a segment with this label. Empty: all. It adds to the mask of slots.
+    // Says which (position, label) may continue a segment (length * width bytes); other positions may have this label
+    // only as the first of a segment. Empty: all may. This restriction is added to the mask of slots.
     void set_continuation(Index i, std::vector<std::uint8_t> allowed);
 
    private:
@@ -83,7 +83,7 @@ class SegmentChain final : public Sequences {
     segments::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const;
     template <segments::Mode mode, class F>
     void with_chart(Index i, const double* scores, double temperature, Workspace& ws, F&& f) const;
-    // Whether more is forbidden than labels of positions.
+    // Whether a mask or a continuation forbids anything else than labels of positions.
     bool cuts_more_than_labels(Index i) const;
     // The segments of a labelling, from the end of the sequence, as slots.
     void labelling_of(Index i, const std::vector<segments::Segment>& segments, SlotCounts& out) const;

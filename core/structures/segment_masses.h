@@ -6,10 +6,10 @@
 
 namespace partwise::segments {
 
-// Where expected counts go: these start as zeros.
+// Tables to which expected counts are added; they start as zeros.
 using Tables = TablesOf<double>;
 
-// Segments whose probabilities are wanted, in the order of their ends.
+// Segments whose probabilities the caller asks for, in the order of their ends, and the array for these.
 struct Asked {
     std::span<const Index> begins;
     std::span<const Index> ends;
@@ -43,8 +43,8 @@ void spread(const View& v, Index t, Index listed, const double* terms, double* _
     }
 }
 
-// Probabilities, from the end of the sequence: an end hands its own to the begins of its segments, an open segment to
-// the ends before it, in proportion to weights that are normalised each time, so that rounding leaks no probability.
+// Probabilities, from the end of the sequence: an end divides its probability among the begins of its segments, an open
+// segment among the ends before it, in proportion to weights. Normalising these each time loses no probability.
 //   H = sum over ends and open segments of P * entropy of the choice: nothing cancels.
 template <int W, bool tangent>
 class Backward {
@@ -77,7 +77,7 @@ class Backward {
     }
 
    private:
-    // P(last label) in the last row of `last`.
+    // Writes the probabilities of the last label to the last row of `last`.
     void hand_to_last() {
         const double* end = p_.end + v_.length * width_;
         double* to = out_.last + (v_.length - 1) * width_;

@@ -1,6 +1,6 @@
-// The segment chain as a chart program (docs/charts.md), for what goes from the root down: the k best labellings and
-// samples. Its slots are numbers alone, (end, label, begin) and (position, label, label before): there is no table of
-// them. The scores of a cell's edges are worked out when the cell is visited, from the tables of the view.
+// The segment chain as a chart program (docs/charts.md), for the k best labellings and samples, which go from the root
+// down. Its slots are numbers for (end, label, begin) and (position, label, label before); no table of slots exists.
+// The scores of a cell's edges are computed from the tables of the view when the cell is visited.
 //
 //   end(t, b)  = sum over s in [t - D, t) of open(s, b) with the segment [s, t)
 //   open(t, b) = sum over a of end(t, a) with (t, b, a);   open(0, b) is the empty one
@@ -31,7 +31,7 @@ struct Program {
 
     Index end(Index t, Index b) const { return t * n_labels + b; }
     Index open(Index t, Index b) const { return ((length + 1) * n_labels) + b * (length + 1) + t; }
-    // Slots of segments, ends one after another, then those of labels.
+    // First the slots of segments, in the order of ends, then the slots of labels.
     Index segment_slot(Index s, Index t, Index b) const { return (t * n_labels + b) * longest + s - t + longest; }
     Segment segment(Index slot) const {
         const Index t = slot / longest / n_labels;

@@ -1,12 +1,11 @@
 // Sums over the segmentations of one sequence in scaled probabilities, without logarithms: the fast special case of
 // segment_sums.h, which tests compare it with.
 //
-// A state (open segment, or end) that is far behind the best one at its position can still matter, but only by as much
-// as its future is better. Any state can end where it is and go on as any other does: that costs one more `last`,
-// `first`, `edge` and `lengths`, and another length and listed segment at either side. So while the largest of these,
-//   first + last + edge + 3 (lengths + whole)   in absolute value,
-// stay below kSafeReach and none of them is masked, what underflows has no weight. Scores of `inside` may be of any
-// size.
+// A state (open segment or end) far below the best one at its position matters only if its future is better. But every
+// state can end at its position and continue as any other state does. That costs at most one more `last`, `first`,
+// `edge` and `lengths`, and another length and listed segment on either side. So while the largest absolute values,
+//   first + last + edge + 3 (lengths + whole),
+// stay below kSafeReach and none is masked, values that underflow are negligible. Scores of `inside` are not limited.
 //   S_t(b)    = sum over s of open_s(b) I[s..t)(b) Len(t - s, b) X(s, t, b)
 //   end_t(b)  = S_t(b) La_{t-1}(b);      q_t(b) = sum_a end_t(a) E(a, b);      open_t(b) = q_t(b) F_t(b)
 // Backward, P: probabilities of ends and of begins,
@@ -15,7 +14,6 @@
 // I is divided by the largest of inside_t and of end_t, which every labelling uses once.
 #pragma once
 
-#include "structures/chain_kernels.h"
 #include "structures/segment_masses.h"
 
 namespace partwise::segments {
@@ -33,7 +31,7 @@ inline double reach(const double* __restrict x, Index n) {
     return high;
 }
 
-// Of a view whose other tables than `inside` are not masked.
+// Whether scaled sums are accurate. No table of the view but `inside` may be masked.
 inline bool is_safe(const View& v) {
     const Index rows = v.length * v.width;
     const double lengths = reach(v.lengths, v.longest * v.width) + reach(v.whole, len(v.ends.size()) * v.width);
@@ -144,7 +142,7 @@ class Scaled {
         return listed;
     }
 
-    // p(s, t, .) in row s - first_begin(t) of the window, which is free by now.
+    // Writes p(s, t, .) to row s - first_begin(t) of the window, which is no longer needed.
     Index hand_to_begins(Index t, Index listed, const double* __restrict ends) {
         const Index low = v_.first_begin(t);
         const double* __restrict sum = sum_ + t * width_;

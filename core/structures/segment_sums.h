@@ -1,5 +1,5 @@
-// Maxima and sums over the segmentations of one sequence in log space: no spread of scores is too large, masks are
-// allowed. Memory: a few rows per position and one window of D rows.
+// Maxima and sums over the segmentations of one sequence in log space, for masks and any spread of scores. Memory: a
+// few rows per position and one window of D rows.
 //
 //   end_t(b)   = last[t-1][b] + (sum over s of open_s(b) + inside[s..t)(b) + lengths[t-s-1][b] + whole)
 //   open_t(b)  = first[t][b] + (sum over a of end_t(a) + edge[a][b]);     open_0 = first[0]
@@ -10,13 +10,11 @@
 // With tangents every value carries its derivative along a direction of scores.
 #pragma once
 
-#include "structures/width_dispatch.h"
-#include "support/extremes.h"
-#include "support/parallel.h"
-#include "support/vector_math.h"
-#include "support/workspace.h"
+#include "structures/chain_kernels.h"
 
 namespace partwise::segments {
+
+using chain::check_now_and_then;
 
 // [begin, end) with a label.
 struct Segment {
@@ -41,8 +39,7 @@ struct TablesOf {
 //   sum of inside[u][b] over u in [s, t)  +  first[s][b] + last[t - 1][b] + length[d - 1][b] + whole[row of (s, t)][b]
 //   + edge[a][b]
 // where only listed segments have a row in `whole`, and a position that continues its segment reads `joined`.
-// Rows are `width` long; -infinity where something is forbidden and behind the labels. All is divided by the
-// temperature.
+// Rows are `width` long; forbidden entries and padding are -infinity. All scores are divided by the temperature.
 struct View : TablesOf<const double> {
     Index length = 0;    // T
     Index n_labels = 0;  // L
@@ -57,11 +54,6 @@ struct View : TablesOf<const double> {
     Index list_at(Index t) const { return std::lower_bound(ends.begin(), ends.end(), t) - ends.begin(); }
 };
 
-// Looks for Ctrl-C, seldom enough for a loop over positions.
-inline void check_now_and_then(Index t) {
-    if ((t & 255) == 255) Interrupt::check_current();
-}
-
 // The largest finite value of a row; 0 if there is none.
 inline double finite_max(const double* __restrict row, Index n) {
     const double high = largest(row, n);
@@ -70,7 +62,7 @@ inline double finite_max(const double* __restrict row, Index n) {
 
 enum Mode { kBest, kSum, kTangent };
 
-// What the pass over the prefixes leaves behind. The tangents are null without a direction.
+// The results of the pass over prefixes. Tangents are null without a direction.
 struct Prefixes {
     double* end{};     // T + 1 rows; row 0 is not used
     double* open{};    // T rows

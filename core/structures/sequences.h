@@ -44,8 +44,8 @@ class Sequences : public Structure {
 // Sequences whose labelling is its labels.
 class LabelSequences : public Sequences {
    public:
-    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it
-    // leaves no labelling is refused when it is asked about.
+    // Sets a rule for all sequences, in addition to their masks. Masks set later are checked together with the rule.
+    // A sequence without an allowed labelling is refused when it is used.
     void set_follow(Follow rule);
     const Follow& follow() const { return follow_; }
 
@@ -67,7 +67,7 @@ class LabelSequences : public Sequences {
     // The first position where the rule forbids the labels of example i, or -1.
     Index first_forbidden(Index i, const Index* labels) const;
     void check_rule(Index i) const override;
-    // What a subclass makes of a new rule.
+    // Called after a new rule is set, for subclasses that derive data from it.
     virtual void follow_changed() {}
 
    private:

@@ -1,6 +1,5 @@
 #include "structures/spanning_tree.h"
 
-#include <functional>
 #include <queue>
 
 #include "structures/state_reduction.h"
@@ -9,8 +8,8 @@ namespace partwise {
 
 namespace {
 
-// Below exp(this) of the product of all words' weights a sum is left to logs. Weights under 1e-308 count as 0 in
-// doubles; the trees that this drops have at most n^3 * 1e-308 of that product together: far less than 1e-16 of such a
+// Sums below exp(this) times the product of all words' weights are computed with logarithms. In doubles, weights below
+// 1e-308 are 0; the trees lost so have in all at most n^3 * 1e-308 times that product, which is negligible in a larger
 // sum.
 double least_log(Index n) { return -600.0 + 3.0 * std::log(static_cast<double>(n + 1)); }
 
@@ -227,7 +226,7 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
             enter(m, part.heads, std::move(forbidden));
         }
     }
-    // A part's best tree is found with rounding: near ties may have come in the wrong order.
+    // Rounding may have put near ties in the wrong order.
     std::ranges::stable_sort(out, std::greater<>(), &Scored::value);
     return out;
 }

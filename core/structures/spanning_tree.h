@@ -9,8 +9,7 @@ namespace partwise {
 // Heads (n values) of the best tree for arc scores in slot layout, -infinity where there is no arc. Under the
 // single-root rule the number of arcs from the root is made least before the score is made largest: the method only
 // adds, subtracts and compares, so it works on tuples in lexicographic order, with no large constant that would cost
-// digits. Of trees with equal scores it takes one with the smallest sum of heads. False if there is no tree (or none
-// with one root).
+// digits. Of trees with equal scores it takes one with the smallest sum of heads. Returns false if no tree is allowed.
 bool best_arborescence(Index n, const double* arcs, bool single_root, Index* heads);
 
 class SpanningTree final : public Tree {
@@ -28,11 +27,11 @@ class SpanningTree final : public Tree {
     double sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const override;
 
    private:
-    // In doubles; false where weights are too far apart for their range.
+    // Computes sums in doubles; returns false if the weights differ too much for the range of doubles.
     bool plain_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
     void log_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
     bool plain_tangents(Index n, const double* arcs, const double* direction, double* out, Workspace& ws) const;
-    // Shifts each word's scores so that the arcs of the best tree have 0; returns what the tree had.
+    // Shifts each word's scores so that the arcs of the best tree have the score 0; returns that tree's score.
     double shift_to_best(Index n, double* arcs, Workspace& ws) const;
 };
 

@@ -4,38 +4,38 @@
 // way Grassmann et al. 1985 do it for Markov chains: the pivot of word k is the sum of the weights into k
 // from the root 0 and from the words that are left, and
 //   d_k = sum_i w(i, k),   p_i(k) = w(i, k) / d_k,   w(i, j) += p_i(k) w(k, j),   Z = product of all d_k.
-// Only sums, products and quotients of non-negative numbers: every result has nearly all its digits, where pivots found
-// by subtraction (and differences of entries of the inverse) lose all of them when words prefer each other to the root.
+// These are sums, products and quotients of non-negative numbers, so every result keeps nearly all its digits. Pivots
+// computed by subtraction, or differences of entries of the inverse, lose them when words prefer each other to the
+// root.
 //
-// Marginals likewise. A walk from child to head, by p, reaches the root at last; e(h) is the probability that it does
-// so before it meets m. With m eliminated last,
+// The same holds for marginals. A random walk with probabilities p from word to head ends at the root; e(h) is the
+// probability that the walk from h gets there without a visit to m. If m is eliminated last,
 //   e(0) = 1,   e(m) = 0,   e(k) = sum_i p_i(k) e(i) from the last eliminated to the first
-// and P(h -> m) is proportional to w(h, m) e(h). Every word must be the last once: halves of the words are eliminated
-// in turn, recursively, which takes O(n^3) for all words together.
+// and P(h -> m) is proportional to w(h, m) e(h). Every word must be the last one once. So each half of the words is
+// eliminated in turn, recursively; for all words together this takes O(n^3).
 //
-// Exactly one arc from the root: the lowest-order term in t when all weights w(0, m) carry a factor t -> 0. So root
-// weights are left out of d_k; unless d_k would be 0, when word k (and what was eliminated into it) can only hang from
-// the root: from then on k is the root, and the t-weights of all others are of higher order and vanish ("handed over"
-// below).
+// Trees with exactly one arc from the root are the lowest-order term in t when all weights w(0, m) have a factor t ->
+// 0. So root weights are left out of d_k. If d_k is then 0, word k (with the words eliminated before) can have only the
+// root as its head: from then on k takes the place of the root ("handed over" below), and the root weights of all other
+// words vanish, because they are of higher order.
 #pragma once
 
 #include "structures/numbers.h"
 #include "support/parallel.h"
-#include "support/workspace.h"
 
 namespace partwise {
 
 template <class Num>
 class StateReduction {
    public:
-    // columns: n columns of n + 1 weights, in slot layout; what stands at h == m is not read. They are changed only
-    // when heads are chosen.
+    // columns: n columns of n + 1 weights, in the order of slots; entries with h == m are not read. They are changed
+    // only if each_word() chooses heads.
     StateReduction(Index n, Num* columns, bool single_root, Workspace& ws)
         : n_(n), columns_(columns), single_root_(single_root), ws_(ws), nodes_(n), escape_(n + 1) {
         for (Index m = 0; m < n; ++m) nodes_[m] = m + 1;
     }
 
-    // log Z. False if no tree has a weight (or, in doubles, if one overflowed).
+    // Computes log Z; returns false if no tree has a weight above 0 or if doubles overflow.
     bool total(double& log_z) {
         found_ = &log_z;
         return visit(
@@ -45,8 +45,8 @@ class StateReduction {
     static constexpr Index kGoOn = -1;
     static constexpr Index kStop = -2;
 
-    // For each word m: word(m, e, root_counts), where P(h -> m) is proportional to w(h, m) e[h] for h = 0..n, the root
-    // only if root_counts. It returns kGoOn, kStop, or a head that the word is to have from now on.
+    // Calls word(m, e, root_counts) for each word m: P(h -> m) is proportional to w(h, m) e[h] for h = 1..n, and for
+    // h = 0 if root_counts. word() returns kGoOn, kStop, or a head that is then fixed for m.
     template <class Word>
     bool each_word(double& log_z, Word&& word) {
         found_ = &log_z;
@@ -54,8 +54,8 @@ class StateReduction {
     }
 
    private:
-    // Words eliminated together: the order of the words (those kept first), the columns (of eliminated words: p), the
-    // word of the hand-over (-1: it was not here), and the index below which words were eliminated with it or after it.
+    // Words eliminated together: the order of all words (those kept come first); the columns (p for eliminated words);
+    // the word of the hand-over, or -1; and the index below which words were eliminated at the hand-over or after it.
     struct Step {
         std::vector<Index> order;
         Index kept = 0;
@@ -70,7 +70,7 @@ class StateReduction {
         return reinterpret_cast<Num*>(frame.take(count * static_cast<Index>(sizeof(Num) / sizeof(double))));
     }
 
-    // The words `order`, with the others eliminated; pivots: the sum of the logs of their d_k.
+    // Handles the words in `order`; all other words are eliminated, and `pivots` is the sum of their log d_k.
     template <class Word>
     bool visit(const Index* order, Index size, Num* columns, Index stride, bool handed_over, double pivots, Word&& word,
                bool only_total) {
@@ -148,7 +148,7 @@ class StateReduction {
         return true;
     }
 
-    // Escape probabilities for the one word that is left, from the last eliminated word to the first.
+    // Computes e for the one word that is left, from the last eliminated word to the first, and calls word().
     template <class Word>
     bool finish(Index m, bool handed_over, Word&& word) {
         Workspace::Frame frame(ws_);
@@ -162,8 +162,7 @@ class StateReduction {
             for (Index i = 0; i < step.kept; ++i) e[i + 1] = escape_[step.order[i]];
             for (Index k = step.kept; k < size; ++k) {
                 const Num* p = step.columns + k * step.stride;
-                // Before the hand-over a walk's way to the root is of a higher order than one to the word handed over
-                // to.
+                // For words eliminated before the hand-over, a step to the root has a higher order in t: it is dropped.
                 const bool skip_root = handed_over && k >= step.normal_below;
                 e[k + 1] = skip_root ? dot_of(p + 1, e + 1, k) : dot_of(p, e, k + 1);
                 escape_[step.order[k]] = e[k + 1];
@@ -180,9 +179,9 @@ class StateReduction {
         return true;
     }
 
-    // Columns of words that were given a head, as the eliminations so far make them.
+    // Recomputes the columns of words whose heads were fixed, by applying all eliminations so far.
     void replace_chosen(const Index* words, Index count, Index size, Num* columns, Index stride, const Index* order) {
-        if (!chosen_ || steps_.empty()) return;  // without eliminations they are the columns that were changed
+        if (!chosen_ || steps_.empty()) return;  // without eliminations `columns` are the changed columns themselves
         std::vector<Num> c(n_ + 1);
         for (Index j = 0; j < count; ++j) {
             const Num* chosen = columns_ + (words[j] - 1) * (n_ + 1);

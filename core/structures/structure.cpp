@@ -2,11 +2,9 @@
 
 #include <array>
 #include <map>
-#include <random>
 
 #include "structures/clique_view.h"
 #include "support/sizes.h"
-#include "support/vector_math.h"
 
 namespace partwise {
 

@@ -56,8 +56,7 @@ class Structure {
     virtual double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                                  Workspace& ws) const = 0;
 
-    // The same for the examples [begin, end): their slots are concatenated; values and entropies: one per example. No
-    // pointer may be null.
+    // The same for the examples [begin, end): slots are concatenated; values and entropies are per example. Not null.
     virtual void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                   double* marginals, double* entropies, Workspace& ws) const;
     // The same, but only the values.
@@ -107,8 +106,7 @@ class Structure {
     double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
     // The maximum over labellings, and the counts of one that attains it (or null).
     virtual double maximum(Index i, const double* scores, double* counts, Workspace& ws) const;
-    // Tries several score vectors; throws InputError if the counts have a larger value than the maximum for one of
-    // them.
+    // Tries several score vectors; throws InputError if the counts exceed the maximum of one.
     void check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const;
     // The same for these scores alone; `best` (or null) gets the counts of a labelling that attains the maximum.
     void check_by_maximum(Index i, SlotView counts, const double* scores, double* best, const char* complaint,

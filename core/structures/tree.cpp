@@ -49,7 +49,7 @@ double Tree::scored_labelling(Index i, const double* scores, const Index* heads,
 double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     Workspace::Frame frame(ws);
     std::vector<Index> heads(length(i));
-    // The mask leaves a tree: there is none only where sums of scores overflow.
+    // set_mask() made sure that a tree is allowed, so best_heads fails only if sums of scores overflow.
     if (!best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws)) one_of_them(-1);
     return scored_labelling(i, scores, heads.data(), best);
 }

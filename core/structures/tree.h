@@ -40,7 +40,7 @@ class Tree : public Structure {
     Tree(std::vector<Index> lengths, bool single_root, Index max_length, Work (*work)(double n));
 
     Index length(Index i) const { return lengths_[i]; }
-    // Scores times `scale`, -infinity on arcs that are masked or no arcs at all.
+    // Scores times `scale`; -infinity for masked arcs and for slots that are not arcs (h == m).
     double* arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const;
     // The labelling of these heads, and its value.
     double scored_labelling(Index i, const double* scores, const Index* heads, SlotCounts& out) const;
@@ -53,7 +53,7 @@ class Tree : public Structure {
     virtual bool best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const = 0;
     // log sum over trees of exp(arc scores), with their marginals and entropy (either may be null).
     virtual double sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const = 0;
-    // What else these heads, a tree, must be.
+    // Throws InputError unless this tree also meets what the subclass demands.
     virtual void check_kind(Index, const Index*) const {}
     void check_mask(Index i) const override;
     [[noreturn]] void nothing_left(Index i) const override;

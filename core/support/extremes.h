@@ -1,7 +1,7 @@
 // Maxima and minima in loops that vectorise, of numbers that may be infinite.
 //
-// A reduction begins at its identity. GCC's identity of max is -infinity; Clang's is the lowest finite number, which
-// would then stand for "nothing is allowed". There the loops are left to the compiler as they are.
+// A reduction begins at its identity. GCC's identity of max is -infinity. Clang's is the lowest finite number, which
+// would be wrong for rows whose entries are all -infinity, so for Clang the macros are empty.
 #pragma once
 
 #include "support/types.h"

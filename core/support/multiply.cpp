@@ -26,7 +26,7 @@ void tile(Matrix a, Matrix b, Index inner, double* __restrict out, Index out_str
     }
 }
 
-// How many doubles the registers hold beside what a step of `tile` needs.
+// The number of sums that fit into registers beside the other operands of `tile`.
 #if defined(__AVX512F__)
 constexpr int kSums = 128;
 #elif defined(__AVX__) || defined(__aarch64__)
@@ -35,7 +35,7 @@ constexpr int kSums = 48;
 constexpr int kSums = 24;
 #endif
 
-// The rows left over from tiles of most rows.
+// One tile of R rows, or of fewer if fewer than R rows are left.
 template <int R, int C>
 void last_rows(Index rows, Matrix a, Matrix b, Index inner, double* out, Index out_stride) {
     if constexpr (R > 0) {
@@ -61,7 +61,7 @@ void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double
 }
 
 void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride) {
-    constexpr Index kChunk = 256;  // rows of b that stay in the nearest cache while all rows of a pass
+    constexpr Index kChunk = 256;  // so many rows of b stay in the nearest cache while all rows of `a` are multiplied
     for (Index p = 0; p < inner; p += kChunk) {
         const Index n = std::min(kChunk, inner - p);
         const Matrix left{a.data + p * a.step, a.stride, a.step};
@@ -76,9 +76,9 @@ void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns
 
 namespace {
 
-// A chunk of v, or of out, stays in the nearest cache while all rows pass by.
+// Chunks of v or out of this size stay in the nearest cache while all rows are read.
 constexpr Index kChunk = Index{1} << 11;
-// Products that are worth a thread.
+// The number of products that is worth one more thread.
 constexpr Index kWorth = Index{1} << 19;
 
 // f(chunk, begin, size)

@@ -1,4 +1,4 @@
-// A matrix product for few rows, which kernels spend their time on, and products of long vectors.
+// Matrix products for few rows (most of the time of kernel methods) and products of long vectors.
 #pragma once
 
 #include "support/parallel.h"
@@ -11,8 +11,8 @@ struct Matrix {
     Index step = 1;  // from one column to the next
 };
 
-// One rounding where the machine can. Left to the compiler, tiles of different shapes would round differently, and a
-// row's product would depend on how many rows there are.
+// x * y + sum, rounded once if the machine has such an instruction. If the compiler chose, tiles of different shapes
+// would round differently, and a row's product would depend on the number of rows.
 inline double multiply_add(double x, double y, double sum) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return std::fma(x, y, sum);
@@ -24,7 +24,7 @@ inline double multiply_add(double x, double y, double sum) {
 // out (rows x columns, out_stride apart) = a (rows x inner) b (inner x columns); the step of b is 1. Each value is
 // summed in the order of `inner`, with the same roundings whatever the shape.
 void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
-// The same where out holds the sums over the columns of `a` that came before.
+// The same, added to the values that `out` holds.
 void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
 
 // Products of a few long vectors, in an order of summation that does not depend on the number of threads. (That of BLAS

@@ -15,7 +15,7 @@ namespace partwise {
 
 namespace {
 
-// Counts workers that are done; the calling thread waits for them and looks for Ctrl-C meanwhile.
+// Counts finished workers; the calling thread waits for them and checks for Ctrl-C meanwhile.
 class Finish {
    public:
     void done() {
@@ -24,7 +24,7 @@ class Finish {
         changed_.notify_one();
     }
 
-    // stop(): called once if there is Ctrl-C, before waiting for the rest.
+    // After Ctrl-C calls stop(exception) once, then waits for the remaining workers.
     template <class F>
     void wait(int workers, Interrupt& interrupt, F&& stop) {
         bool stopped = false;
@@ -48,7 +48,7 @@ class Finish {
     int done_ = 0;
 };
 
-// Threads that are joined when this goes, also by an exception. Not std::jthread, which libc++ lacks before 20.
+// Threads that the destructor joins, also after an exception. (libc++ lacks std::jthread before version 20.)
 struct Threads {
     std::vector<std::thread> all;
 
@@ -65,7 +65,7 @@ Interrupt::Interrupt(std::function<bool()> poll) : poll_(std::move(poll)), outer
 
 Interrupt::~Interrupt() { current_ = outer_; }
 
-// Addresses, not memory of the heap: a new thread may not find its way to what is left there.
+// Maps addresses and unmaps them again. malloc proves nothing: new threads may not reach the heap's free memory.
 void reserve_for_threads(int n) {
 #if defined(__unix__) || defined(__APPLE__)
     constexpr std::size_t kReserve = std::size_t{1} << 24;  // a stack, and more than a thread needs before it can throw
@@ -79,7 +79,7 @@ void reserve_for_threads(int n) {
 }
 
 void prepare_to_throw() {
-    // volatile: or the call, whose answer is unused, is optimised away.
+    // volatile, because the compiler would remove a call whose result is unused.
     [[maybe_unused]] const volatile int found = std::uncaught_exceptions();
 }
 
@@ -143,7 +143,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
                 });
             }
         } catch (const std::system_error&) {
-            // Tasks are the same on every thread.
+            // Fewer threads than asked for: these do all tasks.
         } catch (...) {
             fail(std::current_exception());
         }

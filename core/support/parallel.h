@@ -10,11 +10,11 @@
 
 namespace partwise {
 
-// Asks at intervals whether to stop (Ctrl-C). `poll` is only called on the thread that made the Interrupt; the other
-// threads that work for the same call stop as soon as that one has been told to.
+// Asks at intervals whether to stop (Ctrl-C). `poll` is called only on the thread that made the Interrupt; other
+// threads of the same call stop once `poll` has returned true.
 //
-// While it lives, it is also the one that check_current() asks on that thread, so that code far below (a structure's
-// work on one long example) can look for Ctrl-C without being handed an Interrupt.
+// While an Interrupt exists, check_current() on its thread uses it, so that inner functions (a structure's work on one
+// long example) can check for Ctrl-C without an Interrupt among their arguments.
 class Interrupt {
    public:
     explicit Interrupt(std::function<bool()> poll = {});
@@ -25,12 +25,12 @@ class Interrupt {
     // Cheap: looks at the clock, and polls if a tenth of a second has passed. Throws Interrupted.
     void check();
 
-    // The same for the call that this thread works for; nothing if there is none.
+    // check() of the Interrupt that this thread works for; does nothing if there is none.
     static void check_current() {
         if (current_) current_->check();
     }
 
-    // Makes a worker thread one that works for the interrupt's call.
+    // While it exists, check_current() on this worker thread uses `interrupt`.
     class Worker {
        public:
         explicit Worker(Interrupt& interrupt) { current_ = &interrupt; }
@@ -51,7 +51,7 @@ class Interrupt {
 };
 
 // Calls task(k, worker) for k in [0, n_tasks) on up to n_jobs threads; worker < n_jobs. Tasks are handed out in order.
-// The first exception is thrown again here. Where the system refuses more threads, those there are do the work.
+// The first exception is rethrown here. If the system refuses a thread, the threads already started do all the work.
 void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::function<void(Index, int)>& task);
 
 // The same with a Workspace of the worker's own: task(k, workspace).
@@ -62,8 +62,8 @@ void parallel_with_scratch(Index n_tasks, int n_jobs, Interrupt& interrupt, F&& 
 }
 
 // Calls work(k) for k in [0, n_workers), each on its own thread and all at the same time, so that they may wait
-// for each other. If the system refuses a thread nothing is called, and ThreadError is thrown. The calling thread looks
-// for Ctrl-C. The work's exceptions are its own business: it must not throw.
+// for each other. If the system refuses a thread, throws ThreadError and calls nothing. The calling thread checks for
+// Ctrl-C. `work` must not throw.
 void run_together(int n_workers, Interrupt& interrupt, const std::function<void(int)>& work);
 
 // The system refuses to start a thread.
@@ -71,9 +71,10 @@ struct ThreadError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Before threads are started: std::bad_alloc unless there is memory for n of them.
+// Throws std::bad_alloc unless there is memory for n threads. Called before threads are started.
 void reserve_for_threads(int n);
-// First of all in a thread: the memory that it needs to throw an exception. Without it the process would end.
+// Allocates what a thread needs to throw exceptions; called first in each thread. If this memory were missing at the
+// first throw, the process would end.
 void prepare_to_throw();
 
 }  // namespace partwise

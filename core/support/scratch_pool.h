@@ -1,5 +1,5 @@
-// Scratch memory for methods that are called from several threads and get no Workspace. Not thread_local: there a
-// process ends, without an exception, where a new thread's data find no memory.
+// Scratch memory for methods that several threads call without a Workspace. thread_local variables would end the
+// process without an exception if a new thread had no memory for them.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,8 @@ class ScratchPool {
     };
 
    public:
-    // One T, which no other thread uses meanwhile. It goes back to the pool, or away if an exception ends its use.
+    // Lends one T, which no other thread uses meanwhile. The destructor returns it to the pool, or deletes it if an
+    // exception ended its use.
     class Lease {
        public:
         explicit Lease(ScratchPool& pool) : pool_(pool), node_(pool.take()), exceptions_(std::uncaught_exceptions()) {}

@@ -1,11 +1,11 @@
-// Sizes and pointers that a caller gives: an error instead of a number that has gone round.
+// Checks of sizes and pointers that a caller gives: errors instead of integer overflow.
 #pragma once
 
 #include "support/types.h"
 
 namespace partwise {
 
-// So many doubles can be addressed, and more than any machine has.
+// The largest size of an array of doubles: such arrays can be addressed, but no machine has so much memory.
 constexpr Index kMostValues = Index{1} << 59;
 
 [[noreturn]] inline void too_large(const char* what) { throw InputError(what, " is too large"); }

@@ -17,12 +17,12 @@ namespace partwise {
 using Index = std::int64_t;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Sizes and indices are signed, so that differences of them may be negative; containers convert them where they are
-// indexed. Only comparisons and braces need these two.
+// Sizes and indices are signed, because differences of them may be negative. Indexing a container converts an Index
+// implicitly; comparisons and braced initialisers need these functions.
 inline std::size_t idx(Index i) { return static_cast<std::size_t>(i); }
 inline Index len(std::size_t n) { return static_cast<Index>(n); }
 
-// A labelling stored elsewhere: the slots that it uses, and how often each.
+// A view of a labelling stored elsewhere: the slots that it uses, and how often it uses each.
 struct SlotView {
     std::span<const Index> slots;
     std::span<const double> counts;
@@ -39,7 +39,7 @@ struct SlotView {
     }
 };
 
-// A labelling.
+// A labelling with its own memory.
 struct SlotCounts {
     std::vector<Index> slots;
     std::vector<double> counts;
@@ -55,7 +55,7 @@ struct SlotCounts {
     }
 };
 
-// Strings and numbers as one text.
+// Joins strings and numbers to one text.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
     std::string out;
@@ -70,18 +70,18 @@ std::string concat(const Parts&... parts) {
     return out;
 }
 
-// Bad input from the caller, described by these parts; becomes ValueError in Python.
+// Invalid input from the caller. The message joins these parts; Python gets a ValueError.
 struct InputError : std::invalid_argument {
     template <class... Parts>
     explicit InputError(const Parts&... parts) : std::invalid_argument(concat(parts...)) {}
 };
 
-// Numbers beyond double precision (NaN, infinity) where a run cannot go on; becomes DivergenceError in Python.
+// A run cannot continue because of NaN or infinity; Python gets a DivergenceError.
 struct NumberError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What was drawn or found among several, which is nothing (below 0) only where scores overflow.
+// Returns the chosen index. An index below 0 means that none could be chosen, which happens only if scores overflow.
 inline Index one_of_them(Index chosen) {
     if (chosen < 0) throw InputError("scores are beyond double precision: no labelling has a probability");
     return chosen;

@@ -40,8 +40,8 @@ struct ExpParts {
 }
 
 // exp(x) without branches, so that loops over it vectorise. Relative error below 4e-16 on [-708, 709];
-// 0 below -708 (no denormals), clamped above 709. NaN is not expected here: inputs are checked to be finite.
-// Always inlined: a call inside a loop is a loop that does not vectorise.
+// 0 below -708 (no denormals), clamped above 709. x must not be NaN: inputs are checked to be finite.
+// Always inlined, because loops that contain calls do not vectorise.
 [[gnu::always_inline]] inline double fast_exp(double x) {
     const auto [exponent, r, p] = exp_parts(x);
     const double scaled = std::bit_cast<double>(std::bit_cast<std::uint64_t>((p * r + 1.0) * r + 1.0) + exponent);
@@ -97,8 +97,7 @@ inline double fast_log1p(double x) {
     return log_of_parts(k, k == 0.0 ? x : m - 1.0);  // near 0 x itself is used, which 1 + x has rounded
 }
 
-// log(x) for x > 0 without branches, to a few units in the last place; that of 1e-300 below that. Always inlined, as
-// fast_exp is.
+// log(x) for x > 0 without branches, to a few units in the last place; log(1e-300) below that. Always inlined.
 [[gnu::always_inline]] inline double fast_log(double x) {
     const auto [k, m] = log_parts(x);
     return log_of_parts(k, m - 1.0);

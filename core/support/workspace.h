@@ -13,7 +13,7 @@ class Workspace {
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
-    // Everything taken while a Frame lives is given back when it ends.
+    // A Frame's destructor gives back all memory taken since the Frame was made.
     class Frame {
        public:
         explicit Frame(Workspace& ws) : ws_(ws), block_(ws.block_), used_(ws.used_) {}
@@ -49,7 +49,7 @@ class Workspace {
         std::size_t size;
     };
 
-    // Blocks never move, so that pointers stay good while deeper frames take more.
+    // Blocks never move, so pointers stay valid while inner frames take more.
     double* take(Index n) {
         const std::size_t need =
             (static_cast<std::size_t>(n) + kDoublesPerLine - 1) / kDoublesPerLine * kDoublesPerLine;

@@ -9,13 +9,13 @@ namespace partwise {
 
 namespace {
 
-constexpr std::int32_t kUnknown = -1;  // an attribute that the vocabulary has not
+constexpr std::int32_t kUnknown = -1;  // an attribute that is not in the vocabulary
 constexpr std::int32_t kNothing = -2;  // no attribute
 
-// Numbers combinations of codes in the order they come.
+// Gives combinations of codes numbers, in the order in which they are first seen.
 class Combinations {
    public:
-    // Starts again, with what it has of memory: codes of place k are below radices[k].
+    // Forgets all combinations but keeps the memory. Codes at place k are below radices[k].
     void reset(std::vector<Index> radices, Index n_tokens) {
         radices_ = std::move(radices);
         size_ = 0;
@@ -52,10 +52,10 @@ class Combinations {
         return number(key);
     }
 
-    // Whether combinations do not fit into one number.
+    // Whether combinations do not fit into 64 bits.
     bool wide() const { return wide_; }
 
-    // The same for codes that were put together, the first one highest.
+    // The same for codes that the caller has combined to one number, the first code in the highest digit.
     std::int32_t number(std::uint64_t key) {
         if (!direct_.empty()) {
             std::int32_t& found = direct_[key];
@@ -68,7 +68,7 @@ class Combinations {
         return slot.number;
     }
 
-    // Asks for the memory that number(key) will look at.
+    // Prefetches the memory that number(key) will read.
     void expect(std::uint64_t key) const {
         if (!slots_.empty()) __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
     }
@@ -103,15 +103,15 @@ class Combinations {
     std::vector<std::int32_t> direct_;  // few combinations: one entry each
     std::vector<Slot> slots_;           // more, if they fit into 64 bits: a hash table
     std::vector<Slot> old_;             // the table before it grew
-    StringTable strings_;               // else
+    StringTable strings_;               // for combinations that do not fit into 64 bits
 };
 
 }  // namespace
 
-// One line at all tokens.
+// The attributes of one template line at all tokens.
 struct Extractor::LineResult {
-    std::vector<std::int32_t> numbers;  // of what the line gives at each token, or kNothing
-    std::string text;                   // what the numbers stand for, end to end
+    std::vector<std::int32_t> numbers;  // of the line's string at each token, or kNothing
+    std::string text;                   // the strings with these numbers, concatenated
     std::vector<Index> offsets;
 
     std::size_t n_strings() const { return offsets.size() - 1; }
@@ -120,7 +120,7 @@ struct Extractor::LineResult {
     }
 };
 
-// What else a thread needs, kept from line to line.
+// Scratch memory of a thread, used again for each line.
 struct Extractor::Scratch {
     Combinations combinations;
     std::vector<Index> codes;
@@ -149,7 +149,7 @@ Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_pt
     }
 }
 
-// Numbers of the strings a line refers to; false if the line gives nothing here.
+// Finds the codes of the cells that a line refers to; returns false if the line has no attribute at this token.
 bool Extractor::codes_at(const TemplateLine& line, Index token, Index start, Index stop,
                          std::vector<Index>& codes) const {
     if (line.edge && token == start) return false;
@@ -217,7 +217,7 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
     for (const TemplatePiece& piece : line.pieces) {
         if (piece.kind != TemplatePiece::Kind::kCell) continue;
         const CodedColumn& column = *columns_[piece.column];
-        // The column's strings, then what lies past the ends: _B-1, ..., or _B+1, ...; or one text.
+        // Codes: the column's strings, then the marks beyond the sentence (_B-1, ..., or _B+1, ...) or one text.
         cells.push_back(
             {column.codes.data(), piece.row, column.names.size() + std::max<Index>(1, std::abs(piece.row))});
     }
@@ -226,7 +226,7 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
         write(line, codes, result.text);
         result.offsets.push_back(len(result.text.size()));
     };
-    // With one cell its codes are the numbers; they are as few as the column's strings.
+    // If a line has one cell, the cell's codes serve as numbers.
     const bool one = cells.size() == 1;
     Combinations& combinations = scratch.combinations;
     if (one) {
@@ -245,7 +245,7 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
         result.numbers[token] = number;
         if (idx(number) == result.n_strings()) add_string();
     };
-    // Where all cells lie inside the sentence their codes alone decide.
+    // At tokens whose cells all lie inside the sentence, the cells' codes determine the attribute.
     const auto inside = [&](Index first, Index last) {
         if (one) {
             const std::int32_t* own = cells[0].codes + cells[0].row;
@@ -361,7 +361,7 @@ ExtractedRows Extractor::look_up(const StringTable& vocabulary, int n_jobs, Inte
     return assemble(lines, n_jobs, interrupt);
 }
 
-// From lines to tokens: ids of a line at all tokens, kUnknown or kNothing.
+// Makes rows of attributes per token from the ids (or kUnknown, kNothing) of each line at all tokens.
 ExtractedRows Extractor::assemble(const std::vector<std::vector<std::int32_t>>& lines, int n_jobs,
                                   Interrupt& interrupt) const {
     ExtractedRows rows;

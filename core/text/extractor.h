@@ -8,7 +8,7 @@
 
 namespace partwise {
 
-// A column of strings: each token's number in a table of distinct strings; -1 is no string.
+// A column of strings: for each token the number of its string in a table of distinct strings, or -1 for no string.
 struct CodedColumn {
     std::vector<std::int32_t> codes;
     StringTable names;
@@ -16,7 +16,7 @@ struct CodedColumn {
 
 struct TemplatePiece {
     enum class Kind { kText, kCell, kFirst, kLast };
-    // What a reference past the sentence's ends gives: no attribute, _B-1, _B-2, ... and _B+1, ..., or `text`.
+    // The result of a reference beyond the sentence: no attribute; the marks _B-1, _B-2, ..., _B+1, ...; or `text`.
     enum class Outside { kNothing, kBoundary, kText };
 
     Kind kind = Kind::kText;
@@ -27,7 +27,7 @@ struct TemplatePiece {
 };
 
 struct TemplateLine {
-    bool edge = false;  // about the pair of a token and the one before it: not at the first token
+    bool edge = false;  // describes the pair of a token and the token before: absent at the first token
     std::vector<TemplatePiece> pieces;
 };
 
@@ -39,7 +39,7 @@ struct ExtractedRows {
 
 class Extractor {
    public:
-    // Every column has one code per token; sentences end to end have these lengths.
+    // lengths: of the sentences. Every column has one code per token of all sentences.
     Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_ptr<const CodedColumn>> columns,
               const std::vector<Index>& lengths);
 

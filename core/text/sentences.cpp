@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Adds the cells of the line [start, end) and gives their number.
+// Adds the cells of the line [start, end) and returns their number.
 Index split_line(std::string_view text, std::size_t start, std::size_t end, char separator,
                  std::vector<Sentences::Cell>& cells) {
     const std::size_t before = cells.size();
@@ -84,7 +84,7 @@ Sentences Sentences::parse(Text source, char separator, Index n_columns) {
         } else {
             if (n_columns == 0) n_columns = n;
             if (n != n_columns) {
-                // Where it goes wrong: the first field too many, or the line's end.
+                // The place of the error: the first superfluous field, or the end of the line.
                 const std::size_t at = n > n_columns ? cells[cells.size() - (n - n_columns)].start : end;
                 fail_at(text, at, concat(plural(n, "column"), " where the lines before have ", n_columns));
             }

@@ -1,5 +1,5 @@
-// A table of sentences x tokens x string columns. All cells lie in one text, which tables made from it share; those of
-// some of its columns share its cells too.
+// A table of sentences x tokens x string columns. All cells lie in one text. Tables made from this one share the text;
+// select() shares the cells, too.
 #pragma once
 
 #include <string_view>

@@ -27,7 +27,7 @@ void StringTable::find_all(std::string_view text, const std::vector<Index>& offs
             hashes[j] = hash_bytes(string(first + j));
             __builtin_prefetch(&slots_[hashes[j] & mask]);
         }
-        // Each of these waits for the one before: slot, then where its string lies, then the string.
+        // Each prefetch needs the result of the one before: the slot, its string's offset, the string.
         for (std::size_t j = 0; j < size; ++j) {
             const Slot& slot = slots_[hashes[j] & mask];
             if (slot.id >= 0) __builtin_prefetch(&offsets_[slot.id]);
@@ -68,7 +68,7 @@ Index StringTable::assign(std::string bytes, std::vector<Index> offsets) {
     offsets_ = std::move(offsets);
     if (size() >= std::numeric_limits<std::int32_t>::max()) throw InputError("more than two billion strings");
     slots_.assign(std::bit_ceil(std::max(kSmallest, idx(size()) * 8 / 5 + 1)), Slot{});
-    // The table of a large vocabulary lies in no cache: strings are put in by regions of the table, not in their order.
+    // A large table does not fit into a cache, so strings are inserted region by region of the table.
     const int shift = std::max(0, std::countr_zero(slots_.size()) - kRegionBits);
     const std::size_t mask = slots_.size() - 1;
     std::vector<std::uint32_t> hashes(size());
@@ -86,7 +86,7 @@ Index StringTable::assign(std::string bytes, std::vector<Index> offsets) {
     Index twice = size();
     for (const Slot& next : ordered) {
         Slot& slot = slots_[place_of(name(next.id), next.hash)];
-        // Equal strings meet in one region, in their order.
+        // Equal strings are in the same region, in their order.
         if (slot.id >= 0)
             twice = std::min<Index>(twice, next.id);
         else

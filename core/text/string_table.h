@@ -43,15 +43,15 @@ class StringTable {
     Index find(std::string_view text) const;
 
     // The numbers of strings that lie end to end, string k at [offsets[k], offsets[k + 1]); -1 for unknown ones. Faster
-    // than one by one: a large table's memory is asked for ahead of its use.
+    // than find() for each, because it prefetches the table's memory.
     void find_all(std::string_view text, const std::vector<Index>& offsets, std::int32_t* ids) const;
 
     Index add(std::string_view text);
 
     void reserve(Index n_strings, Index n_bytes);
 
-    // Takes over strings [offsets[k], offsets[k + 1]) of bytes, under these numbers, in place of the old ones. Answers
-    // with the number of the first string that occurs twice, -1 if there is none.
+    // Replaces all strings: string k is bytes[offsets[k], offsets[k + 1]). Returns the number of the first string that
+    // repeats an earlier one, or -1.
     Index assign(std::string bytes, std::vector<Index> offsets);
 
     const std::string& bytes() const { return bytes_; }

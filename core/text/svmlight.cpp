@@ -15,7 +15,7 @@ namespace partwise {
 
 namespace {
 
-// strtod of the C locale, whatever the process's is; `size` characters are read.
+// strtod with the C locale, whatever the process's locale. `size` becomes the number of characters read.
 double strtod_c(std::string_view field, std::size_t& size) {
     static const locale_t c_locale = ::newlocale(LC_NUMERIC_MASK, "C", locale_t{});
     if (!c_locale) throw std::bad_alloc();
@@ -26,7 +26,7 @@ double strtod_c(std::string_view field, std::size_t& size) {
     return value;
 }
 
-// Whether `field` is a number as a whole. Numbers that are not finite may be refused.
+// Reads a number; returns false unless all of `field` is one. May refuse numbers that are not finite.
 bool parse_number(std::string_view field, double& value) {
     std::size_t size = 0;
 #if defined(__cpp_lib_to_chars)
@@ -44,7 +44,7 @@ bool parse_number(std::string_view field, double& value) {
 #endif
 }
 
-// A finite number that takes up all of `field`; false if it is none.
+// Reads a finite number; returns false unless all of `field` is one.
 bool read_number(std::string_view field, double& value) {
     if (field.starts_with('+')) {
         field.remove_prefix(1);

@@ -12,7 +12,7 @@ void PackedStrings::check() const {
 
 namespace {
 
-// InputError for the first name that is not UTF-8.
+// Throws InputError for the first name that is not UTF-8.
 void check_names(const PackedStrings& names) {
     const auto ascii = [](std::span<const std::uint8_t> bytes) {
         std::uint8_t all = 0;
@@ -37,7 +37,7 @@ void check_names(const PackedStrings& names) {
 }  // namespace
 
 StringTable make_vocabulary(const PackedStrings& names) {
-    // Copied before they are checked: the file they lie in may change at any time.
+    // Copied before the checks, because the names may lie in a mapped file that changes meanwhile.
     std::vector<Index> offsets(names.offsets.begin(), names.offsets.end());
     std::string bytes(reinterpret_cast<const char*>(names.bytes.data()), names.bytes.size());
     const PackedStrings own{{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, offsets};

@@ -1,4 +1,4 @@
-// Which strings are known, and their numbers: the names of a model's attributes.
+// Vocabularies: the names of a model's attributes and their numbers.
 #pragma once
 
 #include "support/parallel.h"
@@ -6,7 +6,7 @@
 
 namespace partwise {
 
-// Strings end to end: string k is bytes[offsets[k], offsets[k + 1]).
+// Concatenated strings: string k is bytes[offsets[k], offsets[k + 1]).
 struct PackedStrings {
     std::span<const std::uint8_t> bytes;
     std::span<const Index> offsets;
@@ -37,8 +37,7 @@ class NameCounts {
     // ids: the block's names in the order of the text, as numbers of its vocabulary; -1 is none.
     void add(const StringTable& block, std::span<const Index> ids);
 
-    // The names counted at least min_count times, the most frequent first (ties: as seen): what learning from all
-    // blocks at once gives.
+    // The names counted at least min_count times, the most frequent first (ties: as seen), as if learnt at once.
     StringTable vocabulary(Index min_count) const;
 
     Index size() const { return seen_.size(); }
