@@ -380,22 +380,14 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
     def _check_training(self) -> Training:
         loss, share = self._check_settings()
-        solver = self._make_solver()
+        solver, C = self._make_solver(), float(self.C)
         if not (loss.smooth or loss.cost_scale) and getattr(solver, "certified", True):
             raise ValueError(
                 f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, zero weights are best"
             )
-        return Training(
-            loss,
-            (1.0 - share) / float(self.C),
-            solver,
-            float(self.tol),
-            checks.count_jobs(self.n_jobs),
-            partial(checks.seed_of, self.random_state),
-            l1=share / float(self.C),
-            max_seconds=self.max_seconds,
-            verbose=self.verbose,
-        )
+        n_jobs, seed = checks.count_jobs(self.n_jobs), partial(checks.seed_of, self.random_state)
+        options: dict[str, Any] = {"l1": share / C, "max_seconds": self.max_seconds, "verbose": self.verbose}
+        return Training(loss, (1.0 - share) / C, solver, float(self.tol), n_jobs, seed, **options)
 
     def _make_solver(self) -> SolverChoice:
         """Return the solver with its options, or "auto"."""
@@ -450,10 +442,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def _read(
         self, X: object, constraints: Mapping[str, object] | None = None, note: bool = True, model: ModelT | None = None
     ) -> tuple[ModelT, ModelReading, int]:
-        """Return the model (or the fitted one), its reading of X, and the number of threads.
-
-        note: whether to store the report on the input; else the caller does.
-        """
+        """Return the model (or the fitted one), its reading of X (reported if `note`), and the number of threads."""
         model, n_jobs = self._fitted() if model is None else model, checks.count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
         if not isinstance(reading, Reading):
@@ -487,18 +476,14 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Return the best answer for each example; `constraints` as the class says."""
         short = self._shortcut(X, constraints)
         if short is not None:
-            answers = short.best(checks.count_jobs(self.n_jobs))
-        else:
-            model, reading, n_jobs = self._read(X, constraints, note=False)
-            best, answers = _best_answers(model, reading, n_jobs)
-            self._note(model, reading, best)
+            return Answers(short.best(checks.count_jobs(self.n_jobs)))
+        model, reading, n_jobs = self._read(X, constraints, note=False)
+        best, answers = _best_answers(model, reading, n_jobs)
+        self._note(model, reading, best)
         return Answers(answers) if isinstance(answers, list) else answers
 
     def _predict_numbers(self, X: object, probabilities: bool = False) -> tuple[Ints, Floats | None] | None:
-        """Return the labels of `predict` as indices of `classes_`, concatenated, and their marginal probabilities.
-
-        None if the model's answers are not labels of positions.
-        """
+        """Return `predict`'s labels as indices of `classes_`, and their probabilities; None if answers have none."""
         model, reading, n_jobs = self._read(X, note=False)
         best = model.best(reading, n_jobs)
         numbers = model.label_numbers(reading, best)
@@ -723,8 +708,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Return the n weights of the largest absolute values under each heading (a label, a pair of labels, ...)."""
         model = self._fitted()
         model.needs(Ability.TOP_FEATURES, "names of weights")
-        found: TopFeatures = model.top_features(checks.check_count("n", n))
-        return found
+        return cast(TopFeatures, model.top_features(checks.check_count("n", n)))
 
     def prune(
         self, threshold: float | None = None, *, keep: float | None = None, X: object = None, y: object = None
@@ -746,8 +730,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         model, counts = self._model.pruned(threshold, keep)
         self._adopt(model, without_certificate(self.result_, model.weights, counts))
         return Pruning(*counts, before, None if X is None else float(self.score(X, y)))
-
-    # files
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
         """Write the fitted model to a file, from which `partwise.load` reads it.
@@ -846,6 +828,5 @@ def _slot_scores(model: AnyModel, reading: ModelReading, needed: Capability, wha
 
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:
-    if isinstance(penalty, L2):
-        return replace(penalty, strength=ratio * penalty.strength)
-    return replace(penalty, l1=ratio * penalty.l1, strength=ratio * penalty.strength)
+    l1: dict[str, Any] = {} if isinstance(penalty, L2) else {"l1": ratio * penalty.l1}
+    return replace(penalty, strength=ratio * penalty.strength, **l1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -206,8 +206,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     def decision_function(self, X: Table) -> Floats:
         """Return scores: shape (n,) for two labels (positive for the second), else (n, n_classes)."""
         check_is_fitted(self)
-        rows = self._model.rows(self._check_input(X))
-        return self._model.scores(rows.matrix, count_jobs(self.n_jobs))
+        return self._model.scores(self._model.rows(self._check_input(X)).matrix, count_jobs(self.n_jobs))
 
     @needs_probabilities
     def predict_log_proba(self, X: Table) -> Floats:
@@ -222,8 +221,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     @needs_probabilities
     def predict_proba(self, X: Table) -> Floats:
         """Return probabilities, shape (n, n_classes). Not available with hinge losses."""
-        out: Floats = np.exp(self.predict_log_proba(X))
-        return out
+        return cast(Floats, np.exp(self.predict_log_proba(X)))
 
     def explain(self, x: Table, *, label: object = None, against: object = None) -> Explanation:
         """Return the features that make the best label of a row better than the second-best one.
@@ -234,9 +232,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         label, against : optional
             The label to explain in place of the best one, and to compare it with in place of the best other one.
         """
-        check_is_fitted(self)
-        found: Explanation = self._explain(_one_row(x), label, against)
-        return found
+        return cast(Explanation, self._explain(_one_row(x), label, against))
 
 
 def _one_row(x: Table) -> Table:

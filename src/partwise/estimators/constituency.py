@@ -1,7 +1,7 @@
 """Constituency parsing: CRFs and max-margin parsers over the derivations of a treebank's grammar."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from partwise.estimators.base import TreeParser
 from partwise.models.constituents.model import ConstituencyModel
@@ -86,5 +86,4 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
 
     def explain(self, sentence: object) -> Explanation:
         """Return why the best tree of a sentence is better than the second-best one."""
-        found: Explanation = super().explain(sentence)
-        return found
+        return cast(Explanation, super().explain(sentence))

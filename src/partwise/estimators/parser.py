@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -143,8 +143,7 @@ class DependencyParser(TreeParser[TreeModel]):
 
         word, head: numbers of the modifier, from 1, and of the head, 0 for the root; None: the predicted one.
         """
-        found: list[tuple[str, float]] = self._explain([sentence], word, head)
-        return found
+        return cast(list[tuple[str, float]], self._explain([sentence], word, head))
 
     def explain_head(
         self, sentence: object, word: int, *, head: int | None = None, against: int | None = None

@@ -64,14 +64,14 @@ def train_further(
     penalty = replace(training, l2=model.l2_factor * training.l2).penalty
     problem = Problem.of([examples], training.loss, penalty, n_jobs=training.n_jobs)
     stream = _step(estimator, training, model, problem, grown)
-    weights = stream.solver.weights(problem, stream.state)
+    solver, state = stream.solver, stream.state
+    weights = solver.weights(problem, state)
     stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
-    name, state = stream.solver.name, stream.state
-    remark = stream.solver.remark(problem, state)
+    remark = solver.remark(problem, state)
     calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
-    message = f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else "")
-    ran = {"solver": name, "l2": problem.l2, "passes": float(state.epoch), "seconds": stream.seconds}
-    # the examples of earlier calls are not known any more
+    message = f"{solver.name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else "")
+    ran = {"solver": solver.name, "l2": problem.l2, "passes": float(state.epoch), "seconds": stream.seconds}
+    # There is no certificate: it would need the examples of earlier calls, which are not kept.
     result = uncertified(weights, "no certificate", message=message, **ran)
     estimator._fit_key = None
     estimator._adopt(model.with_weights(weights), result)

@@ -6,7 +6,7 @@ import numbers
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,8 +123,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     def classes_(self) -> NDArray[Any]:
         """The labels."""
         check_is_fitted(self)
-        classes: NDArray[Any] = self.best_estimator_.classes_
-        return classes
+        return cast(NDArray[Any], self.best_estimator_.classes_)
 
     @property
     def n_features_in_(self) -> int:

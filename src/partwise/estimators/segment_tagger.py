@@ -130,12 +130,12 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     @property
     def state_features_(self) -> dict[tuple[str, Answer, str], float]:
         """Weights of ("inside", "first", "last" or "whole", attribute, type)."""
-        found, model = {}, self._fitted()
-        for name in model.layouts:
-            rows = zip(*(part.tolist() for part in model.table(name)), strict=True)
-            for attribute, k, weight in rows:
-                found[name, model.attribute_name(name, attribute), model.types.name(k)] = weight
-        return found
+        model = self._fitted()
+        return {
+            (name, model.attribute_name(name, attribute), model.types.name(k)): weight
+            for name in model.layouts
+            for attribute, k, weight in zip(*(part.tolist() for part in model.table(name)), strict=True)
+        }
 
     @property
     def transition_features_(self) -> dict[tuple[Answer, ...], float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from partwise.estimators.base import Answer, StructuredEstimator, needs_probabilities
 from partwise.estimators.parameters import ClassWeight, Cost
@@ -28,8 +28,7 @@ class TokenTagger(StructuredEstimator[SequenceModelT]):
 
     def predict_single(self, sequence: object) -> list[Answer]:
         """Return the best labels of one sequence."""
-        labels: list[Answer] = self.predict([sequence])[0]
-        return labels
+        return cast(list[Answer], self.predict([sequence])[0])
 
     @property
     def attributes_(self) -> list[str] | None:
@@ -54,8 +53,7 @@ class TokenTagger(StructuredEstimator[SequenceModelT]):
         label, against : optional
             Labels for the position in place of the best one's, and of that of the best labelling with another one.
         """
-        found: Explanation = super().explain(sequence, position, label, against)
-        return found
+        return cast(Explanation, super().explain(sequence, position, label, against))
 
 
 @dataclass(eq=False, repr=False)

@@ -51,7 +51,7 @@ StructureT = TypeVar("StructureT", bound=Structure)
 
 
 class NotAvailable(ValueError, AttributeError):
-    """What a model, a structure or a loss cannot do."""
+    """The error for what a model, a structure or a loss cannot do."""
 
 
 class Ability(Enum):
@@ -115,24 +115,23 @@ class Training:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What `Model.learn` returns, besides what the model keeps.
+    """The training examples and what a solver needs to know of them, as `Model.learn` returns them.
 
     Parameters
     ----------
     examples : LabelledBatch, or sequence of BatchReference
-        What to train on.
     shape : tuple
-        What labellings depend on in addition to the numbers of slots. Where both are those of another fit, a warm
-        start may use that fit's dual point.
+        What labellings depend on in addition to the numbers of slots. If both are those of another fit, a warm start
+        may use that fit's dual point.
     l2_factor : float
-        What the strength of the penalty is multiplied by.
+        The penalty's strength is multiplied by this factor.
     free : Free, optional
         Weights that are not penalised.
     seconds : float
         Time that the model spent on training something itself.
     reading : Reading, optional
-        The training data as `Model.read` would have them, with the batch that is trained on; None where that batch is
-        none to predict from, or examples were left out.
+        The training data as `Model.read` would return them, with the training batch; None if predictions need another
+        batch, or examples were left out.
     executor : Executor, optional
         Where sums over the batches are computed; by default on this process's threads.
     """
@@ -167,10 +166,7 @@ class EncodedData(ABC):
 
     @abstractmethod
     def learn(self, model: Model, training: Training) -> tuple[Model, Learnt]:
-        """Return the model that the data were encoded with, and its batches.
-
-        model: a model of the estimator's that has learnt nothing. ValueError if the data do not fit it.
-        """
+        """Return the model that encoded the data, and its batches; ValueError unless they fit this untrained model."""
 
 
 class AsideSizes(NamedTuple):
@@ -216,18 +212,17 @@ class Reading(Generic[SourceT]):
 
     Parameters
     ----------
-    batch : Batch or a function that gives one
-        Structure and features of the examples that there is something to say of; made when first asked for if it is
-        given as a function.
+    batch : Batch or a function that returns one
+        Structure and features of the examples that need inference. A function is called when the batch is first used.
     n_examples : int
-        How many examples X has.
+        Number of examples in X.
     kept : array of int, optional
-        Which of them the batch has, ascending (None: all, and it is None too if all are given). The others have one
-        answer, `Model.left_out`. `numbers` is the same and never None.
+        The numbers in X, ascending, of the batch's examples; None for all. Every other example has one answer,
+        `Model.left_out`. `numbers` is the same and never None.
     source : optional
         What the model needs to answer in the user's terms.
     failed : array of int, optional
-        Which of those that the batch does not have cannot be answered at all: every answer to them has probability 0.
+        The numbers of the examples that have no answer: every labelling of them has probability 0.
     """
 
     def __init__(
@@ -275,7 +270,7 @@ class Reading(Generic[SourceT]):
         return self.completed(values, lambda i: empty())
 
     def completed(self, values: list[ValueT], other: Callable[[int], ValueT]) -> list[ValueT]:
-        """Return the same, where the value of an example that the batch does not have is `other` of its number in X."""
+        """Return a value for every example of X: those given for the batch's examples, `other(number)` elsewhere."""
         if self.kept is None:
             return values
         kept = dict(zip(self.kept.tolist(), values, strict=True))
@@ -284,9 +279,9 @@ class Reading(Generic[SourceT]):
 
 @dataclass(frozen=True)
 class InputReport:
-    """What was strange about an input: (unknown features, all features), and columns without a value.
+    """Counts of (unknown features, all features) of an input, and its columns without a value.
 
-    unknown: None where it is not known before there are answers; those of the last answers count on.
+    unknown: None if the counts depend on answers that are not there yet; then the last report's counts stay.
     """
 
     unknown: Callable[[], tuple[int, int]] | None
@@ -294,10 +289,9 @@ class InputReport:
 
 
 class Shortcut:
-    """Sequences of items of the usual forms, answered in one call of the core: no `Reading`, no constraints.
+    """Sequences of the usual forms, answered in one call of the core without a `Reading`, to the same bits.
 
-    The answers are the same to the bit. One example's way through batches and arrays takes longer than the work on it;
-    callers that predict one example at a time would pay that time for each.
+    For a single example, making batches and arrays would take longer than inference.
     """
 
     def __init__(self, chain: NamedChain, labels: list[Hashable], rows: ItemRows) -> None:
@@ -379,9 +373,9 @@ class Model(ABC, Generic[SourceT]):
         raise NotImplementedError
 
     def joined(self, old: Self) -> Self:
-        """Return this model with the features of an old one as well, all of whose labels it has.
+        """Return this model, which has all labels of an old one, with the old one's features added, without weights.
 
-        It has no weights yet: `carried` gives them. NotAvailable if the features are of different kinds.
+        `carried` gives the weights. NotAvailable if the features are of different kinds.
         """
         raise NotImplementedError
 
@@ -391,10 +385,7 @@ class Model(ABC, Generic[SourceT]):
         return 1.0
 
     def further(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
-        """Return examples to train a model further whose features are chosen (`partial_fit`), without unknown features.
-
-        ValueError names an example whose answer the model cannot give.
-        """
+        """Return examples for `partial_fit`, without unknown features; ValueError for an answer that is impossible."""
         if self.label_cost is not None:
             raise NotAvailable(f"further examples with a cost: not available for {type(self).__name__}")
         reading = self.read(X, n_jobs)
@@ -457,7 +448,7 @@ class Model(ABC, Generic[SourceT]):
     def learn_aside(self, given: Self, problem: Callable[[Penalty], Problem], training: Training) -> tuple[Self, float]:
         """Solve the smaller problem; return the model with its weights, and the seconds that it took.
 
-        given: the model that the estimator made, with its parameters. problem: makes the problem for a penalty.
+        given: the estimator's untrained model, with its parameters. problem: makes the problem for a penalty.
         """
         raise NotImplementedError
 
@@ -559,10 +550,7 @@ class Model(ABC, Generic[SourceT]):
         raise NotImplementedError
 
     def from_parts(self, parts: ModelParts) -> Self:
-        """Return the model that `to_parts` wrote, checked, with this one's parameters.
-
-        `parts.version` is the version of the file's format.
-        """
+        """Return the model that `to_parts` wrote in the format `parts.version`, checked, with this one's parameters."""
         raise NotImplementedError
 
     # abilities

@@ -46,7 +46,7 @@ def label_mask(
     """Return which labels each row of an example may have, (rows, labels).
 
     value: an array of truth values; or for each row None (any label) or a collection of labels. index: the number of
-    each label. where, row, names, forms: what messages call the example, a row, each of its rows, and what is expected.
+    each label. The others are words of messages: the example, a row, the name of each row, and the expected forms.
     """
     shape = len(names), len(index)
     if isinstance(value, np.ndarray) and value.dtype != object:

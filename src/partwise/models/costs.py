@@ -1,14 +1,13 @@
 """Costs that a user gives: how bad it is to answer one label where another is right (c of docs/math.md).
 
-Costs are finite, at least 0, and 0 where the answer is right. All of that is checked before any work, as far as it can
-be said without the labels, and the rest once the labels are known.
+Costs are finite, at least 0, and 0 for the right answer. What does not depend on the labels is checked before any work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,24 +16,16 @@ from partwise.io.errors import FormatError
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import MOST_WEIGHT
 
-CostFunction: TypeAlias = Callable[[Any, Any], float]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelCost:
-    """Costs of pairs (gold label, label).
+    """Costs of pairs (gold label, label), in one of the forms that the estimators' parameter `cost` may have."""
 
-    given : array, mapping or callable
-        An array (n_labels, n_labels) in the order of the labels, a row per gold label; a mapping of pairs (gold, label)
-        to numbers, or of gold labels to mappings of labels to numbers, where pairs that are not named cost 1; or a
-        function of the two.
-    """
-
-    given: Floats | Mapping[Any, Any] | CostFunction
+    given: Floats | Mapping[Any, Any] | Callable[[Any, Any], float]
 
     @classmethod
     def of(cls, given: Any) -> LabelCost | None:
-        """Return the user's costs, checked as far as that is possible without the labels; None stays None."""
+        """Return the user's costs after the checks that need no labels; None stays None."""
         if given is None:
             return None
         if isinstance(given, Mapping):
@@ -88,10 +79,10 @@ class CostTable:
 def row_costs(
     offsets: Ints, lengths: Ints, width: int, labels: Ints, table: Floats, others: Floats | None = None
 ) -> Floats:
-    """Return costs of slots, where those of an example begin with a row of labels (padded to `width`) per position.
+    """Return costs of slots; the slots of an example begin with a row of labels (padded to `width`) per position.
 
-    offsets: of the examples' slots. labels: gold labels of all positions. others: costs of all slots, of which those of
-    rows are replaced; None: other slots cost nothing.
+    offsets: where examples' slots begin. labels: gold labels of all positions. others: costs of slots that are not in
+    such rows, 0 by default.
     """
     cost = np.zeros(int(offsets[-1])) if others is None else others.copy()
     within = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)

@@ -201,28 +201,23 @@ class PairCounts:
 
     def __init__(self, n_attributes: int, n_columns: int, width: int) -> None:
         self._sizes, self._keys = (n_attributes, n_columns, width), KeyCounts(np.int64)
-        self._first: tuple[Attributes, Ints] | None = None  # a single block is counted by the core, which is faster
-        self._several = False
+        self._n_blocks = 0
+        self._waiting: list[tuple[Attributes, Ints]] = []  # the first block: the core counts a single one faster
 
     def add(self, rows: Attributes, columns: Ints) -> None:
         """Count each known attribute of a row with the row's column."""
-        if self._first is None and not self._several:
-            self._first = rows, columns
-            return
-        if self._first is not None:
-            self._add_keys(*self._first)
-        self._add_keys(rows, columns)
-        self._first, self._several = None, True
-
-    def _add_keys(self, rows: Attributes, columns: Ints) -> None:
-        keys = rows.attributes * self._sizes[1] + np.repeat(columns, np.diff(rows.row_ptr))
-        found, counts = np.unique(keys[rows.attributes >= 0], return_counts=True)
-        self._keys.add(found, counts=counts)
+        self._n_blocks += 1
+        self._waiting.append((rows, columns))
+        while self._waiting and self._n_blocks > 1:
+            rows, columns = self._waiting.pop()
+            keys = rows.attributes * self._sizes[1] + np.repeat(columns, np.diff(rows.row_ptr))
+            found, counts = np.unique(keys[rows.attributes >= 0], return_counts=True)
+            self._keys.add(found, counts=counts)
 
     def layout(self, min_count: int) -> PairLayout:
         """Return the layout of the pairs that occur so often."""
-        if self._first is not None:
-            rows, columns = self._first
+        if self._waiting:
+            rows, columns = self._waiting[0]
             core = RowLayout.observed(*self._sizes, rows.row_ptr, rows.attributes, columns, min_count)
             return PairLayout(core, all_pairs=False)
         return layout_of(*self._sizes, *np.divmod(self._keys.frequent(min_count)[0], self._sizes[1]))
@@ -254,6 +249,5 @@ def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -
         return np.zeros(len(attributes))
     stride = int(max(table_columns.max(), columns.max(initial=0))) + 1
     keys = rows * stride + table_columns
-    wanted = np.where((attributes >= 0) & (columns >= 0), attributes * stride + columns, -1)
-    place = places_in(keys, wanted)
+    place = places_in(keys, np.where((attributes >= 0) & (columns >= 0), attributes * stride + columns, -1))
     return np.where(place >= 0, values[place], 0.0)

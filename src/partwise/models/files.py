@@ -1,8 +1,4 @@
-"""Weights to model files and back.
-
-Files know no padding: weights are stored one value per feature, in the order (attribute, label), so that they do not
-depend on how rows of weights are laid out in memory.
-"""
+"""Weights to model files and back: one value per feature, by attribute and label, without the padding of memory."""
 
 from __future__ import annotations
 
@@ -21,15 +17,13 @@ def coefficient_arrays(table: Floats) -> dict[str, Array]:
     n = int(chosen.sum())
     if n > 0.6 * table.size or not _in_proportion(table.size, n):
         return {"weights": table}
-    columns = np.nonzero(chosen)[1].astype(np.int64)
-    offsets = pointers(chosen.sum(axis=1))
-    return {"weights": table[chosen], "offsets": offsets, "columns": _narrow(columns, table.shape[1])}
+    columns = _narrow(np.nonzero(chosen)[1].astype(np.int64), table.shape[1])
+    return {"weights": table[chosen], "offsets": pointers(chosen.sum(axis=1)), "columns": columns}
 
 
 def read_coefficients(parts: ModelParts, n_rows: int, n_columns: int | None = None) -> Floats:
     """Return what `coefficient_arrays` wrote; n_columns: how many there must be."""
-    most = 1 << 40
-    n_columns = parts.integer("n_features", n_columns or 1, n_columns or most)
+    n_columns = parts.integer("n_features", n_columns or 1, n_columns or 1 << 40)
     if "columns" not in parts.arrays:
         return np.array(parts.floats("weights", n_rows, n_columns))
     columns = parts.ints("columns", None, low=0, high=n_columns)
@@ -72,16 +66,14 @@ def layout_parts(layout: PairLayout, weights: Floats, edge_labels: int = 0) -> M
 
 def read_layout(parts: ModelParts, n_labels: int, room: int = 0) -> tuple[PairLayout, Floats]:
     """Return what `layout_parts` wrote; the weights have this many zeros after them."""
-    n_attributes, width = parts.integer("n_attributes"), padded_width(n_labels)
+    shape = parts.integer("n_attributes"), n_labels, padded_width(n_labels)
     if parts.flag("all"):
-        values = parts.floats("weights", n_attributes * n_labels)
-        layout = PairLayout.every(n_attributes, n_labels, width)
+        layout, n_values = PairLayout.every(*shape), shape[0] * n_labels
     else:
         columns = parts.columns("columns", None, high=n_labels)
-        values = parts.floats("weights", len(columns))
-        indptr = parts.pointers("offsets", n_attributes, len(columns))
-        layout = PairLayout.some(n_attributes, n_labels, width, indptr, columns)
-    return layout, layout.core.pack(np.ascontiguousarray(values), room)
+        layout = PairLayout.some(*shape, parts.pointers("offsets", shape[0], len(columns)), columns)
+        n_values = len(columns)
+    return layout, layout.core.pack(np.ascontiguousarray(parts.floats("weights", n_values)), room)
 
 
 def read_edge_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floats]:

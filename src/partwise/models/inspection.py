@@ -52,22 +52,19 @@ class TopFeatures:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one feature adds to the score of the best answer, over the second-best one.
+    """What one feature adds to the score of the best answer, less what it adds to that of the second-best one.
 
     kind
-        "attribute", "transition", "begin", "end" or "intercept"; with model="maxent" also "normaliser": what the labels
-        that could stand at the position take off, log Z after the tags before it. Segments: also "first" and "last" for
+        "attribute", "transition", "begin", "end" or "intercept"; with model="maxent" also "normaliser", minus log Z of
+        the labels that could stand at the position after the tags before it. Segments: also "first" and "last" for
         attributes at their borders, "length", and "segment" for features of the whole.
     name
         The attribute; None for a transition's own weight and an intercept.
     position
-        Where it is (a transition: at its right end); None for a classifier.
+        Where the feature is (a transition: at its right end); None for a classifier.
     best, second
-        The labels that the two answers have there (transitions: pairs of labels, with model="maxent" also threes;
-        normalisers: the tags before, None is before the sequence's beginning; lengths and transitions of segments: how
-        often they have it).
-    amount
-        The score that it adds to the best answer, less what it adds to the second-best one.
+        The labels that the two answers have there (transitions: pairs of labels, with model="maxent" also triples;
+        normalisers: the tags before, None before the beginning; lengths and transitions of segments: their numbers).
     """
 
     kind: str
@@ -84,8 +81,8 @@ class Explanation:
 
     The amounts of `contributions` (the largest first) add up to `difference`, which is `best_score` - `second_score`.
 
-    With a `position`, the question is about the label there (the head of a word): `second` is the best answer with
-    another one, and what its neighbours become with it is among the contributions (`elsewhere`).
+    With a `position`, the label there (the head of a word) is explained: `second` is the best answer with another one,
+    and `contributions` include those of the neighbours (`elsewhere`).
     """
 
     best: Any

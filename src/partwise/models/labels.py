@@ -24,11 +24,11 @@ LabelSequence: TypeAlias = list[Hashable]
 
 #: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
 MOST_LABELS = 50_000
-#: Up to so many labels there is no warning; pairs of labels times positions from which on a pass takes minutes.
+#: There is no warning of so few labels; a pass over so many pairs of labels times positions takes minutes.
 FEW_LABELS, SLOW_PASS = 100, 1e11
-#: Segments with their types that a pass goes through, from which on it takes many seconds.
+#: A pass over so many segments with their types takes many seconds.
 SLOW_SEGMENTS = 1e9
-#: Rows from which on labels are counted before anything else is done, and rows of items that are looked at.
+#: So many rows are checked for too many labels before any work; so many rows of items are searched for names.
 MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 
@@ -115,10 +115,8 @@ def label_array(plain: list[Any]) -> LabelArray:
     """Return labels as an array; of objects where NumPy's own types would change a label or take much memory."""
     if all(isinstance(label, str) for label in plain):
         return string_array(plain)
-    if all(type(label) is int for label in plain):
-        array = np.array(plain)
-        if array.dtype.kind == "i":
-            return array
+    if all(type(label) is int for label in plain) and (array := np.array(plain)).dtype.kind == "i":
+        return array
     return object_array(plain)
 
 
@@ -160,9 +158,6 @@ def _unhashable(label: object) -> bool:
     return False
 
 
-# how many labels there may be
-
-
 def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
     """Raise ValueError as soon as more than `MOST_LABELS` distinct labels have come; invalid labels are ignored."""
     found: set[Hashable] = set()
@@ -183,14 +178,14 @@ def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
 def check_table(X: object, y: object) -> None:
     """Raise TooLarge at once for more weights of (column, label) than fit: sorting very many labels takes seconds.
 
-    X: a matrix, or a list of items, whose different names are counted in the first rows alone.
+    X: a matrix, or a list of items, of which only the first rows are searched for names.
     """
     if not isinstance(y, (list, np.ndarray)) or len(y) < MANY_ROWS:
         return
     shape: tuple[int, ...] = getattr(X, "shape", ())
+    rows = X[:FIRST_ROWS] if isinstance(X, list) else ()
     try:
         n_labels = len(set(y if isinstance(y, list) else y.tolist()))
-        rows = X[:FIRST_ROWS] if isinstance(X, list) else ()
         n_columns = shape[1] if len(shape) == 2 else len({name for row in rows for name in row})
     except TypeError:  # the readers of rows and labels report what is wrong with them
         return
@@ -214,10 +209,9 @@ def given_labels(X: object, y: object) -> Iterator[str]:
 
 
 def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
-    """Warn where labels may be something else by mistake, or a pass over the data takes minutes.
+    """Warn if many labels occur once, which may be a mistake, or if a pass over the data takes minutes.
 
-    counts: how often each label occurs. label_table: numbers in a table of what labels go with each other, all of which
-    each position looks at.
+    counts: how often each label occurs. label_table: number of pairs (or triples) of labels that each position has.
     """
     n_labels, n_places = len(counts), int(counts.sum())
     once = int(np.count_nonzero(counts == 1))
@@ -234,13 +228,8 @@ def warn_of_long_segments(lengths: Ints, max_length: int, n_types: int) -> None:
     """Warn where a pass over all segments of sequences of these lengths takes long."""
     work = n_types * float((lengths * np.minimum(lengths, max_length)).sum())
     if work > SLOW_SEGMENTS:
-        text = (
-            f"segments may have {max_length:,} positions: a pass goes through {work:.2g} of them; max_length limits it"
-        )
-        warnings.warn(text, UserWarning, stacklevel=3)
-
-
-# weights of examples by their labels
+        what = f"a pass goes through {work:.2g} of them; max_length limits it"
+        warnings.warn(f"segments may have {max_length:,} positions: {what}", UserWarning, stacklevel=3)
 
 
 def with_class_weight(
@@ -261,8 +250,8 @@ def sequence_weights(
 ) -> Floats:
     """Return weights of sequences: each is multiplied by the mean of the weights of its labels.
 
-    The weight of an example multiplies the loss of its whole labelling, which is not a sum over positions: so there is
-    an objective, a dual and a certificate as ever. classes: all labels, if `targets` may have only some of them.
+    The loss of a sequence is not a sum over positions, so that only a whole sequence can have a weight. classes: all
+    labels, if `targets` may have only some of them.
     """
     lengths = targets.lengths("y")
     rows = np.ones(len(lengths)) if weight is None else weight
@@ -294,13 +283,12 @@ def label_factors(class_weight: object, seen: LabelArray, sums: Floats) -> Float
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced",))
         # Labels that only rows of weight 0 have do not count.
-        balanced: Floats = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
-        return balanced
+        return cast(Floats, sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0)))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
     unknown = [label for label in class_weight if not np.any(seen == label)]
     if unknown:  # a fold of the data may lack labels
-        names = ", ".join(repr(label) for label in unknown[:5])
+        names = ", ".join(map(repr, unknown[:5]))
         warnings.warn(f"class_weight names labels that are not in y: {names}", UserWarning, stacklevel=3)
     for label, value in class_weight.items():
         check_positive(f"class_weight of label {label!r}", value, zero=True)
@@ -316,9 +304,6 @@ def warn_of_gone(before: LabelArray, after: LabelArray) -> None:
     """Warn of labels that are gone, because class_weight leaves no example of them."""
     gone = [label for label in before.tolist() if not np.any(after == label)]
     if gone:
-        names = ", ".join(map(repr, gone[:5]))
-        warnings.warn(
-            f"y: all examples with {names} have weight 0, so that nothing is learnt of it and classes_ is without it",
-            UserWarning,
-            stacklevel=3,
-        )
+        what = f"all examples with {', '.join(map(repr, gone[:5]))} have weight 0"
+        text = f"y: {what}, so that nothing is learnt of it and classes_ is without it"
+        warnings.warn(text, UserWarning, stacklevel=3)

@@ -6,9 +6,9 @@
     for X, y in blocks: partitioner.encode(X, y, None)       examples as numbers; features are counted
     partitioner.choose_features()                            and chosen: the model is what `learn` would have made it
 
-What is held grows with the model, not with the examples. Files of a partition hold training examples as numbers
-(`EncodedTables`). Each example has some rows of each of several tables, whose columns hold whole numbers, real numbers
-or strings (as numbers of a list of names in the file). A column may have several numbers per row.
+Memory grows with the model, not with the number of examples. Files of a partition hold examples as numbers
+(`EncodedTables`): each example has rows of several tables, whose columns hold whole numbers, real numbers or strings
+(as numbers of a list of names in the file). A column may have several numbers per row.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Partitioner(ABC):
 
 
 class ChangedData(ValueError):
-    """The second pass met data that the first one did not."""
+    """The error for data in the second pass that were not in the first."""
 
     def __init__(self) -> None:
         super().__init__("the data changed between the first pass and the second: give the same blocks twice")
@@ -66,47 +66,39 @@ class AttributeCounts:
 
     def __init__(self) -> None:
         self._names = NameCounts()
-        self._reader: Reader | None = None
         self._joined = False
-        self._density = Density()
+        self.reader: Reader | None = None
+        self.density = Density()
 
     def add(self, reader: Reader, sequences: Sequences, n_jobs: int = 1) -> None:
         """Count a block; reader: one that has read nothing yet."""
-        if self._reader is not None and type(reader) is not type(self._reader):
+        if self.reader is not None and type(reader) is not type(self.reader):
             raise ValueError("blocks must be of one form: names, or numbers, in all of them")
         if isinstance(reader, ColumnReader):
-            # one reader for all blocks: it looks that they have equally many columns
-            self._reader = reader = self._reader or reader
-            self._density.add(reader.read(sequences, n_jobs=n_jobs))
+            # One reader for all blocks checks that they have the same number of columns.
+            self.reader = reader = self.reader or reader
+            self.density.add(reader.read(sequences, n_jobs=n_jobs))
             return
         assert isinstance(reader, VocabularyReader)
         found = reader.read(sequences, n_jobs=n_jobs).attributes()
         self._names.add(reader.known, found.attributes)
         self._joined = self._joined or (isinstance(reader, NameReader) and reader.joined)
-        self._reader = reader
+        self.reader = reader
 
     def reader_of(self, min_count: int) -> Reader:
         """Return the reader of the attributes that occur so often."""
-        assert self._reader is not None
-        if isinstance(self._reader, VocabularyReader):
-            self._reader = self._reader.with_vocabulary(self._names.vocabulary(min_count))
-            if isinstance(self._reader, NameReader):
-                self._reader.joined = self._joined
-            self._names = NameCounts()  # its memory
-        return self._reader
-
-    @property
-    def reader(self) -> Reader | None:
-        return self._reader
+        assert self.reader is not None
+        if isinstance(self.reader, VocabularyReader):
+            self.reader = self.reader.with_vocabulary(self._names.vocabulary(min_count))
+            if isinstance(self.reader, NameReader):
+                self.reader.joined = self._joined
+            self._names = NameCounts()  # frees the memory of names that are not kept
+        return self.reader
 
     def in_form(self, rows: Rows) -> Rows:
         """Return rows of a block in the form of all blocks: sparse, if some are."""
-        sparse = self._density.sparse or isinstance(self._reader, VocabularyReader)
+        sparse = self.density.sparse or isinstance(self.reader, VocabularyReader)
         return Rows(rows.lengths, rows.n_attributes, rows.attributes()) if sparse else rows
-
-    def compact(self, rows: Rows) -> Rows:
-        """Return rows of a block in the storage that trains faster on all blocks."""
-        return self._density.compact(rows)
 
 
 #: An array with a row per row of its table, or a list of strings.
@@ -130,16 +122,13 @@ class Whole(NamedTuple):
 
 
 class Real(NamedTuple):
-    """A column of real numbers; width: so many per row, None for one."""
+    """A column of real numbers; width: numbers per row, None for one."""
 
     width: int | None = None
 
 
-class Text(NamedTuple):
-    """A column of strings."""
-
-
-Kind: TypeAlias = Whole | Real | Text
+#: The kinds of columns; `str` for strings.
+Kind: TypeAlias = Whole | Real | type[str]
 
 
 @dataclass(eq=False)
@@ -175,10 +164,8 @@ class EncodedTables:
         return any(name.endswith(("/table", "/values")) for name in self.columns)
 
     def cut(self, start: int, stop: int) -> Self:
-        columns = {}
-        for name, column in self.columns.items():
-            ends = self.starts[name.partition("/")[0]]
-            columns[name] = column[int(ends[start]) : int(ends[stop])]
+        cuts = {table: slice(int(ends[start]), int(ends[stop])) for table, ends in self.starts.items()}
+        columns = {name: column[cuts[name.partition("/")[0]]] for name, column in self.columns.items()}
         lengths = {name: own[start:stop] for name, own in self.lengths.items()}
         weight = None if self.weight is None else self.weight[start:stop]
         return self._with(lengths, columns, self.entries[start:stop], weight)
@@ -206,8 +193,6 @@ class EncodedTables:
     ) -> Self:
         return type(self)(lengths, columns, entries, weight)
 
-    # files
-
     def to_arrays(self) -> dict[str, Array]:
         """Return arrays for a file; whole numbers in the width that they need."""
         found: dict[str, Array] = {f"{name}/lengths": narrow(own) for name, own in self.lengths.items()}
@@ -232,7 +217,7 @@ class EncodedTables:
         found: dict[str, Column] = {}
         for name, kind in columns.items():
             rows = int(lengths[name.partition("/")[0]].sum())
-            if isinstance(kind, Text):
+            if isinstance(kind, type):
                 keys = [key for key in ("bytes", "offsets") if f"{name}/{key}" in parts.arrays]
                 own = {key: parts.arrays[f"{name}/{key}"] for key in keys}
                 names = np.array([*ModelParts("names", {}, own).names(), None], dtype=object)

@@ -1,7 +1,7 @@
 """Readers of sequences: from names, dicts or numbers, as users give them, to rows of attributes.
 
-Errors are ValueErrors that name the sequence and the position. Items of the usual forms are read by the core, four
-million attributes in about a second; others in Python.
+Errors are ValueErrors that name the sequence and the position. The core reads the usual forms, four million attributes
+in about a second; Python reads others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.features import Rows, csr_attributes, numbered
 from partwise.support.arrays import Booleans, Floats, InputRows, Ints, pointers
 
-#: What is wrong with a dict whose reading ends in a RecursionError.
+#: The message for a dict whose reading ends in a RecursionError.
 TOO_DEEP = "dicts are nested too deeply, or one contains itself"
 
 
@@ -79,10 +79,7 @@ class Sequences:
 
 
 def as_list(X: object, expected: str, single: bool = False) -> list[Any]:
-    """Return examples, or their answers, as a list; ValueError saying what was expected if they are not one.
-
-    single: whether X is one example.
-    """
+    """Return examples or answers as a list; ValueError, beginning with `expected`, for one example (`single`) alone."""
     if single or isinstance(X, (str, bytes, dict)) or sparse.issparse(X) or not isinstance(X, Sized):
         raise ValueError(f"{expected}, got {type(X).__name__}")
     return list(cast(Iterable[Any], X))
@@ -135,10 +132,8 @@ class Reader(ABC):
     #: What makes attributes of strings; None if the user gives attributes.
     template: Template | None = None
 
-    @property
-    def plain_transitions(self) -> bool:
-        """Whether pairs of labels have weights of their own."""
-        return True
+    #: Whether pairs of labels have weights of their own.
+    plain_transitions: bool = True
 
     @property
     @abstractmethod
@@ -151,10 +146,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
-        """Return the rows of all positions.
-
-        The first call learns the attributes that are seen `min_count` times; later ones ignore those it did not learn.
-        """
+        """Return the rows of all positions; the first call learns the attributes that occur `min_count` times."""
 
     @abstractmethod
     def names(self) -> list[str] | None:
@@ -177,21 +169,17 @@ class Reader(ABC):
         return self.edge_attributes()
 
     def edge_ids(self, chosen: object) -> Ints | None:
-        """Return attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.
+        """Return each attribute's number as an edge attribute, from 1, or -1; None for tied transitions.
 
-        chosen: `transition_features`, or None. Attributes that are about pairs of labels are edge attributes anyway.
+        Edge attributes are those that `chosen` (`transition_features`) names and those about pairs of labels.
         """
         given = self.edge_attributes()
         if chosen is None and given is None:
             return None
         if chosen is not None and not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
             raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
-        picked = np.zeros(self.n_attributes, dtype=bool)
-        if isinstance(chosen, Iterable):
-            picked = self.pick(chosen)
-        if given is not None:
-            picked |= given
-        return numbered(picked, first=1)
+        picked = self.pick(chosen if isinstance(chosen, Iterable) else ())
+        return numbered(picked if given is None else picked | given, first=1)
 
     @abstractmethod
     def numbers_in(self, old: Reader) -> Ints | None:
@@ -214,8 +202,7 @@ class Reader(ABC):
 class VocabularyReader(Reader):
     """A reader whose attributes have names.
 
-    `vocabulary` maps names to ids, the most frequent first, so that the rows of weights used most lie together; None
-    before the first reading.
+    `vocabulary`: None before the first reading, which numbers names by frequency: often used weights lie together.
     """
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
@@ -273,8 +260,7 @@ ReaderT = TypeVar("ReaderT", bound=Reader)
 class NameReader(VocabularyReader):
     """Reads sequences of attribute names: items are lists of strings or dicts {name: value}.
 
-    separator: joins the name and the string of a dict's entry. joined: whether the vocabulary was learnt from dicts,
-    whose names are joined.
+    separator: joins a dict's name with a string as its value. joined: whether the vocabulary was learnt from dicts.
     """
 
     kind: ClassVar[str] = "names"
@@ -353,10 +339,9 @@ def _named_values(
                 add_names("", token.tolist(), names, values)
             else:
                 raise TypeError(f"expected a list of strings or a dict, got {type(token).__name__}")
-        except TypeError as error:
-            raise ValueError(f"X: {sequences.where(lengths, row)}: {error}") from None
-        except RecursionError:
-            raise ValueError(f"X: {sequences.where(lengths, row)}: {TOO_DEEP}") from None
+        except (TypeError, RecursionError) as error:
+            what = error if isinstance(error, TypeError) else TOO_DEEP
+            raise ValueError(f"X: {sequences.where(lengths, row)}: {what}") from None
         counts[row] = len(names) - before
     array = np.array(values, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(array))
@@ -382,8 +367,7 @@ def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[
         if not isinstance(name, str):
             raise TypeError(f"attribute names must be strings, got {name!r}")
         if isinstance(value, str):
-            names.append(prefix + name + separator + value)
-            values.append(1.0)
+            add_names(prefix + name + separator, (value,), names, values)
         elif isinstance(value, (numbers.Real, np.bool_)):
             if value:
                 names.append(prefix + name)
@@ -448,7 +432,7 @@ class ColumnReader(Reader):
             matrix.eliminate_zeros()
             return Rows(lengths, self.n_features, csr_attributes(matrix))
         array = np.ascontiguousarray(np.concatenate(blocks)) if blocks else np.empty((0, self.n_features))
-        # float64: the sum is finite whenever all values are (barring overflow): the full test runs only when it is not
+        # The sum is finite if all values are, unless it overflows: the slow search runs only if it is not.
         if not np.isfinite(array.sum(dtype=np.float64)):
             wrong = np.argwhere(~np.isfinite(array))
             if len(wrong):

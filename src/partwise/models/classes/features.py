@@ -14,12 +14,10 @@ from partwise.models.readers import NameReader, Sequences
 from partwise.structures import Multiclass
 from partwise.support.arrays import Floats, Ints
 
-#: Pairs of attribute and label that are few enough to have their columns beside the rows.
+#: So few pairs of attribute and label are stored by column, too.
 FEW_PAIRS = 10_000
-#: A column's mean over its standard deviation from which on a penalty on the intercept does harm.
+#: A penalty on the intercept does harm if a column's mean is this many times its standard deviation.
 FAR = 10.0
-
-
 #: A matrix of numbers, dense or sparse; or a list of items, which are dicts or lists of strings.
 Matrix: TypeAlias = Any
 Items: TypeAlias = list[object]
@@ -96,10 +94,7 @@ def take_rows(X: Matrix, which: Ints) -> Matrix:
 def classifier_map(
     structure: Multiclass, rows: Matrix | Attributes, by_features: bool | None, layout: RowLayout | None = None
 ) -> FeatureMap:
-    """Return the features of rows with a label each.
-
-    by_features: whether single features are available; None: if that is little work, for solvers that may use it.
-    """
+    """Return features of rows with a label each; by_features: with access to single ones (None: if that is cheap)."""
     if by_features is None:
         by_features = layout is not None and layout.num_pairs <= FEW_PAIRS
     return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
@@ -117,8 +112,7 @@ def far_columns(rows: Rows) -> Ints:
         mean, square = (each / max(rows.n_rows, 1) for each in sums)
         deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
     same = deviation <= 1e-6 * np.abs(mean)
-    found: Ints = np.flatnonzero(~same & (np.abs(mean) > FAR * deviation))
-    return found
+    return np.flatnonzero(~same & (np.abs(mean) > FAR * deviation))
 
 
 def largest_sizes(rows: Rows) -> tuple[float, float]:

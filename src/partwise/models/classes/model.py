@@ -1,10 +1,9 @@
 """One label per row of numbers.
 
-Two labels have one weight vector v (`coef`), as in binary logistic regression. It is trained as the pair (-v/2, v/2) on
-the same features as any number of labels, under twice the penalty: l2 (|v/2|^2 + |v/2|^2) = l2/2 |v|^2, and since
-l2 (|w0|^2 + |w1|^2) is least at w1 = -w0 for a given w1 - w0 = v, objective, dual and gap are those of v. (A map with
-weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.) Under an
-l1 term, where solvers work on columns, v itself is trained, on the second label's side and under the penalty as it is.
+Two labels have one weight vector v (`coef`), as in binary logistic regression. It is trained as the pair (-v/2, v/2),
+like any number of labels, under twice the penalty: l2 (|v/2|^2 + |v/2|^2) = l2/2 |v|^2. Since l2 (|w0|^2 + |w1|^2) is
+least at w1 = -w0 for a given w1 - w0 = v, objective, dual and gap are those of v. (Training v on one label alone is 2
+to 15 times slower.) Under an l1 term, v itself is trained, as the second label's weights, under the penalty as it is.
 """
 
 from __future__ import annotations
@@ -63,12 +62,10 @@ MOST_SCORES = 1 << 20
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClassesModel(Model[ClassRows]):
-    """A label per row.
+    """A label per row. Parameters: see `MaxentClassifier`.
 
-    `names` are those of a data frame's columns, `given_names` what the columns of any matrix are called; a `reader`
-    makes the columns where rows are dicts or lists of strings.
-
-    fit_intercept, penalize_intercept, class_weight, cost, min_count: see `MaxentClassifier`.
+    names: of a data frame's columns. given_names: of any matrix's columns. reader: of rows that are dicts or lists of
+    strings, which become rows of a matrix.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
@@ -87,9 +84,7 @@ class ClassesModel(Model[ClassRows]):
     names: list[str] | None = field(init=False, default=None)
     given_names: list[str] | None = field(init=False, default=None)
     reader: NameReader | None = field(init=False, default=None)
-    #: Whether it is trained with one weight per column, of the second of two labels. Under an l1 term weights of both
-    #: labels would be one number twice, of which any split is as good: twice the columns, and coordinates that move
-    #: against each other.
+    #: Whether only the second of two labels has weights: under an l1 term those of both would not be unique.
     one_sided: bool = field(init=False, default=False)
 
     def __post_init__(self, cost: object) -> None:
@@ -99,8 +94,6 @@ class ClassesModel(Model[ClassRows]):
             self.lacks = {Ability.PARTIAL_FIT: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
         self.min_count = check_count("min_count", self.min_count)
         self.label_cost = LabelCost.of(cost)
-
-    # training
 
     def learn(self, X: Matrix, y: Any, sample_weight: object, training: Training) -> Learnt:
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
@@ -130,10 +123,9 @@ class ClassesModel(Model[ClassRows]):
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _free_weights(self, encoded: EncodedRows, training: Training) -> Free | None:
-        """Return the weights without a penalty, if the intercept has none; warn where a penalty by default does harm.
+        """Return the weights without a penalty, if the intercept has none; warn if a penalty by default does harm.
 
-        By default intercepts have no penalty where that is possible: smooth losses, no l1 term, and a solver that takes
-        them.
+        By default intercepts have no penalty if that is possible: it needs a smooth loss and a solver that supports it.
         """
         choice = self.penalize_intercept
         if not self.fit_intercept or choice:
@@ -142,14 +134,13 @@ class ClassesModel(Model[ClassRows]):
         takes = not isinstance(solver, Solver) or Capability.ALL_PENALISED not in solver.requires
         if choice is not None or (training.loss.smooth and not training.l1 and takes):
             found = self._free_intercepts(encoded, training.loss)
-            if found is not None:
+            if found is not None or choice is None:
                 return found
-            if choice is not None:
-                raise ValueError(
-                    "penalize_intercept=False needs examples of every label, but some labels have none of positive "
-                    "weight: the best intercept of such a label is minus infinity; leave these labels out, or set "
-                    "penalize_intercept=True"
-                )
+            raise ValueError(
+                "penalize_intercept=False needs examples of every label, but some labels have none of positive "
+                "weight: the best intercept of such a label is minus infinity; leave these labels out, or set "
+                "penalize_intercept=True"
+            )
         far = far_columns(encoded.rows)
         if len(far):
             name = self.column_name(int(far[0]))
@@ -245,13 +236,10 @@ class ClassesModel(Model[ClassRows]):
         """Return rows with their column of ones, if there is an intercept."""
         return (rows.with_ones() if self.fit_intercept else rows).table
 
-    # partitions
-
     def feature_parameters(self) -> dict[str, object]:
-        weight = self.class_weight
-        plain = dict(weight) if isinstance(weight, Mapping) else weight
+        weight = dict(self.class_weight) if isinstance(self.class_weight, Mapping) else self.class_weight
         shared = {"fit_intercept": self.fit_intercept, "min_count": self.min_count}
-        return {**shared, "class_weight": encode(plain, "class_weight")}
+        return {**shared, "class_weight": encode(weight, "class_weight")}
 
     def partitioner(self) -> ClassesPartitioner:
         return ClassesPartitioner(self)
@@ -341,24 +329,22 @@ class ClassesModel(Model[ClassRows]):
             raise ValueError(f"X has {self.n_attributes - self.fit_intercept} features, the model {old.coef.shape[1]}")
         return self
 
-    # prediction
-
     def rows(self, X: Matrix) -> ClassRows:
         """Return rows as a matrix of the columns that have weights."""
         return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
 
     def read(self, X: Matrix, n_jobs: int = 1) -> Reading[ClassRows]:
         rows = self.rows(X)
-        matrix, n = rows.matrix, int(rows.matrix.shape[0])
+        n = int(rows.matrix.shape[0])
 
         def batch() -> Batch:
-            structure, own = self.structure(n), self.plain_rows(own_sparse(matrix)).compact()
+            structure, own = self.structure(n), self.plain_rows(own_sparse(rows.matrix)).compact()
             return Batch(structure, multiclass_map(structure, self._table(own)))
 
         return Reading(batch, n, source=rows)
 
     def report(self, reading: Reading[ClassRows], labellings: Labellings | None) -> InputReport | None:
-        unknown: tuple[int, int] = reading.source.unknown
+        unknown = reading.source.unknown
         return None if self.reader is None else InputReport(lambda: unknown)
 
     def scores(self, X: Matrix, n_jobs: int = 1) -> Floats:
@@ -381,8 +367,7 @@ class ClassesModel(Model[ClassRows]):
         return Labellings(np.arange(n + 1, dtype=np.int64), np.concatenate(best), np.ones(n))
 
     def decode(self, reading: Reading[ClassRows], which: Ints, labellings: Labellings, n_jobs: int = 1) -> LabelArray:
-        answers: LabelArray = self.classes[labellings.slots]
-        return answers
+        return self.classes[labellings.slots]
 
     def encode(self, reading: Reading[ClassRows], y: Any) -> tuple[Labellings, Booleans]:
         if len(y) != reading.n_examples:
@@ -405,8 +390,6 @@ class ClassesModel(Model[ClassRows]):
 
     def marginals(self, reading: Reading[ClassRows], counts: Floats) -> Floats:
         return counts.reshape(reading.n_examples, padded_width(len(self.classes)))[:, : len(self.classes)].copy()
-
-    # inspection
 
     def column_name(self, column: int) -> Hashable:
         """Return the name of a column, or its number if it has none."""
@@ -444,12 +427,12 @@ class ClassesModel(Model[ClassRows]):
         two = next(k for k in ranked if k != one) if against is None else place[against]
         if one == two:
             raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
-        best, second = self.classes[one], self.classes[two]
-        amounts = values * (weights[one] - weights[two])
-        named = [("attribute", self.column_name(j), float(amounts[j])) for j in np.flatnonzero(amounts).tolist()]
-        named.append(("intercept", None, float(intercepts[one] - intercepts[two])))
-        found = [Contribution(kind, name, None, best, second, amount) for kind, name, amount in named]
-        return explanation(best, second, (float(scores[one]), float(scores[two])), found)
+        both = self.classes[one], self.classes[two]
+        amounts, last = values * (weights[one] - weights[two]), float(intercepts[one] - intercepts[two])
+        columns = np.flatnonzero(amounts).tolist()
+        found = [Contribution("attribute", self.column_name(j), None, *both, float(amounts[j])) for j in columns]
+        found.append(Contribution("intercept", None, None, *both, last))
+        return explanation(*both, (float(scores[one]), float(scores[two])), found)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
         """Return the model with small weights set to zero, except for intercepts."""
@@ -469,8 +452,6 @@ class ClassesModel(Model[ClassRows]):
         if self.names is not None:
             found["feature_names_in_"] = np.array(self.names, dtype=object)
         return found
-
-    # model files
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.settings |= {"labels": encode_labels(self.classes), "n_features": self.coef.shape[1]}
@@ -511,8 +492,8 @@ class ClassesPartitioner(Partitioner):
 
     def __init__(self, model: ClassesModel) -> None:
         self.model = model
-        self._seen: LabelArray | None = None  # labels, and the sums of their rows' weights
-        self._sums = np.empty(0)
+        self._seen: LabelArray | None = None
+        self._sums = np.empty(0)  # of the weights of each label's rows
         self._n_features = 0
         self._density = Density()
         self._items: bool | None = None  # whether rows are dicts or lists of strings
@@ -566,9 +547,8 @@ class ClassesPartitioner(Partitioner):
         weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         labels = np.searchsorted(self._seen, y)
         known = self._seen[np.minimum(labels, len(self._seen) - 1)] == y
-        if isinstance(X, list) != bool(self._items) or not known.all():
-            raise ChangedData
-        if not self._items and X.shape[1] > self._n_features:
+        same_form = isinstance(X, list) if self._items else not isinstance(X, list) and X.shape[1] <= self._n_features
+        if not same_form or not known.all():
             raise ChangedData
         if self.model.class_weight is not None:
             weight = (np.ones(len(labels)) if weight is None else weight) * self._factors[labels]

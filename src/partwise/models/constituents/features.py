@@ -1,8 +1,8 @@
 """Features of words, places and spans: attributes of the rows of a grammar's tables, and their weights.
 
-A word has one value of each property. Values that occur in training are numbered from 2; 0 is a place before or after
-the sentence, 1 a value that training did not have, of which no feature is made. An attribute is a template and the
-numbers of up to two values, packed into one integer. Templates name properties of words at places:
+A word has one value of each property. Values that occur in training are numbered from 2; 0 is a place outside the
+sentence, 1 a value unknown from training, which makes no feature. An attribute is a template and the numbers of up to
+two values, packed into one integer. Templates name properties of words at places:
 
     table   row             places
     start   s               0: the first word of the span, -1: the word before it, 1: the word after it
@@ -63,10 +63,7 @@ def mark_of(word: str) -> str:
 
 
 def span_shapes(words: Sequence[str]) -> list[str]:
-    """Return the marks of the words of each span of at least two words, by begin and end; "" for long spans.
-
-    Runs of a mark count once.
-    """
+    """Return the marks of the words, without repeats, of each span of two words or more; "" for long spans."""
     marks = [mark_of(word) for word in words]
     out = []
     for s in range(len(words) - 1):
@@ -81,10 +78,7 @@ def span_shapes(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class WordCodes:
-    """Numbers of words' properties.
-
-    values: of each property, the values that have numbers, in their order. classes: classes of unknown words.
-    """
+    """Numbers of words' properties; values: those of each property that have numbers, in their order."""
 
     values: dict[str, tuple[str, ...]]
     classes: WordClasses
@@ -121,10 +115,8 @@ class WordCodes:
 
     def shapes(self, sentences: Sequence[Sequence[str]]) -> Ints:
         """Return the number of the shape of each span, all sentences end to end."""
-        table = self._numbers[MARKS]
-        return np.array(
-            [table.get(shape, UNKNOWN) for words in sentences for shape in span_shapes(words)], dtype=np.int64
-        )
+        shapes = (shape for words in sentences for shape in span_shapes(words))
+        return np.array([self._numbers[MARKS].get(shape, UNKNOWN) for shape in shapes], dtype=np.int64)
 
     def name(self, prop: str, code: int) -> str:
         return "<outside>" if code == OUTSIDE else self.values[prop][code - FIRST].strip()
@@ -211,8 +203,7 @@ class CodedSentences:
             spans = [np.empty((2, 0), dtype=np.int64), *(np.stack(np.triu_indices(n + 1, 2)) for n in lengths.tolist())]
             (s, t), begin = np.concatenate(spans, axis=1), np.repeat(first, span_rows(lengths))
             places = {"first": begin + s, "last": begin + t - 1, "before": begin + s - 1, "after": begin + t}
-            shapes = self.codes.shapes(self.sentences)
-            whole = {"length": np.searchsorted(LENGTHS, t - s, side="right"), MARKS: shapes}
+            whole = {"length": np.searchsorted(LENGTHS, t - s, side="right"), MARKS: self.codes.shapes(self.sentences)}
         else:
             at = np.repeat(first - pointers(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
             places = {"-1": at - 1, "0": at, "+1": at + 1}
@@ -321,7 +312,7 @@ class Tables:
     def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
         """Return another model's weights, with these of rules; None if that model numbers words differently.
 
-        same_rules: whether its rules have the same numbers, which hashes of tuples are made of.
+        same_rules: whether its rules have the same numbers, which the hashes of tuples depend on.
         """
         if self.codes.values != old.codes.values:
             return None
@@ -335,10 +326,7 @@ class Tables:
         return self.joined(parts)
 
     def pruned(self, weights: Floats, choose: Sequence[Booleans]) -> tuple[Tables, Floats]:
-        """Return tables and weights without the pairs that are not chosen; other rules and tuples get weight 0.
-
-        choose: which weights of each of the parts of `split`.
-        """
+        """Return tables and weights with the chosen ones of each part of `split`; other rules and tuples get 0."""
         parts = self.split(weights)
         kept = dict(zip(parts, choose, strict=True))
         tables = {name: self.tables[name].chosen(kept[name]) for name in TABLES}

@@ -31,10 +31,9 @@ class Column:
 
 @dataclass(frozen=True)
 class ParsingGrammar:
-    """A treebank's grammar with columns of its symbols.
+    """A treebank's grammar, with a column of phrases' tables for all symbols of the same labels.
 
-    Symbols share a column of phrases' tables if they have the same labels, whatever is above or beside them; those that
-    binarisation made have a column per label.
+    Ancestors and siblings make no difference. Symbols that binarisation made have a column per label.
     """
 
     treebank: TreebankGrammar
@@ -95,8 +94,7 @@ class ParsingGrammar:
 
     def _word_columns(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Return (pointers, columns): which columns each word may have, sentences concatenated."""
-        every = [np.empty(0, dtype=np.int64), *(self.treebank.terminals(words) for words in sentences)]
-        terminals = np.concatenate(every)
+        terminals = np.concatenate([np.empty(0, dtype=np.int64), *map(self.treebank.terminals, sentences)])
         known = terminals >= 0
         counts = np.zeros(len(terminals), dtype=np.int64)
         indptr, symbols, _ = self._lexicon.of(terminals[known])
@@ -107,28 +105,19 @@ class ParsingGrammar:
         longest, n_symbols = max(map(len, sentences), default=0), self.treebank.n_symbols
         check_room(chart_bytes(longest, n_symbols), f"the chart of {longest:,} words and {n_symbols:,} symbols")
         word_ptr, word_columns = self._word_columns(sentences)
-        return Grammar(
-            np.array([len(words) for words in sentences], dtype=np.int64),
-            self.treebank.n_symbols,
-            np.ascontiguousarray(self.treebank.rules),
-            np.ascontiguousarray(self.treebank.roots),
-            self.lexical,
-            start_columns=self.column_of,
-            split_columns=self.column_of,
-            end_columns=self.column_of,
-            span_columns=self.column_of,
-            word_ptr=word_ptr,
-            word_columns=word_columns,
-            # What binarisation made counts too: online EG starts near gold derivations, which it finds by the costs.
-            span_costs=np.array([float(len(column.labels)) for column in self.columns]),
-            **options,
-        )
+        rules, roots = (np.ascontiguousarray(own) for own in (self.treebank.rules, self.treebank.roots))
+        options |= {f"{table}_columns": self.column_of for table in ("start", "split", "end", "span")}
+        options |= {"word_ptr": word_ptr, "word_columns": word_columns}
+        # What binarisation made counts too: online EG starts near gold derivations, which it finds by the costs.
+        options["span_costs"] = np.array([float(len(column.labels)) for column in self.columns])
+        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        return Grammar(lengths, n_symbols, rules, roots, self.lexical, **options)
 
     def mask(self, structure: Grammar, i: int, required: list[Span], forbidden: list[Span]) -> Bytes:
         """Return which slots are allowed, a byte per slot.
 
-        No span that crosses a required one is allowed: then it is a node of every binary tree. There it must have the
-        label, or be a constituent at all. Every word is a span: only labels can be required of it, or forbidden.
+        A required span must have its label, or be a constituent; forbidding all spans that cross it makes it a node of
+        every binary tree. Every word is a span: only its labels can be required or forbidden.
         """
         n = int(structure.lengths[i])
         mask = np.ones(structure.num_slots(i), dtype=np.uint8)

@@ -25,13 +25,8 @@ def as_sentences(X: object) -> list[Any]:
     return as_list(X, "X must be a list of sentences", single=is_tree(X))
 
 
-def trees_of(y: object, n_sentences: int) -> list[Any]:
-    """Return a list of as many trees."""
-    return as_trees(y, n_sentences, single=is_tree(y))
-
-
 def chart_bytes(n_words: int, n_symbols: int) -> float:
-    """Return memory of a chart: two triangles of values and two of slopes for each symbol."""
+    """Return the bytes of a chart: two triangles of values and two of slopes for each symbol."""
     return 16.0 * n_words * (n_words + 1) * n_symbols
 
 
@@ -66,7 +61,8 @@ def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -
             if not is_tree(item):
                 raise ValueError(f"sentence {i} has no tree: give y, or trees in place of sentences")
     sentences = read_sentences(X, transform, max_length)
-    trees = [transform.cleaned(tree, f"y: tree {i}") for i, tree in enumerate(trees_of(y, len(sentences)))]
+    given = as_trees(y, len(sentences), single=is_tree(y))
+    trees = [transform.cleaned(tree, f"y: tree {i}") for i, tree in enumerate(given)]
     for i, (words, tree) in enumerate(zip(sentences, trees, strict=True)):
         check_same_words(tree, words, i)
     return trees

@@ -15,27 +15,19 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode as encode_value
 from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
-from partwise.models.constituents.features import (
-    TABLES,
-    TEMPLATES,
-    CodedSentences,
-    Table,
-    Tables,
-    WordCodes,
-    WordCounts,
-    name_of,
-    span_rows,
-)
+from partwise.models.constituents import features
+from partwise.models.constituents.features import TABLES, TEMPLATES, CodedSentences, Tables, WordCodes, WordCounts
 from partwise.models.constituents.files import add_grammar, add_tables, read_grammar, read_tables
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.inputs import check_same_words, read_gold, read_sentences, read_spans, trees_of
+from partwise.models.constituents.inputs import check_same_words, is_tree, read_gold, read_sentences, read_spans
 from partwise.models.constituents.treebank.grammar import GrammarCounts, WordClasses
 from partwise.models.constituents.treebank.transform import TreeTransform, read_symbol
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.features import KeyCounts, layout_of, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures, choose_among, explanation
 from partwise.models.labels import check_distinct, given_labels, node_labels, split, warn_of_many_labels
-from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Text, Whole
+from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Whole
+from partwise.models.readers import as_trees
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar, padded_width
 from partwise.support.arrays import Booleans, Floats, Ints, pointers
@@ -77,12 +69,11 @@ class ConstituencyModel(Model[Sentences]):
     def check(self) -> None:
         check_choice("cost", self.cost, ("constituents", "rules"))
         check_choice("no_parse", self.no_parse, ("flat", "raise"))
-        check_choice("traces", self.traces, (True, False))
-        check_choice("functions", self.functions, (True, False))
-        check_range("rare", self.rare, 0, 1 << 30)
-        check_range("min_count", self.min_count, 1, 1 << 30)
-        check_range("max_length", self.max_length, 1, 1 << 15)
-        check_range("tuple_bits", self.tuple_bits, 0, 24)
+        for name in ("traces", "functions"):
+            check_choice(name, getattr(self, name), (True, False))
+        ranges = {"rare": (0, 1 << 30), "min_count": (1, 1 << 30), "max_length": (1, 1 << 15), "tuple_bits": (0, 24)}
+        for name, (low, high) in ranges.items():
+            check_range(name, getattr(self, name), low, high)
         self.make_transform(None)
 
     @property
@@ -92,8 +83,6 @@ class ConstituencyModel(Model[Sentences]):
     def make_transform(self, root: str | None) -> TreeTransform:
         """Return the transform of trees; root: the label of the node that all trees begin with."""
         return TreeTransform(self.horizontal, self.vertical, self.binarise, self.traces, self.functions, root)
-
-    # training
 
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         check_distinct(given_labels(X, y))
@@ -126,8 +115,9 @@ class ConstituencyModel(Model[Sentences]):
     ) -> LabelledBatch:
         """Return sentences with their derivations as examples; with_gold: other rules cost 1."""
         structure = self.structure(sentences, nodes if with_gold else None)
-        features = self.tables.feature_map(sentences, once=False, n_gold=structure.lengths if with_gold else None)
-        return LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
+        n_gold = structure.lengths if with_gold else None
+        batch = Batch(structure, self.tables.feature_map(sentences, once=False, n_gold=n_gold))
+        return LabelledBatch(batch, structure.encode(nodes), weight)
 
     def structure(self, sentences: Sentences, gold: Ints | None = None) -> Grammar:
         """Return the derivations of sentences as a structure; gold: derivations whose rules cost nothing."""
@@ -142,24 +132,17 @@ class ConstituencyModel(Model[Sentences]):
         symbol, begin, end = nodes.T
         first, n = pointers(lengths)[:-1][owner], lengths[owner]
         after = np.minimum(np.arange(len(nodes)) + 1, len(nodes) - 1)  # a node's left child is the next one
-        spans = pointers(span_rows(lengths))[:-1][owner] + begin * (n - 1) - begin * (begin - 1) // 2
-        rows = {
-            "start": first + begin,
-            "split": first + end[after],
-            "end": first + end - 1,
-            "span": spans + end - begin - 2,
-            "word": first + begin,
-        }
+        spans = pointers(features.span_rows(lengths))[:-1][owner] + begin * (n - 1) - begin * (begin - 1) // 2
+        rows = {"start": first + begin, "split": first + end[after], "end": first + end - 1, "word": first + begin}
+        rows["span"] = spans + end - begin - 2
         inner, found = end > begin + 1, {}
         for name in TABLES:
             used = ~inner if name == "word" else inner
-            columns = self.grammar.column_of[symbol[used]]
-            if name == "word":
-                columns = np.searchsorted(self.grammar.lexical, symbol[used])
+            symbols = symbol[used]
+            lexical = name == "word"
+            columns = np.searchsorted(self.grammar.lexical, symbols) if lexical else self.grammar.column_of[symbols]
             found[name] = coded.keys(name)[rows[name][used]], columns
         return found
-
-    # partitions
 
     def feature_parameters(self) -> dict[str, Any]:
         names = ("horizontal", "vertical", "binarise", "traces", "functions", "rare", "min_count", "tuple_bits")
@@ -169,7 +152,7 @@ class ConstituencyModel(Model[Sentences]):
         return ConstituencyPartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        kinds: dict[str, Kind] = {"words/form": Text(), "nodes/rows": Whole(0, 1 << 40, 3)}
+        kinds: dict[str, Kind] = {"words/form": str, "nodes/rows": Whole(0, 1 << 40, 3)}
         found = EncodedTables.read(parts, ("words", "nodes"), kinds)
         lengths, nodes = found.lengths["words"], found.columns["nodes/rows"]
         n = np.repeat(lengths, found.lengths["nodes"])
@@ -186,8 +169,6 @@ class ConstituencyModel(Model[Sentences]):
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
         return self._gold_examples(self.encoded_sentences(encoded), encoded.columns["nodes/rows"], encoded.weight)
 
-    # prediction
-
     def read(self, X: object, n_jobs: int = 1) -> Reading[Sentences]:
         sentences = read_sentences(X, self.transform, int(self.max_length))
         numbers = np.array([i for i, words in enumerate(sentences) if words], dtype=np.int64)
@@ -195,14 +176,12 @@ class ConstituencyModel(Model[Sentences]):
         parsed = np.array([structure.has_derivation(k) for k in range(len(numbers))], dtype=bool)
         kept, failed = numbers[parsed], numbers[~parsed]
         own = [sentences[i] for i in kept.tolist()]
-        if len(failed):
-            if self.no_parse == "raise":
-                where = f"sentence {failed[0]}"
-                self.grammar.treebank.check_words(sentences[failed[0]], where)
-                raise ValueError(
-                    f"{where} has no parse under the grammar of the training trees (no_parse='flat' gives a flat tree)"
-                )
-            structure = self.structure(own)
+        if len(failed) and self.no_parse == "raise":
+            where = f"sentence {failed[0]}"
+            self.grammar.treebank.check_words(sentences[failed[0]], where)
+            why = "has no parse under the grammar of the training trees"
+            raise ValueError(f"{where} {why} (no_parse='flat' gives a flat tree)")
+        structure = self.structure(own) if len(failed) else structure
         batch = Batch(structure, self.tables.feature_map(own, once=True))
         return Reading(batch, len(sentences), kept, sentences, failed)
 
@@ -231,7 +210,7 @@ class ConstituencyModel(Model[Sentences]):
         return super().further(X, X if y is None else y, sample_weight, n_jobs)
 
     def encode(self, reading: Reading[Sentences], y: object) -> tuple[Labellings, Booleans]:
-        trees = trees_of(y, reading.n_examples)
+        trees = as_trees(y, reading.n_examples, single=is_tree(y))
         structure = reading.structure(Grammar)
         bare = self.transform.without_cleaning
         found: list[tuple[Ints, Floats]] = []
@@ -254,13 +233,11 @@ class ConstituencyModel(Model[Sentences]):
         return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
-        structure = reading.structure(Grammar)
-        n_examples, nothing = reading.n_examples, [None] * reading.n_examples
+        structure, labels, n_examples = reading.structure(Grammar), self.attributes(), reading.n_examples
         given = {
-            name: nothing if value is None else check_entries(value, n_examples, "sentences", name)
+            name: check_entries([None] * n_examples if value is None else value, n_examples, "sentences", name)
             for name, value in (("required", required), ("forbidden", forbidden))
         }
-        labels = self.attributes()
         known = {*labels["labels_"], *labels["tags_"]}
         batch_numbers = {number: i for i, number in enumerate(reading.numbers.tolist())}
         for number, words in enumerate(reading.source):
@@ -307,8 +284,6 @@ class ConstituencyModel(Model[Sentences]):
         right, total = np.array([[2 * x.n_right, x.n_gold + x.n_predicted] for x in each]).T @ weight
         return float(right / total) if total else 0.0
 
-    # inspection
-
     def explain(self, reading: Reading[Sentences]) -> Explanation:
         """Compare the best tree with the second-best one, by rules and attributes."""
         if not reading.batch.n_examples:
@@ -338,7 +313,7 @@ class ConstituencyModel(Model[Sentences]):
                 numbers, (one, two) = self.tables.tables[table].numbers(keys[row]), uses[:, slot].tolist()
                 amounts = look_up(triples, numbers, np.full(len(numbers), column))
                 for j in np.flatnonzero(amounts).tolist():
-                    name = name_of(table, int(keys[row, j]), self.tables.codes)
+                    name = features.name_of(table, int(keys[row, j]), self.tables.codes)
                     amount = float((one - two) * amounts[j])
                     found.append(Contribution(f"{table} of {names[column]}", name, place, int(one), int(two), amount))
         return explanation(trees[0], trees[1], (ranked[0][0], ranked[1][0]), found)
@@ -354,7 +329,7 @@ class ConstituencyModel(Model[Sentences]):
                 best = order[begins[column] : begins[column + 1]][:n]
                 best = best[weights[best] != 0]
                 found.setdefault(name, []).extend(
-                    (f"{table} {name_of(table, key, self.tables.codes)}", float(weight))
+                    (f"{table} {features.name_of(table, key, self.tables.codes)}", float(weight))
                     for key, weight in zip(known[attributes[best]].tolist(), weights[best], strict=True)
                 )
         rules = self.tables.split(self.weights)["rules"]
@@ -388,13 +363,8 @@ class ConstituencyModel(Model[Sentences]):
     def attributes(self) -> dict[str, Any]:
         labels = {label for column in self.grammar.columns if not column.made for label in column.labels}
         phrases = labels.union(*(chain[:-1] for chain in self.grammar.word_labels))
-        return {
-            "labels_": sorted(phrases),
-            "tags_": sorted({chain[-1] for chain in self.grammar.word_labels if chain}),
-            "grammar_": self.grammar.treebank,
-        }
-
-    # model files
+        tags = {chain[-1] for chain in self.grammar.word_labels if chain}
+        return {"labels_": sorted(phrases), "tags_": sorted(tags), "grammar_": self.grammar.treebank}
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.settings["root"] = self.transform.root
@@ -423,8 +393,8 @@ def _contributions(kind: str, name: Callable[[int], str], uses: Floats, weights:
 class ConstituencyPartitioner(Partitioner):
     """Learns a `ConstituencyModel`.
 
-    The first pass reads the grammar and the lexicon off the trees, with and without the node that all trees may begin
-    with (whether they all do is known in the end), and what numbers words get; the second counts attributes.
+    The first pass counts rules and words, with and without the root of the first tree, because only the last tree shows
+    whether all trees have that root; the second counts attributes.
     """
 
     def __init__(self, model: ConstituencyModel) -> None:
@@ -466,9 +436,8 @@ class ConstituencyPartitioner(Partitioner):
         model = self.model
         model.transform = model.make_transform(self._root)
         model.grammar = ParsingGrammar(self._counts[self._root].grammar(rare=int(model.rare)))
-        self._counts = {}  # their memory
-        own = model.grammar.treebank
-        self._codes: WordCodes = self._words.codes(own.word_classes or WordClasses())
+        self._counts = {}  # frees their memory
+        self._codes: WordCodes = self._words.codes(model.grammar.treebank.word_classes or WordClasses())
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables | None:
         trees, weight = self.model.given(X, y, sample_weight)
@@ -498,11 +467,11 @@ class ConstituencyPartitioner(Partitioner):
             known, n_columns = np.unique(pairs.frequent(1)[0]), model.grammar.n_columns(name)
             keys, columns, _ = pairs.frequent(int(model.min_count))
             ids = np.searchsorted(known, keys)
-            found[name] = Table(known, layout_of(len(known), n_columns, padded_width(n_columns), ids, columns))
+            found[name] = features.Table(known, layout_of(len(known), n_columns, padded_width(n_columns), ids, columns))
         model.tables = Tables(len(model.grammar.treebank.rules), self._codes, found, model.n_tuples)
 
 
 def tree_entries(lengths: Ints) -> Ints:
     """Return the memory that opened sentences take, in entries: the attributes of all places and spans."""
-    spans = len(TEMPLATES["span"]) * span_rows(lengths)
+    spans = len(TEMPLATES["span"]) * features.span_rows(lengths)
     return spans + lengths * sum(len(TEMPLATES[name]) for name in TABLES if name != "span")

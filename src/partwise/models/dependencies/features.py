@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ from partwise.support.arrays import Booleans, Bytes, Floats, Ints, UInt64s
 
 def fitted_table(text: str, words: Words, inputs: str | Sequence[str] | None) -> ArcTable:
     """Return the templates on columns that vary; inputs: the columns that may be looked at."""
-    tokens = words.tokens(feature_keys(parse_templates(text)))
-    return ArcTable.fitted(text, tokens, input_columns(inputs))
+    return ArcTable.fitted(text, words.tokens(feature_keys(parse_templates(text))), input_columns(inputs))
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,7 @@ class ArcFeatures:
         return ArcFeatures(self.table, ArcIndex(self.index.keys[needed])), needed
 
     def carried(self, weights: Floats, old: ArcFeatures) -> Floats | None:
-        """Return another model's weights for the features of this one; 0 for features that it lacks.
-
-        None for other templates, or hashed ones of another number of bits.
-        """
+        """Return another model's weights for these features, 0 where it lacks one; None for other templates or bits."""
         if self.table.templates != old.table.templates or self.index.bits != old.index.bits:
             return None
         if self.index.bits:
@@ -83,7 +79,7 @@ class ArcFeatures:
     def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
         """Return (template with its values, sum of its weights) for one arc, the largest first."""
         tokens, n = self.tokens(words), int(words.lengths[0])
-        heads = np.ones(n, dtype=np.int64)  # no matter what, but no word its own head
+        heads = np.ones(n, dtype=np.int64)  # any heads will do, but no word may be its own head
         heads[0] = min(2, n)
         heads[word - 1] = head
 
@@ -181,10 +177,8 @@ class ArcLabeller:
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
         structure = Multiclass(len(heads), len(self.classes))
         batch = self._batch(structure, self.features.tokens(words), heads)
-        best = best_labellings(batch, self.weights, n_jobs)
-        # one string per label, not one per word
-        names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()
-        return names
+        numbers = structure.decode(*best_labellings(batch, self.weights, n_jobs))
+        return cast(list[str], self.classes.astype(object)[numbers].tolist())  # one string per label, not per word
 
     def without_zeros(self) -> ArcLabeller:
         """Return the labeller without zero weights and features that have no other weights."""

@@ -49,14 +49,12 @@ class Words:
 
     def blank(self) -> list[str]:
         """Return the columns in which no word has a value."""
-        return [
-            name for name, values in zip(FIELDS, self.columns, strict=True) if all(v == conllu.BLANK for v in values)
-        ]
+        return [name for name, values in zip(FIELDS, self.columns, strict=True) if set(values) <= {conllu.BLANK}]
 
     def tokens(self, keys: Sequence[str] = ()) -> ArcTokens:
-        """Return the words for the core, with these single features as columns; made once per choice of features.
+        """Return the words for the core, with these single features as columns; computed once per choice of features.
 
-        FormatError or ValueError, with the place, where feats is no list of features.
+        FormatError or ValueError, with the place, if the column feats is malformed.
         """
         wanted = tuple(keys)
         if wanted not in self._tokens:
@@ -140,7 +138,6 @@ def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_lengt
             raise ValueError(f"sentence {number} must be a list of words, got {type(sentence).__name__}")
     lengths = np.array([len(cast(Sized, sentence)) for sentence in sentences], dtype=np.int64)
     words = Words(lengths, [[] for _ in FIELDS], numbers, list(sentences))
-    longest = int(lengths.argmax()) if len(lengths) else 0
     long = np.flatnonzero(lengths > max_length)
     if len(long):
         n = int(lengths[long[0]])
@@ -150,8 +147,8 @@ def check_lengths(sentences: Sequence[object], numbers: Sequence[int], max_lengt
             f"{ARC_BYTES * n * n / 1e6:.2g} MB and {3e-9 * n**3:.2g} s per visit; leave it out or raise that limit"
         )
     if len(lengths):
-        n = int(lengths[longest])
-        check_room(ARC_BYTES * float(n) ** 2, f"{words.name(longest)}, of {n:,} words,")
+        n = int(lengths.max())
+        check_room(ARC_BYTES * float(n) ** 2, f"{words.name(int(lengths.argmax()))}, of {n:,} words,")
     return words
 
 
@@ -163,12 +160,8 @@ def _word(word: object) -> Sequence[str]:
             raise ValueError(f"a dict needs the key 'form' and may have {', '.join(FIELDS[1:])}; got {list(word)}")
         values = [word.get(name) or conllu.BLANK for name in FIELDS]
     elif isinstance(word, (tuple, list)) and len(word) in (1, 2, 5):
-        form, *rest = word
-        values = (
-            [form, conllu.BLANK, *rest, conllu.BLANK, conllu.BLANK]
-            if len(rest) == 1
-            else [form, *rest, *[conllu.BLANK] * (4 - len(rest))]
-        )
+        form, *rest = word if len(word) != 2 else (word[0], conllu.BLANK, word[1])
+        values = [form, *rest, *[conllu.BLANK] * (4 - len(rest))]
     else:
         raise ValueError(f"expected a string, a dict, (form, upos) or (form, lemma, upos, xpos, feats); got {word!r}")
     if not all(isinstance(value, str) for value in values):
@@ -184,7 +177,7 @@ class Trees(NamedTuple):
 
 
 class GoldTrees(NamedTuple):
-    """Sentences to learn from; kept: which the structure has, with these heads; n_crossing: how many it excludes."""
+    """Sentences to learn from; kept: those with a tree (`heads`) of the structure; n_crossing: how many lack one."""
 
     words: Words
     gold: Trees
@@ -241,9 +234,8 @@ def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:
         raise ValueError(f"{name()}: the heads make a cycle through word {word}")
     roots = np.flatnonzero(heads == 0) + 1
     if single_root and len(roots) != 1:
-        raise ValueError(
-            f"{name()} has {len(roots)} roots (words {', '.join(map(str, roots[:5]))}): single_root=False allows that"
-        )
+        words = ", ".join(map(str, roots[:5]))
+        raise ValueError(f"{name()} has {len(roots)} roots (words {words}): single_root=False allows that")
 
 
 def crossing_trees(structure: Tree, words: Words, heads: Ints) -> Ints:

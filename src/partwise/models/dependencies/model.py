@@ -19,26 +19,14 @@ from partwise.model_files.values import add_result, decode_labels, encode, encod
 from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_entries
 from partwise.models.costs import LabelCost, head_costs
+from partwise.models.dependencies import inputs as user_inputs
 from partwise.models.dependencies.features import ArcFeatures, ArcLabeller, check_features, fitted_table
-from partwise.models.dependencies.inputs import (
-    ALL_CROSSING,
-    FIELDS,
-    GoldTrees,
-    Words,
-    arc_mask,
-    as_sentences,
-    crossing_trees,
-    input_columns,
-    lift,
-    read_trees,
-    read_words,
-    trees_of,
-)
+from partwise.models.dependencies.inputs import ALL_CROSSING, FIELDS, GoldTrees, Words
 from partwise.models.features import KeyCounts, PairLayout, layout_of, places_in
 from partwise.models.files import coefficient_arrays, read_coefficients
 from partwise.models.inspection import Contribution, Explanation, choose_among, explanation
 from partwise.models.labels import check_distinct, encode_flat, label_array, split
-from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Text, Whole
+from partwise.models.partition import ChangedData, EncodedTables, Kind, Partitioner, Whole
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.batch import Gold
 from partwise.problem.penalties import Penalty
@@ -53,9 +41,7 @@ NAMES = "names of arcs"
 NAMES_SHARE = 0.25
 
 _STRUCTURES: dict[str, type[ProjectiveTree | SpanningTree]] = {"projective": ProjectiveTree, "spanning": SpanningTree}
-
-
-#: Its source are the words of the sentences that are not empty.
+#: A reading whose source is the words of the sentences that are not empty.
 TreeReading = Reading[Words]
 
 
@@ -106,12 +92,10 @@ class TreeModel(Model[Words]):
         for table in (self.templates, self.label_templates):
             if table is not None:
                 parse_templates(table)
-        input_columns(self.inputs)
+        user_inputs.input_columns(self.inputs)
 
     def make_structure(self, lengths: Ints) -> Tree:
         return _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
-
-    # training
 
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         trees = self.given(X, y, sample_weight)
@@ -146,16 +130,16 @@ class TreeModel(Model[Words]):
         return self._examples(*self.given(X, y, sample_weight).used(), n_jobs)
 
     def given(self, X: object, y: object, sample_weight: object) -> GoldTrees:
-        sentences = as_sentences(X)
+        sentences = user_inputs.as_sentences(X)
         if not sentences:
             raise ValueError("X holds no sentences")
-        trees = None if y is None else trees_of(y, len(sentences))
+        trees = None if y is None else user_inputs.trees_of(y, len(sentences))
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
-        words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
+        words = user_inputs.read_words([sentences[i] for i in keep], keep, int(self.max_length))
         if not words.lengths.all():
             raise ValueError(f"{words.name(int(words.lengths.argmin()))} has no words: leave it out")
-        gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
+        gold = user_inputs.read_trees(None if trees is None else [trees[i] for i in keep], words)
         self.check_names(gold.relations or ())
         weight = None if weight is None else weight[keep]
         return GoldTrees(words, gold, weight, *self._projective(words, gold.heads))
@@ -173,13 +157,12 @@ class TreeModel(Model[Words]):
         return LabelledBatch(Batch(structure, features), gold, weight, self.slot_costs(structure, gold))
 
     def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
-        if self.label_cost is None:
-            return None
-        return head_costs(structure.lengths, structure.decode(*gold), self.label_cost)
+        cost = self.label_cost
+        return None if cost is None else head_costs(structure.lengths, structure.decode(*gold), cost)
 
     def _projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Return which sentences to train on, heads of all, and how many trees the structure excludes."""
-        crossing = crossing_trees(self.make_structure(words.lengths), words, heads)
+        crossing = user_inputs.crossing_trees(self.make_structure(words.lengths), words, heads)
         kept = np.ones(len(words.lengths), dtype=bool)
         if len(crossing) and self.non_projective == "error":
             raise ValueError(
@@ -191,7 +174,7 @@ class TreeModel(Model[Words]):
         elif len(crossing):
             heads, offsets = heads.copy(), words.offsets
             for i in crossing:
-                heads[offsets[i] : offsets[i + 1]] = lift(heads[offsets[i] : offsets[i + 1]])
+                heads[offsets[i] : offsets[i + 1]] = user_inputs.lift(heads[offsets[i] : offsets[i + 1]])
         return kept, heads, len(crossing)
 
     def is_named(self, n_names: int) -> bool:
@@ -211,8 +194,6 @@ class TreeModel(Model[Words]):
         options = {"tol": training.tol, "max_seconds": seconds, "verbose": training.verbose}
         self.labeller, self.label_result = self.labeller.trained(problem, random_state=training.seed(), **options)
 
-    # partitions
-
     def feature_parameters(self) -> dict[str, Any]:
         names = ("structure", "single_root", "non_projective", "labels", "templates", "label_templates", "inputs")
         more = ("features", "hash_bits", "min_count")
@@ -222,7 +203,7 @@ class TreeModel(Model[Words]):
         return TreePartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
-        kinds: dict[str, Kind] = {f"words/{name}": Text() for name in FIELDS}
+        kinds: dict[str, Kind] = {f"words/{name}": str for name in FIELDS}
         kinds |= {"words/heads": Whole(0, 1 << 15), "sentences/kept": Whole(0, 2)}
         if self.labeller is not None:
             kinds |= {"words/gold": Whole(0, 1 << 15), "words/relations": Whole(0, len(self.labeller.classes))}
@@ -266,11 +247,9 @@ class TreeModel(Model[Words]):
         assert other.label_result is not None
         return other, other.label_result.seconds
 
-    # prediction
-
     def read(self, X: object, n_jobs: int = 1) -> TreeReading:
-        sentences = as_sentences(X)
-        words = read_words(sentences, range(len(sentences)), int(self.max_length))
+        sentences = user_inputs.as_sentences(X)
+        words = user_inputs.read_words(sentences, range(len(sentences)), int(self.max_length))
         rest = words.take(words.lengths > 0)
         batch = Batch(self.make_structure(rest.lengths), self.arcs.map(self.arcs.tokens(rest)))
         return Reading(batch, len(sentences), np.flatnonzero(words.lengths), rest)
@@ -279,7 +258,7 @@ class TreeModel(Model[Words]):
         words, structure = reading.source, reading.batch.structure
         entries = check_entries(allowed, reading.n_examples, "sentences")
         for i, number in enumerate(words.numbers):
-            mask = arc_mask(entries[number], number, words.name(i), int(words.lengths[i]))
+            mask = user_inputs.arc_mask(entries[number], number, words.name(i), int(words.lengths[i]))
             if mask is not None:
                 try:
                     structure.set_mask(i, mask)
@@ -304,11 +283,11 @@ class TreeModel(Model[Words]):
     def encode(self, reading: TreeReading, y: object) -> tuple[Labellings, Booleans]:
         """Encode trees, given as to `fit`, without the names of arcs; trees with crossing arcs may be impossible."""
         words = reading.source
-        given = None if y is None else trees_of(y, reading.n_examples)
+        given = None if y is None else user_inputs.trees_of(y, reading.n_examples)
         trees = None if given is None else [given[number] for number in words.numbers]
-        heads, structure = read_trees(trees, words).heads, reading.structure(Tree)
+        heads, structure = user_inputs.read_trees(trees, words).heads, reading.structure(Tree)
         possible = np.ones(len(words.lengths), dtype=bool)
-        possible[crossing_trees(structure, words, heads)] = False
+        possible[user_inputs.crossing_trees(structure, words, heads)] = False
         # An impossible tree is replaced by one that is possible: its value is not used.
         heads = np.where(np.repeat(possible, words.lengths), heads, words.chains())
         return Labellings(*structure.encode(heads)), possible
@@ -320,7 +299,7 @@ class TreeModel(Model[Words]):
         return reading.spread([table.reshape(n, n + 1) for table, n in tables], lambda: np.empty((0, 1)))
 
     def score(self, X: object, y: object, predicted: Any, sample_weight: object) -> float:
-        gold = as_sentences(X) if y is None else trees_of(y, len(predicted))
+        gold = user_inputs.as_sentences(X) if y is None else user_inputs.trees_of(y, len(predicted))
         for i, sentence in enumerate(gold if y is None else ()):
             if not hasattr(sentence, "deprels"):
                 raise ValueError(f"sentence {i} has no tree: give y, or sentences from a file with trees")
@@ -342,8 +321,6 @@ class TreeModel(Model[Words]):
         heads = self.heads_of(reading, np.arange(len(words.lengths)), labellings)
         return InputReport(lambda: arcs.unknown(tokens, heads), blank)
 
-    # inspection
-
     def explain(self, reading: TreeReading, word: int, head: int | None) -> list[tuple[str, float]]:
         """Return the features for and against an arc: (template with its values, weight), the largest first."""
         check_arcs(reading.source, word, head)
@@ -354,7 +331,7 @@ class TreeModel(Model[Words]):
     def explain_head(self, reading: TreeReading, word: int, head: int | None, against: int | None) -> Explanation:
         """Compare the best tree (with this head of the word, if given) with the best one with another head.
 
-        Trees are heads of words 1, 2, ...; contributions are features of the arcs in which they differ.
+        The contributions are features of the arcs in which the trees, lists of heads, differ.
         """
         n = check_arcs(reading.source, word, head, against)
         structure, scores = reading.structure(Tree), reading.batch.features.scores(0, self.weights)
@@ -388,7 +365,7 @@ class TreeModel(Model[Words]):
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[TreeModel, tuple[int, int, float]]:
         (kept,), counts = choose_among([self.weights], threshold, keep)
         weights = np.where(kept, self.weights, 0.0)
-        if self.arcs.index.bits:  # hashed features have their weights for good
+        if self.arcs.index.bits:  # the number of hashed features is fixed
             return self.with_weights(weights), counts
         arcs, needed = self.arcs.keep(kept.astype(np.uint8))
         pruned = self.with_weights(weights[needed])
@@ -406,8 +383,6 @@ class TreeModel(Model[Words]):
         names = ("label_result", "n_non_projective", "n_skipped")
         found = {f"{name}_": getattr(self, name) for name in names}
         return found if self.labeller is None else {**found, "classes_": self.labeller.classes}
-
-    # model files
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.add("arcs", self.arcs.to_parts())
@@ -427,12 +402,10 @@ class TreeModel(Model[Words]):
 
     def from_parts(self, parts: ModelParts) -> TreeModel:
         self.arcs = ArcFeatures.from_parts(parts.part("arcs"))
-        if "columns" in parts.arrays:
-            self._weights = read_coefficients(parts, 1, self.arcs.index.num_weights)[0]
-        else:
-            self._weights = np.array(parts.floats("weights", self.arcs.index.num_weights))
-        self.n_non_projective = parts.integer("n_non_projective")
-        self.n_skipped = parts.integer("n_skipped")
+        n = self.arcs.index.num_weights
+        sparse = "columns" in parts.arrays
+        self._weights = read_coefficients(parts, 1, n)[0] if sparse else np.array(parts.floats("weights", n))
+        self.n_non_projective, self.n_skipped = parts.integer("n_non_projective"), parts.integer("n_skipped")
         self.labeller = self.label_result = None
         if parts.has("labeller"):
             classes = decode_labels(parts.settings.get("labels"))
@@ -461,7 +434,7 @@ def check_arcs(words: Words, word: int, *heads: int | None) -> int:
     return n
 
 
-#: Bytes of an arc, and of each of its features, once they are found (`words.check_lengths`); those of an entry.
+#: Bytes of an arc, of each of its features (measured: see `ARC_BYTES`), and of an entry.
 ARC, FEATURE, ENTRY = 150, 4, 16
 
 
@@ -499,9 +472,9 @@ def pair_layout(pairs: KeyCounts, index: ArcIndex, n_names: int) -> PairLayout:
 class TreePartitioner(Partitioner):
     """Learns a `TreeModel` but for the weights of its labeller.
 
-    The first pass finds the names of arcs and which columns of words say something, by which templates are chosen; the
-    second counts features. Sentences whose trees the structure does not have stay, with weight 0 for the parser: the
-    names of their arcs are learnt too.
+    The first pass finds the names of arcs and the columns of words that vary, which the choice of templates depends on;
+    the second counts features. Sentences whose trees the structure excludes have weight 0 for the parser, but the names
+    of their arcs are learnt.
     """
 
     def __init__(self, model: TreeModel) -> None:

@@ -1,8 +1,8 @@
 """Structures and features of graphs, and kinds of nodes.
 
 Weights: one per (attribute of a node, label), then one per (type of an edge, attribute of an edge, label of its first
-node, label of its second). The last attribute of every node, and of every edge, is 1. Edges without features of their
-own share a table of slots per type; else each has its own, whose rows of attributes make it the type's.
+node, label of its second). The last attribute of every node, and of every edge, is 1. Edges without features share a
+table of slots per type; else each edge has its own, and its attributes have numbers that depend on its type.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from partwise.support.arrays import Booleans, Ints, pointers
 class GraphRows:
     """All graphs, concatenated: their nodes, and edges (two numbers of nodes each) with types and features.
 
-    n_types: how many types of edges there are. both: edges count in both directions. allowed: (nodes, labels) that
-    nodes may have, None for all.
+    both: whether edges count in both directions. allowed: (nodes, labels) that nodes may have, None for all.
     """
 
     nodes: Rows
@@ -69,6 +68,7 @@ class GraphRows:
         clique_ptr, members = pointers(counts), self.cliques()
         types = np.repeat(self.types, self.directions)
         owner = np.repeat(np.arange(len(counts)), counts)
+        tables = (2 * np.arange(n_types + 1), np.full(2 * n_types, n_labels)) if tied else (None, None)
         structure = Graph(
             pointers(lengths),
             np.full(self.nodes.n_rows, n_labels, dtype=np.int64),
@@ -77,8 +77,7 @@ class GraphRows:
             np.ascontiguousarray(members).ravel(),
             types if tied else np.arange(len(members)) - clique_ptr[owner],
             memory_limit,
-            2 * np.arange(n_types + 1) if tied else None,
-            np.full(2 * n_types, n_labels) if tied else None,
+            *tables,
         )
         segments: list[Segment] = [row_segment(self.nodes.table, structure.vertex_ptr, n_labels, width, None, once)]
         if tied:

@@ -1,6 +1,6 @@
-"""Graphs and constraints as users give them. Errors are ValueErrors that name graph, node, edge.
+"""Graphs (plain arrays, or networkx graphs) and constraints as users give them.
 
-Graphs are plain arrays, or networkx graphs.
+Errors are ValueErrors that name graph, node, edge.
 """
 
 from __future__ import annotations
@@ -117,14 +117,6 @@ class Graphs:
         names = self.names[i]
         return range(length_of(self.nodes.items[i])) if names is None else names
 
-    def by_node(self, values: dict[Any, object], i: int, where: str) -> dict[int, object]:
-        """Return a dict by node as one by its number; ValueError for a node that the graph does not have."""
-        place = {name: node for node, name in enumerate(self.node_names(i))}
-        for name in values:
-            if name not in place:
-                raise ValueError(f"{where} has no node {name!r}")
-        return {place[name]: value for name, value in values.items()}
-
     def targets(self, y: object) -> Targets:
         """Labels in the order of the nodes, given as a list per graph or a dict by node."""
         items = as_list(y, "y must be a list with the labels of each graph")
@@ -144,10 +136,7 @@ class Graphs:
         return [labels[name] for name in names]
 
     def labelled(self, y: object, sample_weight: object) -> tuple[Graphs, Targets, Floats | None]:
-        """Return the graphs to learn from, their labels and weights: without those of weight 0.
-
-        ValueError for a graph without nodes.
-        """
+        """Return the graphs of positive weight, their labels and weights; ValueError for a graph without nodes."""
         graphs, lengths, targets = self, self.nodes.lengths(), self.targets(y)
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, len(self.edges), "graph")
@@ -179,10 +168,8 @@ def distinct_types(types: Iterable[Sequence[Hashable]]) -> list[Hashable]:
 
 def _plain_parts(item: object, i: int) -> GraphParts:
     if not isinstance(item, (tuple, list)) or not 2 <= len(item) <= 4:
-        raise ValueError(
-            f"X: graph {i} must be (nodes, edges), (nodes, edges, edge features) or "
-            f"(nodes, edges, edge features, edge types), or a networkx graph; got {type(item).__name__}"
-        )
+        forms = "(nodes, edges), (nodes, edges, edge features) or (nodes, edges, edge features, edge types)"
+        raise ValueError(f"X: graph {i} must be {forms}, or a networkx graph; got {type(item).__name__}")
     nodes = item[0]
     if isinstance(nodes, (str, bytes, dict)) or not (isinstance(nodes, Sized) or sparse.issparse(nodes)):
         raise ValueError(f"X: graph {i} must have a list or a 2-D array of nodes, got {type(nodes).__name__}")
@@ -230,10 +217,12 @@ def node_masks(allowed: object, fixed: object, graphs: Graphs, classes: list[obj
                 continue
             where, names = f"{name}: graph {graphs.numbers[i]}", graphs.node_names(i)
             if isinstance(value, dict):
-                by_node = graphs.by_node(value, i, where)
-                if name == "fixed":
-                    by_node = {node: [label] for node, label in by_node.items()}
-                value = [by_node.get(node) for node in range(len(names))]
+                known = set(names)
+                unknown = [node for node in value if node not in known]
+                if unknown:
+                    raise ValueError(f"{where} has no node {unknown[0]!r}")
+                by_node = {node: [label] for node, label in value.items()} if name == "fixed" else value
+                value = [by_node.get(node) for node in names]
             elif name == "fixed":
                 raise ValueError(f"{where} must have None or a dict {{node: label}}, got {type(value).__name__}")
             mask = label_mask(value, index, where, "node", names, "an array, a list or a dict")

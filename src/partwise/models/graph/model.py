@@ -13,6 +13,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, decode_labels, encode_labels
 from partwise.model_files.values import encode as encode_value
 from partwise.models import inspection
+from partwise.models import labels as user_labels
 from partwise.models import partition as blocks
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError, check_choices
@@ -22,18 +23,7 @@ from partwise.models.files import coefficient_arrays, padded, read_coefficients,
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
 from partwise.models.graph.inputs import Graphs, Keys, distinct_types, node_masks
 from partwise.models.inspection import Contribution, Explanation, TopFeatures
-from partwise.models.labels import (
-    LabelArray,
-    all_labels,
-    check_distinct,
-    encode_flat,
-    label_array,
-    label_dicts,
-    label_lists,
-    sorted_labels,
-    split,
-    warn_of_many_labels,
-)
+from partwise.models.labels import LabelArray
 from partwise.models.partition import AttributeCounts, ChangedData, EncodedTables, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form, read_reader
 from partwise.problem import Batch, LabelledBatch
@@ -110,17 +100,15 @@ class GraphModel(Model[GraphSource]):
         """Whether edges share a table of slots per type."""
         return self.edge_reader is None and not self.untied
 
-    # training
-
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         given = self.graphs_of(X)
         if not given.edges:
             raise ValueError("X holds no graphs")
         graphs, targets, weight = given.labelled(y, sample_weight)
-        pairs = self.use_labels(all_labels(targets.classes(), training.classes))
+        pairs = self.use_labels(user_labels.all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
         self.costs_of(self.classes.tolist())  # an error for those of other labels, before the work
-        warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
+        user_labels.warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
         reader, edge_rows = self.reader_for(graphs.nodes), graphs.edge_rows
         edge_reader = None if edge_rows is None else self.reader_for(edge_rows)
         nodes = reader.read(graphs.nodes)
@@ -134,9 +122,7 @@ class GraphModel(Model[GraphSource]):
         batch = self.batch_of(rows)
         structure: Graph = batch.structure  # type: ignore[assignment]
         check_widths(structure, graphs.numbers)
-        reading = None
-        if weight is None:
-            reading = Reading(batch, len(given.edges), source=GraphSource(graphs, rows))
+        reading = Reading(batch, len(given.edges), source=GraphSource(graphs, rows)) if weight is None else None
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
         gold = structure.encode(labels)
         return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
@@ -181,12 +167,12 @@ class GraphModel(Model[GraphSource]):
 
     def read_rows(self, graphs: Graphs) -> tuple[Rows, Rows | None]:
         """Return features of nodes, and of edges (None if edges had no features in training)."""
-        nodes, edges = self.reader.read(self.reader.sequences(graphs.nodes)), graphs.edge_rows
-        if self.edge_reader is None:
+        nodes, reader = self.reader.read(self.reader.sequences(graphs.nodes)), self.edge_reader
+        if reader is None:
             return nodes, None
-        if edges is not None:
-            return nodes, self.edge_reader.read(self.edge_reader.sequences(edges))
-        size = self.edge_reader.n_attributes
+        if graphs.edge_rows is not None:
+            return nodes, reader.read(reader.sequences(graphs.edge_rows))
+        size = reader.n_attributes
         return nodes, Rows(np.zeros(len(graphs.edges), dtype=np.int64), size, np.empty((0, size)))
 
     def type_numbers(self, graphs: Graphs) -> Ints:
@@ -212,8 +198,6 @@ class GraphModel(Model[GraphSource]):
         """Return structure and features of graphs; once: each graph is scored only once, as in prediction."""
         return rows.batch(self.n_labels, float(self.memory_limit), tied=self.tied, once=once)
 
-    # partitions
-
     def feature_parameters(self) -> dict[str, Any]:
         kinds = [*self.kind_features] if isinstance(self.kind_features, Iterable) else None
         return {"directed": bool(self.directed), "kind_features": encode_value(kinds, "kind_features")}
@@ -225,10 +209,9 @@ class GraphModel(Model[GraphSource]):
         tables, kinds = blocks.row_kinds("nodes", parts, self.reader.n_attributes)
         kinds["nodes/labels"] = blocks.Whole(0, self.n_labels)
         kinds |= {"edges/pairs": blocks.Whole(0, 1 << 40, 2), "edges/types": blocks.Whole(0, self.n_types)}
-        edges: tuple[list[str], dict[str, blocks.Kind]] = (["edges"], {})
-        if self.edge_reader is not None:
-            edges = blocks.row_kinds("edges", parts, self.edge_reader.n_attributes)
-        found = EncodedTables.read(parts, tables + edges[0], kinds | edges[1])
+        reader = self.edge_reader
+        edges, more = (["edges"], {}) if reader is None else blocks.row_kinds("edges", parts, reader.n_attributes)
+        found = EncodedTables.read(parts, tables + edges, kinds | more)
         lengths, pairs = found.lengths, found.columns["edges/pairs"]
         n = np.repeat(lengths["nodes"], lengths["edges"])
         if not lengths["nodes"].all() or (pairs >= n[:, np.newaxis]).any() or (pairs[:, 0] == pairs[:, 1]).any():
@@ -246,8 +229,6 @@ class GraphModel(Model[GraphSource]):
         structure: Graph = batch.structure  # type: ignore[assignment]
         return LabelledBatch(batch, structure.encode(encoded.columns["nodes/labels"]), encoded.weight)
 
-    # prediction
-
     def read(self, X: object, n_jobs: int = 1) -> GraphReading:
         graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
@@ -264,12 +245,11 @@ class GraphModel(Model[GraphSource]):
         rows = self._rows(some, nodes, features)
         more = (0, 0) if features is None else features.unknown
         unknown = nodes.unknown[0] + more[0], nodes.unknown[1] + more[1]
-        source = GraphSource(graphs, rows, unknown)
-        return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, source)
+        return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, GraphSource(graphs, rows, unknown))
 
     def decode(self, reading: GraphReading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
         lengths = reading.source.rows.nodes.lengths[which]
-        plain = label_lists(labellings.choices(lengths, padded_width(self.n_labels)), self.classes, lengths)
+        plain = user_labels.label_lists(labellings.choices(lengths, padded_width(self.n_labels)), self.classes, lengths)
         return [self._by_name(reading, i, own) for i, own in zip(reading.numbers[which].tolist(), plain, strict=True)]
 
     def _by_name(self, reading: GraphReading, i: int, values: list[Any]) -> Any:
@@ -312,17 +292,17 @@ class GraphModel(Model[GraphSource]):
     def marginals(self, reading: GraphReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Return dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
         n_labels, width = self.n_labels, padded_width(self.n_labels)
-        slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
+        slots = user_labels.split(counts, np.diff(reading.structure(Graph).slot_offsets()))
         lengths = reading.source.rows.nodes.lengths.tolist()
         found = [own[: n * width].reshape(n, width)[:, :n_labels] for own, n in zip(slots, lengths, strict=True)]
         arrays = reading.spread([each.copy() for each in found], lambda: np.empty((0, n_labels)))
-        values = label_dicts(arrays, self.classes.tolist(), output)
+        values = user_labels.label_dicts(arrays, self.classes.tolist(), output)
         return values if output == "array" else [self._by_name(reading, i, own) for i, own in enumerate(values)]
 
     def edge_marginals(self, reading: GraphReading, counts: Floats) -> list[Floats]:
         """Return probabilities of pairs of labels, (edges, labels, labels) per graph, of an `untied` model."""
         rows, n_labels, width = reading.source.rows, self.n_labels, padded_width(self.n_labels)
-        slots = split(counts, np.diff(reading.structure(Graph).slot_offsets()))
+        slots = user_labels.split(counts, np.diff(reading.structure(Graph).slot_offsets()))
         sizes = zip(rows.nodes.lengths.tolist(), rows.edge_counts.tolist(), strict=True)
         found = [
             own[n_nodes * width :].reshape(n_edges, rows.directions, n_labels, width)[:, 0, :, :n_labels].copy()
@@ -346,8 +326,6 @@ class GraphModel(Model[GraphSource]):
         unknown = reading.source.unknown
         return InputReport(lambda: unknown)
 
-    # weights
-
     def tables(self) -> tuple[Floats, Floats]:
         """Weights by (attribute, label) and by (type, edge attribute, label, label), without padding."""
         cut = self.n_node_attributes * padded_width(self.n_labels)
@@ -366,10 +344,9 @@ class GraphModel(Model[GraphSource]):
         if edges is None or (self.types is None) != (old.types is None):
             return None
         own_nodes, own_edges = old.tables()
-        labels = encode_flat(self.classes.tolist(), old.classes)
-        types = encode_flat(self.types or [None], label_array(old.types or [None]))
-        nodes = np.append(nodes, old.n_node_attributes - 1)
-        edges = np.append(edges, old.n_edge_attributes - 1)
+        labels = user_labels.encode_flat(self.classes.tolist(), old.classes)
+        types = user_labels.encode_flat(self.types or [None], user_labels.label_array(old.types or [None]))
+        nodes, edges = np.append(nodes, old.n_node_attributes - 1), np.append(edges, old.n_edge_attributes - 1)
         tables = _taken(own_nodes, nodes, labels), _taken(own_edges, types, edges, labels, labels)
         return np.concatenate([padded(table) for table in tables])
 
@@ -377,11 +354,8 @@ class GraphModel(Model[GraphSource]):
         """Set small weights to zero; model files leave out zeros where there are many."""
         tables = self.tables()
         kept, counts = inspection.choose_among([table.ravel() for table in tables], threshold, keep)
-        pairs = zip(tables, kept, strict=True)
-        runs = [padded(np.where(own.reshape(table.shape), table, 0.0)) for table, own in pairs]
+        runs = [padded(np.where(own.reshape(table.shape), table, 0.0)) for table, own in zip(tables, kept, strict=True)]
         return self.with_weights(np.concatenate(runs)), counts
-
-    # inspection
 
     def node_name(self, attribute: int) -> Hashable:
         """Return the name of a node's attribute; None for the attribute that is always 1."""
@@ -390,8 +364,8 @@ class GraphModel(Model[GraphSource]):
     def edge_name(self, number: int) -> Hashable:
         """Return the type and the attribute of an edge, those that exist; None for the weight of every edge."""
         kind, attribute = divmod(number, self.n_edge_attributes)
-        plain = self.edge_reader is None or attribute == self.edge_reader.n_attributes
-        name: Hashable = None if plain or self.edge_reader is None else self.edge_reader.name(attribute)
+        named = self.edge_reader is not None and attribute < self.edge_reader.n_attributes
+        name: Hashable = self.edge_reader.name(attribute) if self.edge_reader is not None and named else None
         if self.types is None:
             return name
         return self.types[kind] if name is None else (self.types[kind], name)
@@ -453,8 +427,6 @@ class GraphModel(Model[GraphSource]):
             found["n_features_in_"] = self.reader.n_attributes
         return found
 
-    # model files
-
     def to_parts(self, parts: ModelParts) -> None:
         nodes, edges = self.tables()
         parts.settings["labels"] = encode_labels(self.classes)
@@ -481,8 +453,7 @@ class GraphModel(Model[GraphSource]):
         edges = read_coefficients(parts.part("edges"), self.n_types * self.n_edge_attributes)
         if nodes.shape[1] != self.n_labels or edges.shape[1] != self.n_labels**2:
             raise ModelFormatError(f"has weights for another number of labels than {self.n_labels}")
-        table = edges.reshape(-1, self.n_labels, self.n_labels)
-        self._weights = np.concatenate([padded(nodes), padded(table)])
+        self._weights = np.concatenate([padded(nodes), padded(edges.reshape(-1, self.n_labels, self.n_labels))])
         return self
 
 
@@ -492,10 +463,10 @@ def _read_types(found: object) -> list[Hashable]:
         raise ModelFormatError("has types of edges that cannot be read")
     types = [decode(each) for each in found]
     try:
-        distinct = len(set(types)) == len(types) and all(each is not None and each == each for each in types)
-    except TypeError:
-        distinct = False
-    if not distinct:
+        distinct = distinct_types([types])
+    except ValueError:
+        distinct = []
+    if len(distinct) < len(types):
         raise ModelFormatError("has types of edges that are missing or occur twice")
     return types
 
@@ -522,7 +493,7 @@ class GraphPartitioner(Partitioner):
     def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         graphs, targets, _ = self.model.graphs_of(X).labelled(y, sample_weight)
         self._labels.update(targets.classes().tolist())
-        check_distinct(self._labels)
+        user_labels.check_distinct(self._labels)
         self._nodes.add(self.model.reader_for(graphs.nodes), graphs.nodes, n_jobs)
         if graphs.edge_rows is not None:
             self._edges.add(self.model.reader_for(graphs.edge_rows), graphs.edge_rows, n_jobs)
@@ -536,7 +507,7 @@ class GraphPartitioner(Partitioner):
 
     def choose_vocabulary(self) -> None:
         model = self.model
-        model.use_labels(sorted_labels(self._labels))
+        model.use_labels(user_labels.sorted_labels(self._labels))
         model.use_readers(self._nodes.reader_of(1), None if self._edges.reader is None else self._edges.reader_of(1))
         model.types, model.kinds = self._types, None
         self._kinds: KindLabels | None = model.new_kinds()
@@ -550,16 +521,14 @@ class GraphPartitioner(Partitioner):
             raise ChangedData
         if self._kinds is not None:
             self._kinds.add(nodes, labels)
-        lengths, columns = blocks.row_columns("nodes", self._nodes.compact(nodes))
+        lengths, columns = blocks.row_columns("nodes", self._nodes.density.compact(nodes))
         columns |= {"nodes/labels": labels, "edges/pairs": graphs.pairs, "edges/types": model.type_numbers(graphs)}
         lengths["edges"] = graphs.edge_counts
         if features is not None:
             stored = self._edges.in_form(features)
             more = blocks.row_columns("edges", Rows(graphs.edge_counts, stored.n_attributes, stored.table))
-            lengths |= more[0]
-            columns |= more[1]
-        entries = graph_entries(lengths, columns, model.n_labels, model.tied)
-        encoded = EncodedTables(lengths, columns, entries, weight)
+            lengths, columns = lengths | more[0], columns | more[1]
+        encoded = EncodedTables(lengths, columns, graph_entries(lengths, columns, model.n_labels, model.tied), weight)
         batch = model.batch_of(model.encoded_rows(encoded), once=True)
         check_widths(batch.structure, graphs.numbers)  # type: ignore[arg-type]
         return encoded
@@ -574,7 +543,7 @@ class GraphPartitioner(Partitioner):
 def graph_entries(lengths: Mapping[str, Ints], columns: Mapping[str, blocks.Column], n_labels: int, tied: bool) -> Ints:
     """Return the memory that opened graphs take, in entries: rows of attributes, tables of nodes and edges.
 
-    Those of edges are written out for both directions, with numbers of their types. tied: edges share tables.
+    Rows of edges are copied for both directions and with the numbers of their types. tied: edges share tables.
     """
     found = lengths["nodes"] * n_labels + lengths["edges"] * (n_labels if tied else 2 * n_labels * n_labels)
     for name, copies in (("nodes", 1), ("edges", 3)):

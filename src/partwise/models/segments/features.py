@@ -1,8 +1,7 @@
 """Features of segments: of positions inside them and at their borders, and of whole segments.
 
-A whole segment has features by its text, its shape and the lists that it is in. It has a row of its own only if it has
-such a feature, so that memory goes with their number. Texts are compared by 64-bit keys that are rolled along the
-words: h(w_1..w_d) = h(w_1..w_{d-1}) * M + h(w_d).
+A whole segment has features by its text, its shape and the lists that contain it; segments without such features take
+no memory. Texts are compared by rolling 64-bit keys: h(w_1..w_d) = h(w_1..w_{d-1}) * M + h(w_d).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from partwise.models.sequences.template_reader import add_gazetteers, read_gazet
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-#: What is compared, of each word.
+#: The text of a word that is compared, by family of features.
 FAMILIES: dict[str, Callable[[str], str]] = {"text": str, "shape": short_shape}
 
 
@@ -48,22 +47,19 @@ class SegmentCounts:
         self.transitions: Ints = np.zeros(choice.n_labels * choice.width, dtype=np.int64)
 
     def add(self, rows: Rows, gold: Segments) -> None:
-        for name, counts in self._tables.items():
-            if name == "inside":
-                counts.add(rows, gold.types)
-                continue
+        self._tables["inside"].add(rows, gold.types)
+        for name in self._tables.keys() - {"inside"}:
             places = gold.firsts if name == "first" else gold.lasts
             table = rows.table.take(places) if isinstance(rows.table, Attributes) else rows.table[places]
             one_each = np.ones(len(places), dtype=np.int64)
-            counts.add(Rows(one_each, rows.n_attributes, table), gold.types[places])
+            self._tables[name].add(Rows(one_each, rows.n_attributes, table), gold.types[places])
         n_segments = np.diff(np.searchsorted(gold.firsts, np.cumsum(gold.lengths)), prepend=0)
         self.transitions += transition_counts(n_segments, gold.types[gold.firsts], self._choice.n_labels)
 
     def layouts(self, outside: Booleans) -> dict[str, PairLayout]:
         """Return the chosen features of positions, by table; outside: which types are O.
 
-        The borders of O are its inside: the same feature three times would be one that is three times as large, and
-        slow training down.
+        O has no features of borders: they would repeat those inside, and slow down training.
         """
         found = {name: counts.nodes() for name, counts in self._tables.items()}
         for name in found.keys() - {"inside"}:
@@ -91,7 +87,7 @@ class Known:
 class WholeFeatures:
     """The features of whole segments that a model knows.
 
-    families: of `FAMILIES`, for segments of two words or more. lists: phrases by name, whatever their case.
+    families: of `FAMILIES`, for segments of two words or more. lists: phrases by name, compared in lower case.
     """
 
     def __init__(self, families: tuple[str, ...], lists: Mapping[str, Gazetteer]) -> None:
@@ -116,16 +112,14 @@ class WholeFeatures:
             for key, k, count in zip(keys.tolist(), where.tolist(), counts.tolist(), strict=True):
                 a, n = int(firsts[k]), int(sizes[k])
                 name = " ".join(texts[code] for code in words.codes[a : a + n].tolist())
-                before = counted.get(key, (0, name, n))
-                counted[key] = (before[0] + count, *before[1:])
+                counted[key] = counted.get(key, (0,))[0] + count, name, n
 
     def choose(self, min_count: int) -> None:
         for family, counted in self._counted.items():
-            kept = sorted(item for item in counted.items() if item[1][0] >= min_count)
-            keys = np.array([key for key, _ in kept], dtype=np.uint64)
-            longest = max((each[2] for _, each in kept), default=0)
-            self.known[family] = Known(keys, [each[1] for _, each in kept], longest)
-        self._counted = {}  # its memory
+            kept = sorted((key, name, n) for key, (count, name, n) in counted.items() if count >= min_count)
+            keys = np.array([key for key, _, _ in kept], dtype=np.uint64)
+            self.known[family] = Known(keys, [name for _, name, _ in kept], max((n for _, _, n in kept), default=0))
+        self._counted = {}  # frees its memory
 
     @property
     def needs_words(self) -> bool:
@@ -176,8 +170,6 @@ class WholeFeatures:
             first += len(own)
         other.lists = dict(compress(self.lists.items(), used[first:]))
         return other, numbered(used)
-
-    # model files
 
     def to_parts(self) -> ModelParts:
         parts = ModelParts("whole", {"families": list(self.families)})

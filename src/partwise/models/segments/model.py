@@ -2,13 +2,13 @@
 
 The weights are one vector, in the order of `SegmentChain`'s tables:
 
-    inside       for (attribute, type) pairs of positions, whatever their place in a segment
+    inside       for (attribute, type) pairs of positions, anywhere in a segment
     first, last  the same for the first and the last position of segments, if the model has these borders
     lengths      max_length x width: a segment of this length with this type
     transitions  n_types x width: a segment of one type after one of another
     whole        for (feature, type) pairs of whole segments
 
-Types are what stands behind B- and I-; O is one too, whose segments have one position.
+A type is the text after B- and I-. The type O has segments of one position.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from partwise.support.checks import check_choice, check_count
 
 #: The largest max_length: each sequence has a row of slots per length.
 MOST_POSITIONS = 1 << 20
-#: Tables of attributes: what an attribute is called in each, in front of its name, and in explanations.
+#: Tables of attributes: by name, the prefix of its attributes' names and the kind of its contributions.
 TABLES = {
     "inside": ("", "attribute"),
     "first": ("first: ", "first"),
@@ -75,10 +75,7 @@ BORDERS = ("both", "first", "last", "none")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SegmentModel(SequenceModel):
-    """Weights for positions inside segments and at their borders, for lengths, transitions and whole segments.
-
-    Parameters: see `SegmentTagger`. `longest` is the largest length of a segment.
-    """
+    """Labelled segments of a sequence. Parameters: see `SegmentTagger`. `longest`: the largest length of a segment."""
 
     kind: ClassVar[str] = "segments"
     late: ClassVar[tuple[str, ...]] = ("scheme",)
@@ -137,8 +134,6 @@ class SegmentModel(SequenceModel):
     def max_lengths(self) -> Ints:
         return np.where(self.types.outside, 1, self.longest).astype(np.int64)
 
-    # training
-
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> WordRows:
         rows = super()._first_reading(sequences, n_jobs)
         self.whole = self.make_whole()
@@ -147,7 +142,7 @@ class SegmentModel(SequenceModel):
     def make_whole(self) -> WholeFeatures:
         """Return features of whole segments, before any segment is counted."""
         if self.lists is not None:
-            self.lists = read_gazetteers(self.lists)  # files may change
+            self.lists = read_gazetteers(self.lists)  # once, because files may change
         return WholeFeatures(self._families(), self.lists or {})
 
     def with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
@@ -193,7 +188,7 @@ class SegmentModel(SequenceModel):
         self.layouts = dict.fromkeys(TABLES, layout_of(0, n, width, none, none)) | counts.layouts(self.types.outside)
         n_whole = len(self.whole.names)
         if n_whole and self.whole.needs_words:
-            # every listed segment of training text may take a feature's weight, whose sign then says what it is not
+            # All pairs have weights: negative ones say which type a segment of the text does not have.
             self.layouts["whole"] = PairLayout.every(n_whole, n, width)
         mask = np.tile((np.arange(width) < n).astype(np.uint8), n)
         if (self.features if self.transitions == "auto" else self.transitions) == "observed":
@@ -212,11 +207,8 @@ class SegmentModel(SequenceModel):
         if table is None:
             return None
         assert isinstance(structure, SegmentChain)
-        others = structure_costs(structure, gold)  # those of borders
-        types, _ = structure.decode(*gold)
-        return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, others)
-
-    # partitions
+        borders, (types, _) = structure_costs(structure, gold), structure.decode(*gold)
+        return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, borders)
 
     def feature_parameters(self) -> dict[str, object]:
         lists = read_gazetteers(self.lists or {})
@@ -263,7 +255,7 @@ class SegmentModel(SequenceModel):
         names, kinds = tables.row_kinds("rows", parts, self.reader.n_attributes)
         kinds |= {"rows/types": tables.Whole(0, self.n_types), "rows/begins": tables.Whole(0, 2)}
         if self.whole.needs_words:
-            kinds["rows/words"] = tables.Text()
+            kinds["rows/words"] = str
         found = EncodedTables.read(parts, names, kinds)
         if not found.lengths["rows"].all():
             raise ModelFormatError("has a sequence without positions")
@@ -317,9 +309,8 @@ class SegmentModel(SequenceModel):
         return self.whole.find(rows.words, rows.lengths, self.longest)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
-        return SegmentChain(
-            rows.lengths, self.n_types, self.longest, self.max_lengths(), found.listed, self.segment_cost
-        )
+        sizes = self.n_types, self.longest, self.max_lengths()
+        return SegmentChain(rows.lengths, *sizes, found.listed, self.segment_cost)
 
     def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
         structure = self.structure_of(rows, found)
@@ -342,8 +333,6 @@ class SegmentModel(SequenceModel):
     def batch(self, rows: Rows) -> Batch:
         assert isinstance(rows, WordRows)
         return self._batch(rows, self.find(rows), once=True)
-
-    # answers
 
     def _read_rows(self, sequences: Sequences, n_jobs: int) -> WordRows:
         return self.with_words(super()._read_rows(sequences, n_jobs), sequences)
@@ -381,8 +370,7 @@ class SegmentModel(SequenceModel):
             begins, ends = firsts[inner], np.append(firsts[1:], len(types))[inner]
             values: list[float | None] = [None] * len(begins)
             if temperature is not None:
-                of = begins, ends, types[begins]
-                values = self.segment_probabilities(reading, i, *of, temperature).tolist()
+                values = self.segment_probabilities(reading, i, begins, ends, types[begins], temperature).tolist()
             rows = zip(types[begins].tolist(), begins.tolist(), ends.tolist(), values, strict=True)
             every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
         return every
@@ -396,8 +384,7 @@ class SegmentModel(SequenceModel):
 
     def encode(self, reading: SequenceReading, y: object) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
-        targets = Targets.of(y).check(lengths)
-        found = self.types.segments(targets, lengths)
+        found = self.types.segments(Targets.of(y).check(lengths), lengths)
         kept = reading.source.rows.lengths
         owner = np.repeat(np.arange(len(kept)), kept)
         wrong = found.types < 0
@@ -407,8 +394,7 @@ class SegmentModel(SequenceModel):
         possible[owner[wrong]] = False
         bad = ~possible[owner]
         types, begins = np.where(bad, 0, found.types), found.begins | bad
-        structure = reading.structure(SegmentChain)
-        return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
+        return Labellings(*reading.structure(SegmentChain).encode(types, begins.astype(np.uint8))), possible
 
     def rows_of_labels(self, reading: SequenceReading, values: Floats) -> list[Floats]:
         """Return probabilities of labels in IOB2, (length, n_labels) per sequence, from those of slots."""
@@ -427,13 +413,12 @@ class SegmentModel(SequenceModel):
     def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
         """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one.
 
-        Which labels may follow which are pairs of types, and lengths.
+        Constraints on neighbouring labels become constraints on neighbouring types and on lengths.
         """
         n_labels, structure = len(self.classes), reading.structure(SegmentChain)
         if isinstance(allowed_transitions, str):
-            raise ValueError(
-                f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give an array"
-            )
+            given = f"allowed_transitions={allowed_transitions!r}"
+            raise ValueError(f"{given}: segments keep to a scheme by themselves; give an array")
         pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
         if allowed_transitions is not None and pairs is None:
             raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")
@@ -469,9 +454,8 @@ class SegmentModel(SequenceModel):
         differ = np.argwhere(after_one != after_more)
         if len(differ):
             a, b = (self.types.name(k) for k in differ[0].tolist())
-            raise ValueError(
-                f"allowed_transitions: B-{a} and I-{a} differ before {b}, which segments cannot tell apart"
-            )
+            why = f"B-{a} and I-{a} differ before {b}, which segments cannot tell apart"
+            raise ValueError(f"allowed_transitions: {why}")
         lengths = np.ones((self.longest, self.n_types), dtype=bool)
         lengths[1:] &= np.where(has_later, pairs[begin, later], True)
         lengths[2:] &= np.where(has_later, pairs[later, later], True)
@@ -483,13 +467,10 @@ class SegmentModel(SequenceModel):
         same: Booleans = (right.types == guess.types) & (right.begins == guess.begins)
         return same
 
-    # weights
-
     def split(self, weights: Floats) -> dict[str, Floats]:
         sizes = {name: layout.core.num_weights for name, layout in self.layouts.items()}
         sizes |= {"lengths": self.longest * self.width, "transitions": self.n_types * self.width}
-        parts = np.split(weights, np.cumsum([sizes[name] for name in RUNS])[:-1])
-        return dict(zip(RUNS, parts, strict=True))
+        return dict(zip(RUNS, np.split(weights, np.cumsum([sizes[name] for name in RUNS])[:-1]), strict=True))
 
     def table(self, name: str) -> tuple[Ints, Ints, Floats]:
         """Return (attributes, types, weights) of one of the `TABLES`."""
@@ -527,12 +508,8 @@ class SegmentModel(SequenceModel):
             attributes, columns = self.layouts[name].pairs()
             there = (of_whole if name == "whole" else numbers)[attributes]
             runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
-        names, lengths, moves = (
-            [*map(self.types.name, range(self.n_types))],
-            old.length_features(),
-            old.transition_weights(),
-        )
-        sizes = range(1, self.longest + 1)
+        names, sizes = [*map(self.types.name, range(self.n_types))], range(1, self.longest + 1)
+        lengths, moves = old.length_features(), old.transition_weights()
         runs["lengths"] = padded(np.array([[lengths.get((d, b), 0.0) for b in names] for d in sizes]))
         runs["transitions"] = padded(np.array([[moves.get((a, b), 0.0) for b in names] for a in names]))
         return np.concatenate([runs[name] for name in RUNS])
@@ -544,12 +521,9 @@ class SegmentModel(SequenceModel):
         parts, counts = inspection.choose_among(values, threshold, keep)
         chosen = dict(zip(RUNS, parts, strict=True))
         used = {name: layout.pairs()[0][chosen[name]] for name, layout in self.layouts.items()}
-        at_positions = np.zeros(self.reader.n_attributes, dtype=bool)
-        at_positions[np.concatenate([used["inside"], used["first"], used["last"]])] = True
-        of_whole = np.zeros(len(self.whole.names), dtype=bool)
-        of_whole[used["whole"]] = True
-        pruned.reader, number = self.reader.keep(at_positions)
-        pruned.whole, whole_number = self.whole.kept(of_whole)
+        at_positions = np.concatenate([used["inside"], used["first"], used["last"]])
+        pruned.reader, number = self.reader.keep(np.isin(np.arange(self.reader.n_attributes), at_positions))
+        pruned.whole, whole_number = self.whole.kept(np.isin(np.arange(len(self.whole.names)), used["whole"]))
         pruned.layouts = {
             name: layout.chosen(chosen[name], whole_number if name == "whole" else number)
             for name, layout in self.layouts.items()
@@ -563,8 +537,6 @@ class SegmentModel(SequenceModel):
         pruned.transition_mask = np.zeros_like(self.transition_mask)
         pruned.transition_mask[cells["transitions"][chosen["transitions"]]] = 1
         return pruned.with_weights(np.concatenate([runs[name] for name in RUNS])), counts
-
-    # inspection
 
     def named_tables(self) -> list[tuple[Callable[[int], Hashable], tuple[Ints, Ints, Floats]]]:
         def named(table: str, attribute: int) -> str:
@@ -612,8 +584,6 @@ class SegmentModel(SequenceModel):
             listed = self.find(source)
             add("whole", rows[start:], listed.rows, listed.listed[1])
         return found
-
-    # model files
 
     def _to_parts(self) -> ModelParts:
         runs, n = self.split(self.weights), self.n_types

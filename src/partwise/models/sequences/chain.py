@@ -15,7 +15,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -41,10 +41,7 @@ from partwise.support.checks import check_choice
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ChainBase(SequenceModel):
-    """Labels with transitions between neighbours, whatever positions are compared by.
-
-    transitions, transition_features, ends: see `SequenceTagger`.
-    """
+    """Labels with transitions between neighbours, with or without a kernel. Parameters: see `SequenceTagger`."""
 
     ruled: ClassVar[bool] = True
 
@@ -104,10 +101,8 @@ class ChainBase(SequenceModel):
         """Yield the names of weights of transitions; a column of padding has the label None."""
         names, width = self.edge_names(), self.width
         classes = [*self.classes.tolist(), *[None] * (width - self.n_labels)]
-        return (
-            (*names[e], classes[k // width], classes[k % width])
-            for e, k in zip(ids.tolist(), cells.tolist(), strict=True)
-        )
+        for e, k in zip(ids.tolist(), cells.tolist(), strict=True):
+            yield *names[e], classes[k // width], classes[k % width]
 
     def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         n_nodes, n_edges = self.run_lengths
@@ -166,21 +161,11 @@ class ChainModel(ChainBase):
         n_edges = self.n_labels * self.width if self.edges is None else self.edges.core.num_weights
         return self.nodes.core.num_weights, n_edges
 
-    # features
-
     def new_counts(self) -> FeatureCounts:
         reader = self.reader
-        choice = FeatureChoice(
-            n_attributes=reader.n_attributes,
-            n_labels=self.n_labels,
-            observed=self.observed,
-            observed_transitions=self.observed_transitions,
-            min_count=self.min_count,
-            edge_only=reader.edge_only(),
-            edge_ids=reader.edge_ids(self.transition_features),
-            plain=reader.plain_transitions,
-            order=self.order,
-        )
+        sizes, observed = (reader.n_attributes, self.n_labels), (self.observed, self.observed_transitions)
+        edges = reader.edge_only(), reader.edge_ids(self.transition_features)
+        choice = FeatureChoice(*sizes, *observed, self.min_count, *edges, reader.plain_transitions, self.order)
         counts = FeatureCounts(choice)
         self.edge_ids, self.transition_mask = choice.edge_ids, counts.mask() if choice.edge_ids is None else None
         return counts
@@ -199,12 +184,9 @@ class ChainModel(ChainBase):
         return Learnt(examples, shape, reading=self._training_reading(examples.batch, rows))
 
     def feature_parameters(self) -> dict[str, object]:
-        return {
-            **super().feature_parameters(),
-            "transitions": self.transitions,
-            "transition_features": encode(self.transition_features, "transition_features"),
-            "ends": self.ends,
-        }
+        own: dict[str, object] = {"transitions": self.transitions, "ends": self.ends}
+        own["transition_features"] = encode(self.transition_features, "transition_features")
+        return super().feature_parameters() | own
 
     def examples(
         self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
@@ -218,18 +200,12 @@ class ChainModel(ChainBase):
     def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
         assert isinstance(structure, Chain)
         table, layout = self.nodes.fitting(rows)
-        return chain_map(
-            structure,
-            table,
-            layout=layout,
-            edge_rows=None if self.edge_ids is None else edge_attributes(rows, self.edge_ids),
-            edge_layout=None if self.edges is None else self.edges.core,
-            transition_mask=self.transition_mask,
-            once=once,
-        )
+        edges: dict[str, Any] = {"transition_mask": self.transition_mask}
+        if self.edges is not None and self.edge_ids is not None:
+            edges |= {"edge_rows": edge_attributes(rows, self.edge_ids), "edge_layout": self.edges.core}
+        return chain_map(structure, table, layout=layout, once=once, **edges)
 
-    # answers to items in one call of the core
-
+    #: What `named_chain` last returned, with the weights that it was made of.
     _named: tuple[Floats, NamedChain | None] | None = None
 
     def named_chain(self) -> NamedChain | None:
@@ -245,9 +221,8 @@ class ChainModel(ChainBase):
         reader, rule, weights = self.reader, self.kept_rule(), self.weights
         if type(reader) is not NameReader or self.transition_mask is None or self.order > 1:
             return None
-        if rule is not None and not rule.for_any_length:  # batches name the sequence without an answer
-            return None
-        if weights.dtype != "float64" or not weights.flags.c_contiguous:
+        unruled = rule is None or rule.for_any_length  # else batches name the sequence without an answer
+        if not unruled or weights.dtype != "float64" or not weights.flags.c_contiguous:
             return None
         return NamedChain(
             reader.known, reader.separator, self.nodes.core, self.label_names, self.transition_mask,
@@ -266,8 +241,6 @@ class ChainModel(ChainBase):
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_named"}
-
-    # weights of other models
 
     def carried(self, old: ChainModel) -> Floats | None:
         attributes = self.reader.numbers_in(old.reader)
@@ -316,8 +289,6 @@ class ChainModel(ChainBase):
         first, second = np.divmod(old.tied_cells, old.width)
         joined.transition_mask[labels[first] * width + labels[second]] = 1
         return joined
-
-    # weights by name
 
     def node_features(self) -> tuple[Ints, Ints, Floats]:
         return *self.nodes.pairs(), self.nodes.core.unpack(self.split(self.weights)[0])
@@ -403,8 +374,6 @@ class ChainModel(ChainBase):
         runs = [pruned.nodes.core.pack(values[on_nodes]), pruned._pack_edges(cells, edge_values[on_edges])]
         return pruned.with_weights(np.concatenate([*runs, self.split(self.weights)[2]])), counts
 
-    # model files
-
     def _to_parts(self) -> ModelParts:
         nodes, edges, _ = self.split(self.weights)
         parts = ModelParts(self.kind, {"ends": self.ends})
@@ -460,14 +429,8 @@ class SecondOrderModel(ChainModel):
     def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
         assert isinstance(structure, SecondOrderChain)
         table, layout = self.nodes.fitting(rows)
-        return second_order_map(
-            structure,
-            table,
-            layout=layout,
-            transition_mask=self.transition_mask,
-            triple_mask=self.triple_mask,
-            once=once,
-        )
+        masks = {"transition_mask": self.transition_mask, "triple_mask": self.triple_mask}
+        return second_order_map(structure, table, layout=layout, once=once, **masks)
 
     def triple_cells(self) -> dict[tuple[Hashable, ...], int]:
         """Return the place of the weight of each triple of labels that has one."""
@@ -515,8 +478,6 @@ class SecondOrderModel(ChainModel):
         for labels, cell in self.triple_cells().items():
             run[cell] = before.get(labels, 0.0)
         return np.concatenate([start, run])
-
-    # model files
 
     def _tail_to_parts(self, parts: ModelParts) -> None:
         super()._tail_to_parts(parts)

@@ -23,7 +23,7 @@ from partwise.support.lazy import cached_property
 SCHEMES = ("iob1", "iob2", "iobes")
 #: Up to this share of the sequences may break a scheme by mistake.
 MISTAKES = 0.1
-#: Names of schemes that rules are asked for by: the scheme, and the first letters that its labels have.
+#: By the name that users may give: the scheme, and the first letters that its labels have.
 NAMES = {
     "iob1": ("iob1", "OBI"),
     "iob2": ("iob2", "OBI"),
@@ -96,7 +96,7 @@ class LabelRule:
 
     @cached_property
     def as_bytes(self) -> tuple[Bytes, Bytes, Bytes]:
-        """The three parts as the core takes them."""
+        """The three parts as `set_follow` of structures takes them."""
         pairs, first, last = (part.astype(np.uint8).ravel() for part in (self.pairs, self.first, self.last))
         return pairs, first, last
 
@@ -147,14 +147,14 @@ def label_masks(allowed: object, lengths: Ints, classes: LabelArray) -> Sequence
 
 
 def no_labelling(number: int, error: ValueError, legal: bool = False) -> ConstraintError:
-    """Return a structure's complaint about a mask with the sequence's number; legal: whether a scheme is kept."""
+    """Return the error of a structure that refuses a mask, with the sequence's number; legal: if a scheme is kept."""
     also = "; predictions keep to the scheme of the labels unless legal=False" if legal else ""
     return ConstraintError(f"sequence {number}: no labelling is allowed ({error}{also})", number)
 
 
 @lru_cache(maxsize=32)
 def scheme_of(labels: Labels) -> str | None:
-    """Return the scheme that labels look like: "iob2", "iobes", or None if they are no chunk labels, or without I."""
+    """Return the scheme that labels look like: "iob2", "iobes", or None for labels of another form, or without I."""
     heads = set()
     for label in labels:
         if not isinstance(label, str):
@@ -172,7 +172,7 @@ def kept_scheme(
 ) -> str | None:
     """Return the scheme that the labels look like, if all of these sequences, none of them empty, keep to it.
 
-    warn: about the first sequence that does not, where that may be a mistake. numbers: of the sequences.
+    warn: about the first sequence that does not, if that may be a mistake. numbers: the sequences' numbers.
     """
     scheme = scheme_of(labels)
     if scheme is None:

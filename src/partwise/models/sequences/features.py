@@ -17,9 +17,9 @@ from partwise.support.arrays import Booleans, Bytes, Ints, pointers
 class FeatureChoice:
     """Which features a chain is to have.
 
-    observed, observed_transitions: those that occur `min_count` times, or all. edge_only: attributes with weights for
-    pairs of labels alone. edge_ids: attribute -> edge attribute, None for tied transitions. plain: whether pairs of
-    labels have weights of their own. order: 2 for triples of labels.
+    observed, observed_transitions: only those that occur `min_count` times. edge_only: attributes with weights for
+    pairs of labels alone. edge_ids: each attribute's number as an edge attribute, None for tied transitions. plain:
+    whether pairs of labels have weights of their own. order: 2 for triples of labels.
     """
 
     n_attributes: int
@@ -106,8 +106,7 @@ class FeatureCounts:
         every = choice.observed or choice.edge_only is None
         if every and (kept.all() or (choice.min_count == 1 and not choice.observed)):
             return PairLayout.every(*shape, choice.width)
-        columns = np.nonzero(kept)[1].astype(np.int64)
-        return PairLayout.some(*shape, choice.width, pointers(kept.sum(axis=1)), columns)
+        return PairLayout.some(*shape, choice.width, pointers(kept.sum(axis=1)), np.nonzero(kept)[1].astype(np.int64))
 
     def edges(self) -> PairLayout:
         choice = self.choice
@@ -133,8 +132,7 @@ class FeatureCounts:
 def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
     """Return how often each transition occurs, (n_labels * width,)."""
     width = padded_width(n_labels)
-    counts: Ints = np.bincount(transitions(lengths, labels, width), minlength=n_labels * width)
-    return counts
+    return np.bincount(transitions(lengths, labels, width), minlength=n_labels * width)
 
 
 def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
@@ -142,15 +140,13 @@ def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
     width, inner = padded_width(n_labels), has_left_neighbour(lengths)
     both = inner[2:] & inner[1:-1]
     cells = (labels[:-2] * n_labels + labels[1:-1]) * width + labels[2:]
-    counts: Ints = np.bincount(cells[both], minlength=n_labels * n_labels * width)
-    return counts
+    return np.bincount(cells[both], minlength=n_labels * n_labels * width)
 
 
 def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
     """Return label * width + next label of all edges."""
     inner = has_left_neighbour(lengths)[1:]
-    cells: Ints = labels[:-1][inner] * width + labels[1:][inner]
-    return cells
+    return labels[:-1][inner] * width + labels[1:][inner]
 
 
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:

@@ -1,8 +1,7 @@
 """Chains whose positions are compared by a kernel.
 
-Node weights are n_labels coefficients (padded to `width`) per training position. Transitions conditioned on
-observations have coefficients for pairs of labels per training edge, with the kernel of the edges' right ends plus 1
-(the pair alone).
+Each training position has n_labels coefficients (padded to `width`). With transitions conditioned on observations, each
+training edge has coefficients for pairs of labels; its kernel is that of the edges' right ends plus 1 (for the pair).
 """
 
 from __future__ import annotations
@@ -44,10 +43,7 @@ LACKS: Mapping[Ability, str] = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KernelChainModel(ChainBase):
-    """Coefficients of training positions. `training` has all training rows, `support` those with coefficients.
-
-    kernel, gamma, kernel_options: see `SequenceTagger`.
-    """
+    """Coefficients of training positions; `training` has all their rows, `support` those with coefficients."""
 
     kind: ClassVar[str] = "kernel chain"
     dense: ClassVar[bool] = True  # kernels compare whole rows, which is faster on dense ones
@@ -71,8 +67,6 @@ class KernelChainModel(ChainBase):
         table, edges = self.n_labels * self.width, self.support.edges
         return self.support.nodes.n_support * self.width, table if edges is None else edges.n_support * table
 
-    # features
-
     def structure(self, lengths: Ints) -> Chain:
         return Chain(lengths, self.n_labels, tied=self.tied, ends=self.ends)
 
@@ -84,17 +78,14 @@ class KernelChainModel(ChainBase):
         chosen = self.transition_features
         if chosen is not None and not (isinstance(chosen, str) and chosen == "all"):
             raise ValueError(f"transition_features must be None or 'all' with a kernel, got {chosen!r}")
-        edges: dict[str, Any] = {}
+        others = {"memory_limit": MEMORY_LIMIT, **others, "lengths": rows.lengths if by_position else None}
         if chosen is not None:
-            edges = {
-                "edge_rows": _right_ends(rows.table, rows.lengths),
-                "edge_kernel": _plus_one(kernel.fitted(as_rows(rows.table))),
-            }
+            others["edge_rows"] = _right_ends(rows.table, rows.lengths)
+            others["edge_kernel"] = _plus_one(kernel.fitted(as_rows(rows.table)))
         else:
             choice = FeatureChoice(0, self.n_labels, False, self.observed_transitions, self.min_count)
             self.transition_mask = choice.cells(transition_counts(rows.lengths, labels, self.n_labels))
-        others["lengths"] = rows.lengths if by_position else None
-        features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
+        features = KernelFeatures.of(rows.table, kernel, **others)
         self.training = self.support = features
         structure = self.structure(rows.lengths)
         batch = Batch(structure, features.map(structure, transition_mask=self.transition_mask))
@@ -102,13 +93,8 @@ class KernelChainModel(ChainBase):
 
     def batch(self, rows: Rows) -> Batch:
         structure, table = self.structure(rows.lengths), _like(rows, self.support.nodes.rows)
-        features = self.support.map(
-            structure,
-            table,
-            edge_rows=None if self.tied else _right_ends(table, rows.lengths),
-            transition_mask=self.transition_mask,
-        )
-        return Batch(structure, features)
+        ends, mask = None if self.tied else _right_ends(table, rows.lengths), self.transition_mask
+        return Batch(structure, self.support.map(structure, table, edge_rows=ends, transition_mask=mask))
 
     def with_weights(self, weights: Floats) -> KernelChainModel:
         """Return the model without the training rows whose coefficients are all zero."""
@@ -127,25 +113,20 @@ class KernelChainModel(ChainBase):
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[KernelChainModel, tuple[int, int, float]]:
         if threshold is None or keep is not None:
-            raise ValueError(
-                "with a kernel, prune takes a threshold: training positions below it in all labels are dropped"
-            )
-        choose_kept(self.weights, threshold, None)
-        before, other = len(self.weights), copy.copy(self)
-        structure = self.structure(np.ones(1, dtype=np.int64))
+            what = "training positions below it in all labels are dropped"
+            raise ValueError(f"with a kernel, prune takes a threshold: {what}")
+        choose_kept(self.weights, threshold, None)  # checks the threshold
+        other, structure = copy.copy(self), self.structure(np.ones(1, dtype=np.int64))
         other.support, other._weights = self.support.compress(structure, self.weights, float(threshold))
         other.training = other.support
-        after = len(other.weights)
+        before, after = len(self.weights), len(other.weights)
         return other, (before, after, float(threshold) if after < before else 0.0)
 
     def without_zeros(self) -> KernelChainModel:
         return self  # `with_weights` has left them out
 
     def __getstate__(self) -> dict[str, object]:
-        # A pickle predicts and needs the support alone.
-        return {**vars(self), "training": self.support}
-
-    # model files
+        return {**vars(self), "training": self.support}  # predictions need the support alone
 
     def _to_parts(self) -> ModelParts:
         nodes, edges, _ = self.split(self.weights)

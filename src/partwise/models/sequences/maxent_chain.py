@@ -3,9 +3,8 @@
     log p(y | x) = sum_t log p(y_t | x_t, y_{t-1}, y_{t-2}),   p(. | x_t, a, b) ~ exp(scores of x_t + of a + of (b, a))
 
 (Huang et al. 2010, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so
-that positions are examples of a multinomial problem; features are those of the position, one for the tag before it and
-one for the two tags before it. Sequences begin after two tags "none". Whole sequences are labelled by the structure
-`HistoryChain`.
+that positions are examples of a multinomial problem, with features for the position, the tag before it and the two tags
+before it ("none" before the beginning). The structure `HistoryChain` labels whole sequences.
 """
 
 from __future__ import annotations
@@ -39,10 +38,7 @@ from partwise.support.checks import check_choice
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaxentChainModel(SequenceModel):
-    """A classifier of positions. Tag n_labels stands for "before the sequence".
-
-    history, beam_width: see `SequenceTagger`.
-    """
+    """A classifier of positions. Tag n_labels stands for "before the sequence". Parameters: see `SequenceTagger`."""
 
     kind: ClassVar[str] = "local"
     ruled: ClassVar[bool] = True
@@ -70,8 +66,6 @@ class MaxentChainModel(SequenceModel):
         if width is not None and (isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1):
             raise ValueError(f"beam_width must be None or an integer >= 1, got {width!r}")
 
-    # features
-
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         counts, found = self.new_counts(), self.with_history(rows, labels)
         counts.add(found, labels)
@@ -91,10 +85,8 @@ class MaxentChainModel(SequenceModel):
         return EncodedRows(rows, labels, weight)
 
     def use_features(self, counts: PairCounts) -> None:
-        if self.observed:
-            self.nodes = counts.layout(self.min_count)
-        else:
-            self.nodes = PairLayout.every(self.n_history_attributes, self.n_labels, padded_width(self.n_labels))
+        shape = self.n_history_attributes, self.n_labels, padded_width(self.n_labels)
+        self.nodes = counts.layout(self.min_count) if self.observed else PairLayout.every(*shape)
 
     def with_history(self, rows: Rows, labels: Ints) -> Attributes:
         """Return rows with an attribute more for the gold tag before, and for history=2 one for the two tags before."""
@@ -138,8 +130,6 @@ class MaxentChainModel(SequenceModel):
         table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
         return Batch(structure, history_chain_map(structure, table, layout=layout))
 
-    # weights by name
-
     def _weights_of_pairs(self) -> tuple[Ints, Ints, Floats]:
         """Return (attributes, labels, weights) of all features, also those of histories."""
         attributes, labels = self.nodes.pairs()
@@ -147,9 +137,9 @@ class MaxentChainModel(SequenceModel):
         return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
     def history_scores(self) -> tuple[Floats, Ints, Floats]:
-        """Return weights of labels after each tag, pairs of tags that have weights, and weights of labels after these.
+        """Return weights of labels after each tag, the few pairs of tags that have weights, and weights after these.
 
-        A pair is older tag * tags + last tag; they ascend. Most pairs have no weights, and all would take much memory.
+        A pair is the number older tag * tags + last tag; pairs ascend.
         """
         tags = self.n_labels + 1
         attributes, labels, values = self._weights_of_pairs()
@@ -169,23 +159,20 @@ class MaxentChainModel(SequenceModel):
         return attributes[kept], labels[kept], values[kept]
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
-        classes = self.classes.tolist()
-        tags = [*classes, None]
+        tags, found = [*self.classes.tolist(), None], dict[tuple[Hashable, ...], float]()
         attributes, labels, values = self._weights_of_pairs()
         kept = attributes >= self.n_attributes
         places = (attributes[kept] - self.n_attributes).tolist()
-        found: dict[tuple[Hashable, ...], float] = {}
         for place, label, weight in zip(places, labels[kept].tolist(), values[kept].tolist(), strict=True):
             pair, one = divmod(place - len(tags), len(tags))
             before = (tags[place],) if place < len(tags) else (tags[pair], tags[one])
-            found[*before, classes[label]] = weight
+            found[*before, tags[label]] = weight
         return found
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
-        """Return what features, and the labels that could stand at each position instead, add to log p(one / two).
+        """Return what features and local normalisers add to log p(one) - log p(two).
 
-        log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
-        y's tags: where the tags before differ, so does Z.
+        log p(y) is the scores of y's features less log Z at each position, which depends on the tags before it.
         """
         found, classes, weights = super().contributions(reading, one, two), self.label_names, self.transition_weights()
         scores = slot_scores(reading.batch, self.weights).reshape(len(one), -1)[:, : self.n_labels]
@@ -224,8 +211,6 @@ class MaxentChainModel(SequenceModel):
         of_history = pruned.n_attributes + np.arange(core.num_attributes - self.n_attributes)
         pruned.nodes = self.nodes.chosen(kept, np.concatenate([number, of_history]))
         return pruned.with_weights(pruned.nodes.core.pack(values[kept])), counts
-
-    # model files
 
     def _to_parts(self) -> ModelParts:
         parts = ModelParts(self.kind, {"history": self.history})

@@ -17,24 +17,13 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models import inspection
+from partwise.models import labels as user_labels
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constraints import ConstraintError
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.features import Rows, look_up
 from partwise.models.inspection import Contribution, Explanation, Named, TopFeatures
-from partwise.models.labels import (
-    LabelArray,
-    LabelSequence,
-    Targets,
-    all_labels,
-    check_distinct,
-    label_dicts,
-    label_lists,
-    sequence_weights,
-    sorted_labels,
-    warn_of_gone,
-    warn_of_many_labels,
-)
+from partwise.models.labels import LabelArray, LabelSequence, Targets
 from partwise.models.partition import AttributeCounts, ChangedData, EncodedRows, EncodedTables, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, check_known, input_form, read_reader
 from partwise.models.sequences import constraints as rules
@@ -73,8 +62,7 @@ SequenceReading: TypeAlias = Reading[SequenceSource]
 class SequenceModel(Model[SequenceSource]):
     """Labels of every position of a sequence. Parameters: see `SequenceTagger`.
 
-    `classes` are the labels, `reader` makes attributes, `label_scheme` is the scheme of chunk labels that the training
-    data keep to, if any.
+    label_scheme: the scheme of chunk labels that the training data keep to, if any.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
@@ -130,16 +118,14 @@ class SequenceModel(Model[SequenceSource]):
 
     @property
     def label_table(self) -> int:
-        """How many numbers a table of the labels and their neighbours has."""
+        """Number of entries of a table of the labels and their neighbours."""
         return 0
-
-    # training
 
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight, training.classes)
-        self.use_labels(all_labels(targets.classes(), training.classes))
+        self.use_labels(user_labels.all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
-        warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
+        user_labels.warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
         if self.ruled:
             of = labels, sequences.lengths(), sequences.numbers
             self.label_scheme = rules.kept_scheme(self.label_names, *of, warn=self.legal == "auto")
@@ -157,7 +143,7 @@ class SequenceModel(Model[SequenceSource]):
         if self.class_weight is not None:
             targets = Targets.of(y)
             weight = check_sample_weight(sample_weight, len(targets.items))
-            sample_weight = sequence_weights(self.class_weight, targets, weight, self.classes)
+            sample_weight = user_labels.sequence_weights(self.class_weight, targets, weight, self.classes)
         return super(SequenceModel, free).further(X, y, sample_weight, n_jobs)
 
     def training_sequences(
@@ -181,13 +167,13 @@ class SequenceModel(Model[SequenceSource]):
             sequences, targets = sequences.take(kept), targets.take(kept)
             weight = None if weight is None else weight[kept]
         if self.class_weight is not None:
-            given = None if classes is None else all_labels(targets.classes(), classes)
-            weight = sequence_weights(self.class_weight, targets, weight, given)
+            given = None if classes is None else user_labels.all_labels(targets.classes(), classes)
+            weight = user_labels.sequence_weights(self.class_weight, targets, weight, given)
         if weight is not None and not weight.all():
             keep, before = np.flatnonzero(weight), targets.classes()
             sequences, targets, weight = sequences.take(keep), targets.take(keep), weight[keep]
             if classes is None and self.class_weight is not None:
-                warn_of_gone(before, targets.classes())
+                user_labels.warn_of_gone(before, targets.classes())
         return sequences, targets, weight, n_sequences
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
@@ -232,7 +218,7 @@ class SequenceModel(Model[SequenceSource]):
         raise NotImplementedError
 
     def scan_block(self, sequences: Sequences, targets: Targets) -> None:
-        """Find what must be known of all blocks before features are counted, besides labels and attributes."""
+        """Find what else must be known of all blocks before features are counted: here, nothing."""
 
     def encode_block(
         self, counts: Any, given: tuple[Sequences, Targets], rows: Rows, labels: Ints, weight: Floats | None
@@ -279,22 +265,17 @@ class SequenceModel(Model[SequenceSource]):
 
     def feature_parameters(self) -> dict[str, object]:
         template = self.template
-        return {
-            "template": self.preset if template is None or self.preset is not None else template.text,
-            "clusters and gazetteers": None if template is None else templates.lists_digest(template),
-            "features": self.features,
-            "min_count": self.min_count,
-        }
-
-    # prediction
+        found: dict[str, object] = {"features": self.features, "min_count": self.min_count}
+        found["template"] = self.preset if template is None or self.preset is not None else template.text
+        found["clusters and gazetteers"] = None if template is None else templates.lists_digest(template)
+        return found
 
     @abstractmethod
     def batch(self, rows: Rows) -> Batch:
         """Return structure and features of rows, each of which is visited once; no sequence is empty."""
 
     def read(self, X: object, n_jobs: int = 1) -> SequenceReading:
-        sequences = self.reader.sequences(X)
-        rows = self._read_rows(sequences, n_jobs)
+        rows = self._read_rows(self.reader.sequences(X), n_jobs)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
         some = replace(rows, lengths=lengths[kept])
         batch, rule = self.batch(some), self.kept_rule()
@@ -331,8 +312,8 @@ class SequenceModel(Model[SequenceSource]):
             return self.label_scheme if self.legal else None
         scheme = rules.scheme_of(self.label_names)
         if scheme is None:
-            labels = self.label_names[:20]
-            raise ValueError(f"legal=True: the labels are not O, B-x, I-x, nor those with E-x and S-x: {labels}")
+            forms = "O, B-x, I-x, nor those with E-x and S-x"
+            raise ValueError(f"legal=True: the labels are not {forms}: {self.label_names[:20]}")
         return scheme
 
     def _structure(self, reading: SequenceReading) -> LabelChain:
@@ -352,8 +333,9 @@ class SequenceModel(Model[SequenceSource]):
     def decode(
         self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1
     ) -> list[LabelSequence]:
-        labels = self.labels_of(reading, which, labellings)
-        return label_lists(labels, self.classes, reading.source.rows.lengths[which])
+        return user_labels.label_lists(
+            self.labels_of(reading, which, labellings), self.classes, reading.source.rows.lengths[which]
+        )
 
     def encode(self, reading: SequenceReading, y: object) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
@@ -398,7 +380,7 @@ class SequenceModel(Model[SequenceSource]):
 
     def marginals(self, reading: SequenceReading, counts: Floats, output: str = "dict") -> list[Any]:
         """Return dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
-        return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
+        return user_labels.label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
     def score(self, X: object, y: object, predicted: object, sample_weight: object) -> float:
         """Return the share of positions with the right answer; a label that was not in the training data is wrong."""
@@ -418,8 +400,6 @@ class SequenceModel(Model[SequenceSource]):
     def report(self, reading: SequenceReading, labellings: Labellings | None) -> InputReport:
         unknown = reading.source.rows.unknown
         return InputReport(lambda: unknown)
-
-    # inspection
 
     def contrast(
         self, reading: SequenceReading, position: int | None = None, label: Hashable = None, against: Hashable = None
@@ -462,9 +442,8 @@ class SequenceModel(Model[SequenceSource]):
         one = structure.k_best(0, scores, 1)[0] if label is None else best([label])
         chosen = classes[self.label_rows(reading, [one])[0, position]]
         if against is not None and chosen == against:
-            raise ValueError(
-                f"explain: position {position} has the label {against!r} itself; give another one, or a label"
-            )
+            what = f"position {position} has the label {against!r} itself"
+            raise ValueError(f"explain: {what}; give another one, or a label")
         return one, best([each for each in classes if each != chosen] if against is None else [against])
 
     def label_rows(self, reading: SequenceReading, found: Sequence[Found]) -> Ints:
@@ -533,8 +512,6 @@ class SequenceModel(Model[SequenceSource]):
             found["n_features_in_"] = self.reader.n_attributes
         return found
 
-    # model files
-
     def parameters(self) -> dict[str, object]:
         return {"template": self.template}
 
@@ -554,8 +531,8 @@ class SequenceModel(Model[SequenceSource]):
         known = reader.integer("n_features", 1) if reader.kind == ColumnReader.kind else reader.length("offsets") - 1
         if model.kind != self.kind:
             raise ModelFormatError(f"says that it is a {self.kind!r} and holds a {model.kind[:40]!r}")
-        # Both are native work for the most part: a large model's names and weights are read at the same time.
-        # Small ones are not worth a thread; one that memory fails as it begins would be waited for without end.
+        # Both are mostly native work: a large model's names and weights are read at the same time. A small model is not
+        # worth a thread, and without memory a thread could be waited for without end.
         if known > MANY_NAMES and available() > LITTLE:
             with ThreadPoolExecutor(1) as helper:
                 names = helper.submit(read_reader, reader, *READERS)
@@ -572,7 +549,7 @@ class SequenceModel(Model[SequenceSource]):
         known = rules.scheme_of(self.label_names)
         if self.legal is True and known is None:
             raise ModelFormatError("says legal=True and has labels of no scheme")
-        if not parts.has("label_scheme"):  # nor had older files, whose answers stay what they were
+        if not parts.has("label_scheme"):  # answers of older files stay the same
             return None
         scheme = parts.text("label_scheme")
         if scheme != known:
@@ -599,13 +576,13 @@ class SequencePartitioner(Partitioner):
     def scan(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> None:
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
         self._labels.update(targets.classes().tolist())
-        check_distinct(self._labels)
+        user_labels.check_distinct(self._labels)
         self._attributes.add(self.model.suitable_reader(sequences), sequences, n_jobs)
         self.model.scan_block(sequences, targets)
 
     def choose_vocabulary(self) -> None:
         model = self.model
-        model.use_labels(sorted_labels(self._labels))
+        model.use_labels(user_labels.sorted_labels(self._labels))
         self._given = model.classes
         # `encode` drops it if the data do not keep to it
         model.label_scheme = rules.scheme_of(model.label_names) if model.ruled else None
@@ -620,9 +597,8 @@ class SequencePartitioner(Partitioner):
         labels = targets.encode(self._given)
         if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
             raise ChangedData
-        rows = self._attributes.compact(rows)
-        if model.label_scheme is not None:
-            # numbers of sequences are those of their block
+        rows = self._attributes.density.compact(rows)
+        if model.label_scheme is not None:  # a warning gives a sequence's number in its block
             model.label_scheme = rules.kept_scheme(model.label_names, labels, rows.lengths, warn=model.legal == "auto")
         return model.encode_block(self._counts, (sequences, targets), rows, labels, weight)
 

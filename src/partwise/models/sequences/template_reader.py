@@ -103,11 +103,7 @@ class TemplateReader(VocabularyReader):
 
     def __init__(self, template: Template, vocabulary: Vocabulary | None = None) -> None:
         super().__init__(vocabulary)
-        self.template = template
-
-    @property
-    def plain_transitions(self) -> bool:
-        return self.template.transitions
+        self.template, self.plain_transitions = template, template.transitions
 
     def sequences(self, X: object) -> TextSequences:
         return TextSequences.of(X)

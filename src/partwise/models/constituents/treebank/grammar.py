@@ -23,12 +23,7 @@ LONGEST_SUFFIX, SHORTEST_STEM = 3, 2
 
 @dataclass(frozen=True)
 class WordClasses:
-    """Classes of words by capitals, digits, hyphens, being first in the sentence, and the longest listed suffix.
-
-    Parameters
-    ----------
-    suffixes : the suffixes that make classes of their own
-    """
+    """Classes of words by capitals, digits, hyphens, being first in the sentence, and the longest of `suffixes`."""
 
     suffixes: frozenset[str] = frozenset()
 
@@ -64,8 +59,7 @@ def _case(word: str, first: bool) -> str:
 def _suffixes(word: str) -> list[str]:
     """Suffixes of letters, the longest first."""
     low = word.lower()
-    sizes = range(min(LONGEST_SUFFIX, len(low) - SHORTEST_STEM), 0, -1)
-    return [low[-n:] for n in sizes if low[-n:].isalpha()]
+    return [low[-n:] for n in range(min(LONGEST_SUFFIX, len(low) - SHORTEST_STEM), 0, -1) if low[-n:].isalpha()]
 
 
 @dataclass(frozen=True)
@@ -146,15 +140,10 @@ def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30)
 
     Parameters
     ----------
-    trees : nodes are (symbol, left, right) or (symbol, word)
+    trees : nodes are (symbol, left, right) or (symbol, word); ValueError names a tree that is not in normal form
     rare : words that are seen so many times or fewer count as their class of unknown words, here and in sentences to
         parse; with 0 there are no classes, and a word outside the lexicon is an error
     frequent_suffix : a suffix that so many rare words have makes a class
-
-    Raises
-    ------
-    ValueError
-        If there are no trees, or a node is not in normal form; the message names the tree.
     """
     counts = GrammarCounts()
     counts.add(trees)
@@ -181,9 +170,8 @@ class GrammarCounts:
                 elif len(node) == 3 and not isinstance(node[1], str) and not isinstance(node[2], str):
                     self._rules[node[0], node[1][0], node[2][0]] += 1
                 else:
-                    raise ValueError(
-                        f"tree {number} is not in normal form: {node[0]!r} must have two phrases or one word below it"
-                    )
+                    what = f"{node[0]!r} must have two phrases or one word below it"
+                    raise ValueError(f"tree {number} is not in normal form: {what}")
 
     def grammar(self, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
         """Return the grammar of all trees so far; the parameters are those of `read_off`."""
@@ -226,10 +214,8 @@ def numbered_grammar(
         lexical[a, at[ANY_CLASS]] += n
     binary = _arrays({tuple(number[x] for x in rule): n for rule, n in rules.items()}, 3)
     tops, top_counts = _arrays({(number[symbol],): n for symbol, n in roots.items()}, 1)
-    names = tuple(words), tuple(classes)
-    return TreebankGrammar(
-        tuple(symbols), *binary, tops.reshape(-1), top_counts, *names, *_arrays(lexical, 2), word_classes
-    )
+    names, roots_of = (tuple(words), tuple(classes)), (tops.reshape(-1), top_counts)
+    return TreebankGrammar(tuple(symbols), *binary, *roots_of, *names, *_arrays(lexical, 2), word_classes)
 
 
 def _arrays(counts: Mapping[tuple[int, ...], float], width: int) -> tuple[Ints, Floats]:

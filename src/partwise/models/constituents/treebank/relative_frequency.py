@@ -7,8 +7,8 @@ With n(A) the number of A's in the treebank, m(A) of those above a word, and t t
     P(A -> word w) = m(A) / n(A) * (n(A -> w) + k P(w | t)) / (m(A) + k),
     P(w | t)       = n(t -> w) / n(t), over all symbols that end in t
 
-so that a word that was seen as a noun can be a noun phrase of its own (NP+NN) though it never was one. Rare words
-count as their class of unknown words, whose words have the class's probability.
+so that a word that was seen as a noun can also be a noun phrase (NP+NN). Rare words count as their class of unknown
+words, whose words have the class's probability.
 """
 
 from __future__ import annotations
@@ -141,13 +141,9 @@ class RelativeFrequencyParser:
     def predict_with_log_probability(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Tree, float]]:
         """Return the best trees and the logarithms of their probabilities; minus infinity where there is no tree.
 
-        Raises
-        ------
-        ValueError
-            If a sentence has no words, or a word that the grammar does not know; the message names it.
+        ValueError names a sentence without words, or with a word that the grammar does not know.
         """
-        begins = range(0, len(sentences), _BATCH)
-        return [found for k in begins for found in self._batch(sentences[k : k + _BATCH], k)]
+        return [found for k in range(0, len(sentences), _BATCH) for found in self._batch(sentences[k : k + _BATCH], k)]
 
     def _batch(self, sentences: Sequence[Sequence[str]], first: int) -> list[tuple[Tree, float]]:
         entries = []

@@ -24,26 +24,20 @@ _TOKEN = re.compile(
 
 
 def read_rules(path: Path, start: str | Sequence[str] | None = None) -> TreebankGrammar:
-    """Return the grammar of a file; FormatError, a ValueError that names file and line, if a rule is malformed.
-
-    Where the grammar as a whole is wrong, the message names the file.
-    """
+    """Return the grammar of a file; FormatError, a ValueError, names the file and (for a rule) the line of a fault."""
     return _grammar(read_text(path).split("\n"), start, path)
 
 
 def grammar_of_rules(rules: str | Iterable[str], start: str | Sequence[str] | None = None) -> TreebankGrammar:
     """Return the grammar of lines of rules.
 
+    ValueError names the rule or the symbol if there is no start symbol, a rule is not in normal form, a symbol has no
+    rules, or no sentence can be derived.
+
     Parameters
     ----------
     rules : text, or an iterable of its lines
     start : the start symbol, or several; not needed where a line ``%start S`` names it
-
-    Raises
-    ------
-    ValueError
-        If there is no start symbol, a rule is not in normal form, a symbol has no rules, or no sentence can be derived;
-        the message names the rule or the symbol.
     """
     return _grammar(rules.split("\n") if isinstance(rules, str) else list(rules), start, "<rules>")
 
@@ -89,10 +83,8 @@ def _rules_of(line: str) -> Iterator[tuple[str, list[str], bool, float]]:
         if kind == "or":
             if kinds not in (["word"], ["symbol", "symbol"]):
                 right = " ".join(repr(name) if of == "word" else name for name, of in zip(names, kinds, strict=True))
-                raise ValueError(
-                    f'the rule "{parent} -> {right}" is not in Chomsky normal form: expected two symbols, or one word '
-                    "in quotes"
-                )
+                what = f'the rule "{parent} -> {right}" is not in Chomsky normal form'
+                raise ValueError(f"{what}: expected two symbols, or one word in quotes")
             yield parent, names, kinds == ["word"], weight
             names, kinds, weight = [], [], 1.0
         elif kind == "weight":

@@ -117,10 +117,7 @@ class TreeTransform:
     def binary(self, tree: Tree, what: str = "the tree") -> Tree:
         """Return the tree in normal form: nodes are (symbol, left, right) or (symbol, word).
 
-        Raises
-        ------
-        ValueError
-            If something is not a tree, all of its words are empty elements, or its root is not the transform's.
+        ValueError if `tree` is not a tree, all of its words are empty elements, or its root is not the transform's.
         """
         tree = self.cleaned(tree, what)
         if self.root is not None:
@@ -144,8 +141,7 @@ class TreeTransform:
                     break
                 at = (node[0], *at)[: self.vertical - 1]
                 node = node[1]
-            if isinstance(node, str):
-                # The last label of the chain is the tag; a word among other children has none.
+            if isinstance(node, str):  # the last label of the chain is the tag; a word among other children has none
                 done.append((phrase_symbol(chain or [None], above if len(chain) > 1 else ()), node))
                 continue
             waiting.append((node, self._symbols(phrase_symbol(chain, above), node, at), True))
@@ -172,10 +168,7 @@ class TreeTransform:
     def restore(self, tree: Tree) -> Tree:
         """Return the tree whose normal form this is, without what cleaning removed.
 
-        Raises
-        ------
-        ValueError
-            If the tree's root is a symbol that binarisation made.
+        ValueError if the tree's root is a symbol that binarisation made.
         """
         # Each entry of `done` is the list of children that a binary node stands for.
         done: list[list[Tree | str]] = []
