@@ -104,10 +104,9 @@ class SegmentTagger(TokenTagger[SegmentModel]):
             values = np.zeros(len(asked))
             known = []
             for k, (label, begin, end, *_) in enumerate(asked):
-                if not 0 <= begin < end <= lengths[number]:
-                    raise ValueError(
-                        f"spans: sequence {number} has {lengths[number]} positions, no segment [{begin}, {end})"
-                    )
+                n = lengths[number]
+                if not 0 <= begin < end <= n:
+                    raise ValueError(f"spans: sequence {number} has {n} positions, no segment [{begin}, {end})")
                 if label in index and end - begin <= most[index[label]]:
                     known.append((end, begin, index[label], k))
             if known:

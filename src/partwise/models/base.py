@@ -289,10 +289,7 @@ class InputReport:
 
 
 class Shortcut:
-    """Sequences of the usual forms, answered in one call of the core without a `Reading`, to the same bits.
-
-    For a single example, making batches and arrays would take longer than inference.
-    """
+    """Sequences that one call of the core answers, to the same bits: for single examples, making batches is slow."""
 
     def __init__(self, chain: NamedChain, labels: list[Hashable], rows: ItemRows) -> None:
         self._chain, self._labels, self._rows = chain, labels, rows

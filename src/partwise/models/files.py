@@ -30,9 +30,8 @@ def read_coefficients(parts: ModelParts, n_rows: int, n_columns: int | None = No
     values = parts.floats("weights", len(columns))
     offsets = parts.pointers("offsets", n_rows, len(columns))
     if not _in_proportion(n_rows * n_columns, len(columns)):
-        raise ModelFormatError(
-            f"has {n_rows} x {n_columns} weights of which {len(columns)} are not zero: out of proportion"
-        )
+        size = f"{n_rows} x {n_columns}"
+        raise ModelFormatError(f"has {size} weights of which {len(columns)} are not zero: out of proportion")
     rows = np.repeat(np.arange(n_rows), np.diff(offsets))
     if bool(((columns[1:] <= columns[:-1]) & (rows[1:] == rows[:-1])).any()):
         raise ModelFormatError("has weights in 'columns' that are not in order, or one twice")

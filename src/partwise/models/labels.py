@@ -274,10 +274,7 @@ def _factors_of(class_weight: object, labels: Ints, weights: Floats, known: Labe
 
 
 def label_factors(class_weight: object, seen: LabelArray, sums: Floats) -> Floats:
-    """Return what the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
-
-    ValueError for an invalid class_weight, or one that leaves no row.
-    """
+    """Return the factor of each label's rows, whose weights have these sums; ValueError if all products are 0."""
     if class_weight is None:
         return np.ones(len(seen))
     if isinstance(class_weight, str):

@@ -200,13 +200,10 @@ class Reader(ABC):
 
 
 class VocabularyReader(Reader):
-    """A reader whose attributes have names.
-
-    `vocabulary`: None before the first reading, which numbers names by frequency: often used weights lie together.
-    """
+    """A reader whose attributes have names, numbered by frequency so that often used weights lie together."""
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
-        self.vocabulary = vocabulary
+        self.vocabulary = vocabulary  # None before the first reading
 
     @property
     def known(self) -> Vocabulary:

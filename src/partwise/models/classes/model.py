@@ -62,11 +62,7 @@ MOST_SCORES = 1 << 20
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClassesModel(Model[ClassRows]):
-    """A label per row. Parameters: see `MaxentClassifier`.
-
-    names: of a data frame's columns. given_names: of any matrix's columns. reader: of rows that are dicts or lists of
-    strings, which become rows of a matrix.
-    """
+    """A label per row. Parameters: see `MaxentClassifier`."""
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
     takes_classes: ClassVar[bool] = True
@@ -81,9 +77,9 @@ class ClassesModel(Model[ClassRows]):
     classes: LabelArray = field(init=False)
     coef: Floats = field(init=False)
     intercept: Floats = field(init=False)
-    names: list[str] | None = field(init=False, default=None)
-    given_names: list[str] | None = field(init=False, default=None)
-    reader: NameReader | None = field(init=False, default=None)
+    names: list[str] | None = field(init=False, default=None)  # of a data frame's columns
+    given_names: list[str] | None = field(init=False, default=None)  # of any matrix's columns
+    reader: NameReader | None = field(init=False, default=None)  # of rows that are dicts or lists of strings
     #: Whether only the second of two labels has weights: under an l1 term those of both would not be unique.
     one_sided: bool = field(init=False, default=False)
 

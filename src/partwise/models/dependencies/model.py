@@ -329,10 +329,7 @@ class TreeModel(Model[Words]):
         return self.arcs.explain(reading.source, word, head, self.weights)
 
     def explain_head(self, reading: TreeReading, word: int, head: int | None, against: int | None) -> Explanation:
-        """Compare the best tree (with this head of the word, if given) with the best one with another head.
-
-        The contributions are features of the arcs in which the trees, lists of heads, differ.
-        """
+        """Compare the best tree (with this head, if given) with the best one with another head, by features of arcs."""
         n = check_arcs(reading.source, word, head, against)
         structure, scores = reading.structure(Tree), reading.batch.features.scores(0, self.weights)
 

@@ -25,10 +25,7 @@ from partwise.support.arrays import Booleans, Ints, pointers
 
 @dataclass(frozen=True)
 class GraphRows:
-    """All graphs, concatenated: their nodes, and edges (two numbers of nodes each) with types and features.
-
-    both: whether edges count in both directions. allowed: (nodes, labels) that nodes may have, None for all.
-    """
+    """All graphs, concatenated: their nodes, and edges (two numbers of nodes each) with types and features."""
 
     nodes: Rows
     edge_counts: Ints
@@ -36,8 +33,8 @@ class GraphRows:
     types: Ints
     features: Rows | None
     n_types: int
-    both: bool
-    allowed: Booleans | None
+    both: bool  # edges count in both directions
+    allowed: Booleans | None  # (nodes, labels); None: nodes may have all labels
 
     @property
     def directions(self) -> int:

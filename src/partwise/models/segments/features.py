@@ -57,10 +57,7 @@ class SegmentCounts:
         self.transitions += transition_counts(n_segments, gold.types[gold.firsts], self._choice.n_labels)
 
     def layouts(self, outside: Booleans) -> dict[str, PairLayout]:
-        """Return the chosen features of positions, by table; outside: which types are O.
-
-        O has no features of borders: they would repeat those inside, and slow down training.
-        """
+        """Return the chosen features by table, without borders of O (`outside`), which would repeat its inside."""
         found = {name: counts.nodes() for name, counts in self._tables.items()}
         for name in found.keys() - {"inside"}:
             found[name] = found[name].chosen(~outside[found[name].pairs()[1]])

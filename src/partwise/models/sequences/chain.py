@@ -188,9 +188,7 @@ class ChainModel(ChainBase):
         own["transition_features"] = encode(self.transition_features, "transition_features")
         return super().feature_parameters() | own
 
-    def examples(
-        self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
-    ) -> LabelledBatch:
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
         return self._examples(self.batch(rows, once=False), labels, weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:

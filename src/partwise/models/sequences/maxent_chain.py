@@ -114,9 +114,7 @@ class MaxentChainModel(SequenceModel):
     def training_structure(self, encoded: EncodedRows) -> Multiclass:
         return Multiclass(encoded.size.n_rows, self.n_labels)
 
-    def examples(
-        self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
-    ) -> LabelledBatch:
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
         return self._positions(self.with_history(rows, labels), rows.lengths, labels, weight, by_features)
 
     def n_trained(self, size: Size) -> int:

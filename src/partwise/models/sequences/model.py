@@ -60,10 +60,7 @@ SequenceReading: TypeAlias = Reading[SequenceSource]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceModel(Model[SequenceSource]):
-    """Labels of every position of a sequence. Parameters: see `SequenceTagger`.
-
-    label_scheme: the scheme of chunk labels that the training data keep to, if any.
-    """
+    """Labels of every position of a sequence. Parameters: see `SequenceTagger`."""
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
     late: ClassVar[tuple[str, ...]] = ("legal",)
@@ -84,7 +81,7 @@ class SequenceModel(Model[SequenceSource]):
 
     classes: LabelArray = field(init=False)
     reader: Reader = field(init=False)
-    label_scheme: str | None = field(init=False, default=None)
+    label_scheme: str | None = field(init=False, default=None)  # of chunk labels, if the training data keep to one
 
     def __post_init__(self, cost: object) -> None:
         given: object = self.template  # a name, too
@@ -149,10 +146,7 @@ class SequenceModel(Model[SequenceSource]):
     def training_sequences(
         self, X: object, y: object, sample_weight: object, classes: ArrayLike | None = None
     ) -> tuple[Sequences, Targets, Floats | None, int]:
-        """Return sequences to learn from, their labels and weights, and how many sequences there are in all.
-
-        Sequences without positions and those of weight 0 are left out. classes: see `Training`.
-        """
+        """Return sequences with positions and weight, their labels and weights, and how many sequences X has."""
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
         if not len(sequences.items):
@@ -235,9 +229,7 @@ class SequenceModel(Model[SequenceSource]):
         """Return the structure of encoded examples, before features are chosen."""
         return self.structure(encoded.rows.lengths)
 
-    def examples(
-        self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None = None
-    ) -> LabelledBatch:
+    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
         """Return rows to train on, when features are chosen."""
         raise NotImplementedError
 
