@@ -143,7 +143,7 @@ def explanation(
 
 
 def choose_kept(weights: Floats, threshold: float | None, keep: float | None) -> NDArray[np.bool_]:
-    """Return which weights (never a 0) stay: those above the threshold, or so many (a float: this share) of the largest."""
+    """Return which weights (never a 0) stay: those above the threshold, or `keep` (a float: a share) of the largest."""
     if (threshold is None) == (keep is None):
         raise ValueError("prune takes a threshold or a number of weights to keep, one of them")
     sizes: Floats = np.abs(weights)

@@ -24,19 +24,8 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts, encode_names
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.classes.features import (
-    FAR,
-    ClassRows,
-    Items,
-    Matrix,
-    classifier_map,
-    far_columns,
-    item_rows,
-    items_of,
-    largest_sizes,
-    n_rows,
-    take_rows,
-)
+from partwise.models.classes import features as class_features
+from partwise.models.classes.features import FAR, ClassRows, Items, Matrix, classifier_map, largest_sizes
 from partwise.models.constraints import ConstraintError, check_entries, label_mask
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.features import Density, Rows, csr_attributes
@@ -92,17 +81,17 @@ class ClassesModel(Model[ClassRows]):
         self.label_cost = LabelCost.of(cost)
 
     def learn(self, X: Matrix, y: Any, sample_weight: object, training: Training) -> Learnt:
-        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
+        weight = check_sample_weight(sample_weight, class_features.n_rows(X), "sample")
         given = None if training.classes is None else all_labels(np.unique(y), np.unique(training.classes))
         weight = with_class_weight(self.class_weight, y, weight, given)
         if weight is not None and not weight.all():
             keep, before = np.flatnonzero(weight), np.unique(y)
-            X, y, weight = take_rows(X, keep), y[keep], weight[keep]
+            X, y, weight = class_features.take_rows(X, keep), y[keep], weight[keep]
             if given is None and self.class_weight is not None:
                 warn_of_gone(before, np.unique(y))
         if isinstance(X, list):
             reader = NameReader()
-            X = item_rows(reader, X, self.min_count).matrix
+            X = class_features.item_rows(reader, X, self.min_count).matrix
             self.use_reader(reader)
         else:
             self.use_columns(int(X.shape[1]))
@@ -137,7 +126,7 @@ class ClassesModel(Model[ClassRows]):
                 "weight: the best intercept of such a label is minus infinity; leave these labels out, or set "
                 "penalize_intercept=True"
             )
-        far = far_columns(encoded.rows)
+        far = class_features.far_columns(encoded.rows)
         if len(far):
             name = self.column_name(int(far[0]))
             warnings.warn(
@@ -171,7 +160,7 @@ class ClassesModel(Model[ClassRows]):
         return Free(start, stop, at_zero, tuple(by_label.tolist()), *largest_sizes(encoded.rows), loss.link)
 
     def further(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> LabelledBatch:
-        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
+        weight = check_sample_weight(sample_weight, class_features.n_rows(X), "sample")
         unknown = sorted(set(np.unique(y).tolist()) - set(self.classes.tolist()), key=str)
         if unknown:
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes of the first call")
@@ -213,8 +202,8 @@ class ClassesModel(Model[ClassRows]):
     def l2_factor(self) -> float:
         return 2.0 if len(self.classes) == 2 else 1.0
 
-    def structure(self, n_rows: int) -> Multiclass:
-        return Multiclass(n_rows, len(self.classes))
+    def structure(self, n_examples: int) -> Multiclass:
+        return Multiclass(n_examples, len(self.classes))
 
     def plain_rows(self, X: Matrix, n_columns: int | None = None) -> Rows:
         """Return a feature matrix as rows of examples; n_columns: their number, if a sparse X may lack some."""
@@ -327,7 +316,7 @@ class ClassesModel(Model[ClassRows]):
 
     def rows(self, X: Matrix) -> ClassRows:
         """Return rows as a matrix of the columns that have weights."""
-        return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
+        return ClassRows(X) if self.reader is None else class_features.item_rows(self.reader, X)
 
     def read(self, X: Matrix, n_jobs: int = 1) -> Reading[ClassRows]:
         rows = self.rows(X)
@@ -460,9 +449,9 @@ class ClassesModel(Model[ClassRows]):
 
     def from_parts(self, parts: ModelParts) -> ClassesModel:
         self.classes = decode_labels(parts.settings.get("labels"))
-        n_rows = 1 if len(self.classes) == 2 else len(self.classes)
-        self.coef = read_coefficients(parts, n_rows)
-        self.intercept = np.array(parts.floats("intercept_weights", n_rows))
+        n_vectors = 1 if len(self.classes) == 2 else len(self.classes)
+        self.coef = read_coefficients(parts, n_vectors)
+        self.intercept = np.array(parts.floats("intercept_weights", n_vectors))
         self.n_attributes = self.coef.shape[1] + self.fit_intercept
         for part, name in (("features", "names"), ("given_names", "given_names")):
             if parts.has(part):
@@ -496,7 +485,7 @@ class ClassesPartitioner(Partitioner):
         self._names = AttributeCounts()
 
     def scan(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> None:
-        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
+        weight = check_sample_weight(sample_weight, class_features.n_rows(X), "sample")
         seen, labels = np.unique(y, return_inverse=True)
         sums = np.bincount(labels, weights=weight, minlength=len(seen)).astype(np.float64)
         if self._seen is not None:
@@ -509,7 +498,7 @@ class ClassesPartitioner(Partitioner):
             raise ValueError("blocks must be of one form: dicts or lists of strings, or numbers, in all of them")
         self._items = isinstance(X, list)
         if isinstance(X, list):
-            self._names.add(NameReader(), items_of(self._weighed(X, y, weight)), n_jobs)
+            self._names.add(NameReader(), class_features.items_of(self._weighed(X, y, weight)), n_jobs)
             return
         if self._n_features not in (0, X.shape[1]) and not sparse.issparse(X):
             raise ValueError(f"X has {X.shape[1]} columns, a block before had {self._n_features}")
@@ -540,7 +529,7 @@ class ClassesPartitioner(Partitioner):
 
     def encode(self, X: Matrix, y: Any, sample_weight: object, n_jobs: int = 1) -> EncodedRows | None:
         assert self._seen is not None
-        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
+        weight = check_sample_weight(sample_weight, class_features.n_rows(X), "sample")
         labels = np.searchsorted(self._seen, y)
         known = self._seen[np.minimum(labels, len(self._seen) - 1)] == y
         same_form = isinstance(X, list) if self._items else not isinstance(X, list) and X.shape[1] <= self._n_features
@@ -550,12 +539,12 @@ class ClassesPartitioner(Partitioner):
             weight = (np.ones(len(labels)) if weight is None else weight) * self._factors[labels]
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
-            X, y, weight = take_rows(X, keep), y[keep], weight[keep]
-        if not n_rows(X):
+            X, y, weight = class_features.take_rows(X, keep), y[keep], weight[keep]
+        if not class_features.n_rows(X):
             return None
         if self._items:
             assert self.model.reader is not None
-            X, (unknown, _) = item_rows(self.model.reader, X)
+            X, (unknown, _) = class_features.item_rows(self.model.reader, X)
             if unknown and self.model.min_count == 1:
                 raise ChangedData
         rows = self._density.compact(self.model.plain_rows(X, self._n_features))

@@ -91,8 +91,6 @@ class Types:
         begins[pointers(lengths[lengths > 0])[:-1]] = True
         return Segments(types[codes], begins, lengths)
 
-    # IOB2, in which answers are numbered
-
     def classes(self, max_length: int) -> NDArray[Any]:
         """Return the labels in IOB2, sorted."""
         found = [label for k in range(len(self)) for label in self._pair(k)[: 1 + (max_length > 1)]]

@@ -28,6 +28,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models import inspection
+from partwise.models import labels as user_labels
 from partwise.models import partition as tables
 from partwise.models.base import Labellings, Learnt, Training
 from partwise.models.constraints import as_booleans
@@ -35,15 +36,7 @@ from partwise.models.costs import row_costs
 from partwise.models.features import PairLayout, Rows, layout_of, look_up
 from partwise.models.files import layout_parts, padded, read_layout, unpadded
 from partwise.models.inspection import Contribution
-from partwise.models.labels import (
-    LabelArray,
-    LabelSequence,
-    Targets,
-    encode_flat,
-    label_array,
-    split,
-    warn_of_long_segments,
-)
+from partwise.models.labels import LabelArray, LabelSequence, Targets
 from partwise.models.partition import ChangedData, EncodedTables, Partitioner
 from partwise.models.readers import Sequences
 from partwise.models.segments.features import FAMILIES, Listed, SegmentCounts, WholeFeatures, WordRows
@@ -265,7 +258,7 @@ class SegmentModel(SequenceModel):
         rows = tables.rows_of("rows", encoded, self.reader.n_attributes)
         words = None
         if self.whole.needs_words:
-            words = CodedSequences.from_lists(split(encoded.columns["rows/words"], rows.lengths))
+            words = CodedSequences.from_lists(user_labels.split(encoded.columns["rows/words"], rows.lengths))
         gold = Segments(encoded.columns["rows/types"], encoded.columns["rows/begins"].astype(bool), rows.lengths)
         return WordRows(rows.lengths, rows.n_attributes, rows.table, (0, 0), words, range(len(rows.lengths))), gold
 
@@ -285,7 +278,7 @@ class SegmentModel(SequenceModel):
         sizes = gold.sizes
         most = int(sizes.max())
         longest = most if self.max_length is None else int(self.max_length)
-        warn_of_long_segments(rows.lengths, longest, len(self.types))
+        user_labels.warn_of_long_segments(rows.lengths, longest, len(self.types))
         if most <= longest:
             return longest
         k = int(np.argmax(sizes > longest))
@@ -358,13 +351,13 @@ class SegmentModel(SequenceModel):
         self, reading: SequenceReading, which: Ints, labellings: Labellings, n_jobs: int = 1
     ) -> list[LabelSequence]:
         found = self.segments_of(reading, which, labellings)
-        return split(self.types.labels(found, self.scheme), found.lengths)
+        return user_labels.split(self.types.labels(found, self.scheme), found.lengths)
 
     def spans(self, reading: SequenceReading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
         """Return the segments of the best labellings that are not O; temperature None: without probabilities."""
         found = self.segments_of(reading, np.arange(reading.batch.n_examples), labellings)
-        begun, every = split(found.begins, found.lengths), list[list[Span]]()
-        for i, types in enumerate(split(found.types, found.lengths)):
+        begun, every = user_labels.split(found.begins, found.lengths), list[list[Span]]()
+        for i, types in enumerate(user_labels.split(found.types, found.lengths)):
             firsts = np.flatnonzero(begun[i])
             inner = ~self.types.outside[types[firsts]]
             begins, ends = firsts[inner], np.append(firsts[1:], len(types))[inner]
@@ -501,8 +494,8 @@ class SegmentModel(SequenceModel):
         numbers = self.reader.numbers_in(old.reader)
         if numbers is None:
             return None
-        types = encode_flat(self.types.names, label_array(old.types.names))
-        of_whole = encode_flat(self.whole.names, label_array(old.whole.names))
+        types = user_labels.encode_flat(self.types.names, user_labels.label_array(old.types.names))
+        of_whole = user_labels.encode_flat(self.whole.names, user_labels.label_array(old.whole.names))
         runs = {}
         for name in TABLES:
             attributes, columns = self.layouts[name].pairs()
