@@ -186,8 +186,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in training}
         return cast(ModelT, self._model_class(**own))
 
-    # training
-
     def fit(
         self, X: object, y: object = None, sample_weight: Weights = None, *, checkpoint: CheckpointFile = None
     ) -> Self:
@@ -429,8 +427,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
         return _decode(prepared.model.with_weights(weights), reading, which, best, n_jobs)
 
-    # predictions
-
     def _fitted(self) -> ModelT:
         """Return the fitted model with the parameters as they are now."""
         if "_model" not in vars(self):  # `check_is_fitted` takes as long as a prediction for a short sentence
@@ -664,8 +660,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Share of the features of the last input that have no weight."""
         unknown, total = self.unknown_counts_
         return unknown / total if total else 0.0
-
-    # weights
 
     @property
     def weights_(self) -> Floats:

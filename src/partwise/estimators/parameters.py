@@ -99,9 +99,9 @@ RESULT = "result_ : Result\n    Objective, dual value, gap, history of the last 
 
 
 def document(cls: type[object], always: bool = False) -> None:
-    """Complete the docstring of an estimator's class by its shared parameters and the properties whose name ends in _.
+    """Add shared parameters and the properties whose names end in _ to an estimator's docstring that lists parameters.
 
-    A docstring without a list of parameters is completed only if `always` is true.
+    always: also to a docstring that lists none.
     """
     head, title, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n----------\n")
     if not title and not always:

@@ -29,19 +29,15 @@ AnyModel = Model[Any]
 
 @dataclass(frozen=True, eq=False)
 class FitKey:
-    """The properties of a fit that its dual point depends on.
-
-    shape: what labellings depend on (`Learnt.shape`), which also identifies a partition. slots: where each example's
-    slots begin. answers: a number per example that identifies its answer. Both are None for a partition.
-    """
+    """The properties of a fit that its dual point depends on; `slots` and `answers` are None for a partition."""
 
     model: type[AnyModel]
     loss: Loss
     solver: SolverChoice
     penalty: Penalty
-    shape: tuple[Any, ...]
-    slots: Ints | None = None
-    answers: NDArray[np.uint64] | None = None
+    shape: tuple[Any, ...]  # what labellings depend on (`Learnt.shape`); it also identifies a partition
+    slots: Ints | None = None  # where each example's slots begin
+    answers: NDArray[np.uint64] | None = None  # a hash of each example's answer
 
     def known_in(self, other: FitKey) -> int | None:
         """Return this fit's number of examples if the other begins with them, -1 for the same partition, else None."""

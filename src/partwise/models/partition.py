@@ -133,16 +133,12 @@ Kind: TypeAlias = Whole | Real | type[str]
 
 @dataclass(eq=False)
 class EncodedTables:
-    """Examples of lengths[table][i] rows of each table; columns are called "table/column".
-
-    entries: what each example takes in memory once it is open, in units of an attribute of a row
-    (`partitions.executor.ENTRY` bytes). weight: None where all are 1.
-    """
+    """Examples of lengths[table][i] rows of each table; columns are called "table/column"."""
 
     lengths: Mapping[str, Ints]
     columns: Mapping[str, Column]
-    entries: Ints
-    weight: Floats | None = None
+    entries: Ints  # memory of each example for training, in units of `partitions.executor.ENTRY` bytes
+    weight: Floats | None = None  # None where all are 1
 
     @cached_property
     def starts(self) -> dict[str, Ints]:

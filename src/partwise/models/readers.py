@@ -423,9 +423,9 @@ class ColumnReader(Reader):
             matrix.sum_duplicates()
             bad = np.flatnonzero(~np.isfinite(matrix.data))
             if len(bad):
-                row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-                column = matrix.indices[bad[0]]
-                raise _not_finite(matrix.data[bad[0]], sequences.where(lengths, row), f"column {column}")
+                k = bad[0]
+                where = sequences.where(lengths, int(np.searchsorted(matrix.indptr, k, side="right")) - 1)
+                raise _not_finite(matrix.data[k], where, f"column {matrix.indices[k]}")
             matrix.eliminate_zeros()
             return Rows(lengths, self.n_features, csr_attributes(matrix))
         array = np.ascontiguousarray(np.concatenate(blocks)) if blocks else np.empty((0, self.n_features))

@@ -17,7 +17,7 @@ import copy
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class SegmentModel(SequenceModel):
         if self.template is not None and self.template.edges:
             raise ValueError("B lines with macros are not available for segments")
         self._families()
-        for name, each in ({} if self.lists is None else read_gazetteers(self.lists)).items():
+        for name, each in read_gazetteers({} if self.lists is None else self.lists).items():
             if not each.phrases:
                 raise ValueError(f"lists: {name!r} has no phrases")
 
@@ -204,16 +204,13 @@ class SegmentModel(SequenceModel):
         return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, borders)
 
     def feature_parameters(self) -> dict[str, object]:
-        lists = read_gazetteers(self.lists or {})
-        phrases = {name: sorted(each.phrases) for name, each in lists.items()}
+        phrases = {name: sorted(each.phrases) for name, each in read_gazetteers(self.lists or {}).items()}
         return {
             **super().feature_parameters(),
+            **{name: getattr(self, name) for name in ("borders", "segment_cost", "transitions")},
             "max_length": None if self.max_length is None else int(self.max_length),
-            "borders": self.borders,
             "segment_features": list(self._families()),
             "lists": None if self.lists is None else encode(phrases, "lists"),
-            "segment_cost": self.segment_cost,
-            "transitions": self.transitions,
         }
 
     def partitioner(self) -> Partitioner:
@@ -285,10 +282,8 @@ class SegmentModel(SequenceModel):
         first, size = int(gold.firsts[k]), int(sizes[k])
         i = int(np.searchsorted(np.cumsum(rows.lengths), first, side="right"))
         begin = first - int(pointers(rows.lengths)[i])
-        raise ValueError(
-            f"sequence {rows.numbers[i]}: the segment {self.types.names[gold.types[first]]!r} at positions {begin} to "
-            f"{begin + size - 1} has {size} positions, max_length is {longest}"
-        )
+        segment = f"the segment {self.types.names[gold.types[first]]!r} at positions {begin} to {begin + size - 1}"
+        raise ValueError(f"sequence {rows.numbers[i]}: {segment} has {size} positions, max_length is {longest}")
 
     @property
     def length_mask(self) -> Bytes:
@@ -314,14 +309,9 @@ class SegmentModel(SequenceModel):
                 return None
             return TableRows(found.rows, layout.core) if name == "whole" else TableRows(*layout.fitting(rows))
 
-        features = segment_map(
-            structure,
-            **{name: of(name) for name in TABLES},
-            length_mask=self.length_mask,
-            transition_mask=self.transition_mask,
-            once=once,
-        )
-        return Batch(structure, features)
+        options: dict[str, Any] = {name: of(name) for name in TABLES}
+        options |= {"length_mask": self.length_mask, "transition_mask": self.transition_mask, "once": once}
+        return Batch(structure, segment_map(structure, **options))
 
     def batch(self, rows: Rows) -> Batch:
         assert isinstance(rows, WordRows)

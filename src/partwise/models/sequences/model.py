@@ -409,8 +409,7 @@ class SequenceModel(Model[SequenceSource]):
         if position is None:
             if label is not None or against is not None:
                 raise ValueError("explain: label and against are for one position, which is missing")
-            both = structure.k_best(0, scores, 2)
-            if len(both) < 2:
+            if len(both := structure.k_best(0, scores, 2)) < 2:
                 raise ValueError("the sequence has one labelling: there is nothing to compare it with")
             return both[0], both[1]
         if isinstance(position, bool) or not isinstance(position, (int, np.integer)) or not 0 <= position < length:
@@ -452,16 +451,13 @@ class SequenceModel(Model[SequenceSource]):
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
         """Return what features add to the first of two labellings: here, attributes where the labels differ."""
-        classes, table = self.classes.tolist(), reading.source.rows.attributes()
-        owner = np.repeat(np.arange(len(one)), np.diff(table.row_ptr))
-        differ = np.flatnonzero((one != two)[owner] & (table.attributes >= 0))
-        ids, place = table.attributes[differ], owner[differ]
-        values = 1.0 if table.values is None else table.values[differ]
-        features = self.node_features()
-        amounts = values * (look_up(features, ids, one[place]) - look_up(features, ids, two[place]))
+        classes, features = self.classes.tolist(), self.node_features()
+        found = list(reading.source.rows.attributes().entries(one != two))
+        ids, place = np.array([each[:2] for each in found], dtype=np.int64).reshape(-1, 2).T
+        weights = look_up(features, ids, one[place]) - look_up(features, ids, two[place])
         return [
-            Contribution("attribute", self.reader.name(i), t, classes[one[t]], classes[two[t]], amount)
-            for i, t, amount in zip(ids.tolist(), place.tolist(), amounts.tolist(), strict=True)
+            Contribution("attribute", self.reader.name(i), t, classes[one[t]], classes[two[t]], value * weight)
+            for (i, t, value), weight in zip(found, weights.tolist(), strict=True)
         ]
 
     def top_features(self, n: int = 10) -> TopFeatures:
