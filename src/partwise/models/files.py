@@ -1,7 +1,5 @@
 """Weights to model files and back: one value per feature, by attribute and label, without the padding of memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from partwise.model_files.errors import ModelFormatError

@@ -1,7 +1,5 @@
 """Rows of a classifier: matrices, dicts and lists of strings; and the features of rows with a label each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Grammars and tables of weights in model files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The grammar of training trees as the structure takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences, trees and spans as the constituency parser takes them. Errors are ValueErrors that name the sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sized
 from typing import Any, cast
 

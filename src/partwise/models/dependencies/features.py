@@ -182,14 +182,12 @@ class ArcLabeller:
 
     def without_zeros(self) -> ArcLabeller:
         """Return the labeller without zero weights and features that have no other weights."""
-        core = self.layout.core
-        values = core.unpack(self.weights)
-        kept = values != 0
+        values = self.layout.core.unpack(self.weights)
         if not is_sparse(values):
             return self
-        used = np.zeros(core.num_attributes, dtype=np.uint8)
-        used[self.layout.pairs()[0][kept]] = 1
-        features, needed = self.features.keep(used)
+        kept = values != 0
+        used = np.isin(np.arange(self.layout.core.num_attributes), self.layout.pairs()[0][kept])
+        features, needed = self.features.keep(used.astype(np.uint8))
         layout = self.layout.chosen(kept, np.cumsum(needed) - 1)
         return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
 

@@ -517,8 +517,8 @@ class SegmentModel(SequenceModel):
                 runs[name][cells[name][chosen[name]]] = own[chosen[name]]
             else:
                 runs[name] = pruned.layouts[name].core.pack(own[chosen[name]])
-        pruned.transition_mask = np.zeros_like(self.transition_mask)
-        pruned.transition_mask[cells["transitions"][chosen["transitions"]]] = 1
+        moves = cells["transitions"][chosen["transitions"]]
+        pruned.transition_mask = np.isin(np.arange(len(self.transition_mask)), moves).astype(np.uint8)
         return pruned.with_weights(np.concatenate([runs[name] for name in RUNS])), counts
 
     def named_tables(self) -> list[tuple[Callable[[int], Hashable], tuple[Ints, Ints, Floats]]]:

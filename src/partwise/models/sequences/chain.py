@@ -351,24 +351,19 @@ class ChainModel(ChainBase):
         (on_nodes, on_edges), counts = inspection.choose_among([values, edge_values], threshold, keep)
         edge_ids, cells = edge_ids[on_edges], cells[on_edges]
         attributes = self.on_edges()
-        has_weight = np.zeros(len(attributes), dtype=bool)
-        has_weight[0] = has_weight[edge_ids] = True
+        has_weight = np.isin(np.arange(len(attributes)), np.append(edge_ids, 0))
         edges_used = attributes[has_weight][1:]
         # Attributes without any weight are no longer known.
-        used = np.zeros(self.n_attributes, dtype=bool)
-        used[ids[on_nodes]] = used[edges_used] = True
+        used = np.isin(np.arange(self.n_attributes), np.concatenate([ids[on_nodes], edges_used]))
         pruned = copy.copy(self)
         pruned.reader, number = self.reader.keep(used)
         pruned.nodes = self.nodes.chosen(on_nodes, number)
         size = self.n_labels * self.width
         if self.edges is None:
-            pruned.transition_mask = np.zeros(size, dtype=np.uint8)
-            pruned.transition_mask[cells] = 1
+            pruned.transition_mask = np.isin(np.arange(size), cells).astype(np.uint8)
         else:
             pruned.edges = layout_of(len(edges_used) + 1, size, size, numbered(has_weight)[edge_ids], cells)
-            picked = np.zeros(pruned.n_attributes, dtype=bool)
-            picked[number[edges_used]] = True
-            pruned.edge_ids = numbered(picked, first=1)
+            pruned.edge_ids = numbered(np.isin(np.arange(pruned.n_attributes), number[edges_used]), first=1)
         runs = [pruned.nodes.core.pack(values[on_nodes]), pruned._pack_edges(cells, edge_values[on_edges])]
         return pruned.with_weights(np.concatenate([*runs, self.split(self.weights)[2]])), counts
 

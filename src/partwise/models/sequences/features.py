@@ -1,7 +1,5 @@
 """Features of a chain: pairs (attribute, label) and pairs of labels, chosen by how often they occur."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -201,8 +201,7 @@ class MaxentChainModel(SequenceModel):
         core = self.nodes.core
         values = core.unpack(self.weights)
         (kept,), counts = inspection.choose_among([values], threshold, keep)
-        used = np.zeros(core.num_attributes, dtype=bool)
-        used[self.nodes.pairs()[0][kept]] = True
+        used = np.isin(np.arange(core.num_attributes), self.nodes.pairs()[0][kept])
         pruned = copy.copy(self)
         pruned.reader, number = self.reader.keep(used[: self.n_attributes])
         pruned.n_attributes = int(number.max(initial=-1)) + 1
