@@ -1,7 +1,6 @@
 """The base class of all estimators: training, predictions, inspection and files.
 
-`fit` works on local values and sets attributes at its very end, inside `unchanged_on_failure`: an error or Ctrl-C
-leaves an estimator as it was.
+`fit` sets attributes at its very end, inside `unchanged_on_failure`: an error or Ctrl-C leaves an estimator as it was.
 """
 
 import copy
@@ -99,8 +98,7 @@ needs_probabilities = available_where(has_probabilities)
 class Answers(list[Answer]):
     """A list with one answer per example, which NumPy converts to a one-dimensional array of objects.
 
-    NumPy converts a plain list of lists to a table, or raises an error if their lengths differ; `cross_val_predict`
-    converts answers to arrays.
+    `cross_val_predict` converts answers to arrays; of a list of lists NumPy would make a table, or raise an error.
     """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -248,8 +246,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; keep the last one's weights.
 
         The strength of |w|^2 / 2 follows from the estimator's parameters. l1_max: None is the smallest strength at
-        which all weights are zero. Afterwards `penalty`, `l1_ratio` and `C` are those of `l1_min`. `use` and callbacks
-        are as for `fit_path`.
+        which all weights are zero. Afterwards `penalty`, `l1_ratio` and `C` are those of `l1_min`; see also `fit_path`.
         """
         checks.check_positive("l1_min", l1_min)
         if l1_max is not None:

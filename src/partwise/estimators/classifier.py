@@ -46,8 +46,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     same distributions at half the penalty. `top_features` gives each label half of the vector, with opposite signs.
 
     `X` is a matrix of numbers (NumPy, SciPy sparse, a data frame), one row per example, or a list of examples, each a
-    list of attribute names or a dict, as the positions of `SequenceTagger`. Attributes not seen in training are ignored
-    at prediction.
+    list of attribute names or a dict, as the positions of `SequenceTagger`. Predictions ignore unknown attributes.
 
     Predictions take the constraint `allowed`: for each row None, or a collection of the labels it may have.
 
@@ -118,8 +117,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
         For matrices without names; in a pipeline, ``pipeline[-1].set_feature_names(pipeline[:-1])``.
 
         names : list of str, fitted transformer or None
-            One name per column; of a transformer, what `get_feature_names_out` returns. None: the names of a data
-            frame's columns, else numbers.
+            One name per column; of a transformer, `get_feature_names_out()`. None: a data frame's names, or numbers.
         """
         check_is_fitted(self)
         if names is not None:

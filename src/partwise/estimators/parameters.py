@@ -46,8 +46,7 @@ class TrainingParameters:
     n_jobs : int, optional
         Threads; None is 1, -1 all processors.
     random_state : int, RandomState, Generator or None
-        Seed of the solvers that draw examples. By default it is fixed, so that the same data give the same weights;
-        None: another one each time.
+        Seed of solvers that draw examples, fixed by default: the same data give the same weights. None: a random one.
     verbose : int
         How much is logged.
     warm_start : bool

@@ -28,8 +28,7 @@ class DependencyParser(TreeParser[TreeModel]):
     `X` is a list of sentences: `ConlluSentence` objects (from `partwise.io.read_conllu`), or lists of words, each a
     string, a tuple (form, upos) or (form, lemma, upos, xpos, feats), or a dict with these keys ("form" is needed). `y`
     is a list of trees, each a list of heads (words count from 1, 0 is the root) or of pairs (head, relation); None
-    takes the trees of the `ConlluSentence` objects. An answer is a list of heads, or of (head, relation) pairs where
-    arcs have names.
+    takes the trees of the `ConlluSentence` objects. An answer is a list of heads, or of pairs if arcs have names.
 
     Predictions take the constraint `allowed`: for each sentence None, a boolean array of shape (n, n + 1) whose entry
     [m - 1, h] says whether word m may have the head h, or a dict {word: its head, or a list of heads it may have}.

@@ -37,8 +37,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     Parameters
     ----------
     max_length : int, optional
-        The most positions that a segment can have; by default those of the longest in the training data. `fit` refuses
-        a longer one there.
+        The most positions that a segment can have (`fit` refuses longer ones); by default those of the longest in `y`.
     borders : {"both", "first", "last", "none"}
         Which positions of segments have weights of their own for their attributes.
     segment_features : "auto", or some of "text", "shape"
@@ -80,8 +79,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     def predict_spans(self, X: object, **constraints: object) -> list[list[Span]]:
         """Return the segments of the best answer for each sequence, without those of type O.
 
-        A `Span` has label, begin, end (one past the last position) and the probability of exactly this segment, which
-        is None with hinge losses.
+        A `Span` has label, begin, end (one past the last position) and probability, which is None with hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         temperature = get_loss(self.loss).temperature if get_loss(self.loss).probabilistic else None

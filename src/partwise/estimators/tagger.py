@@ -83,8 +83,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
       (rows), or the name of a scheme of chunk labels: "iob1", "iob2" ("bio"), "iobes" ("bioes"), "bilou".
 
     `predict_marginals` gives the probability of each label at each position: per sequence a list of dicts {label:
-    probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the share of positions
-    with the right label.
+    probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the share of right labels.
 
     With model="maxent", `predict_k_best` and `explain` use log-probabilities as scores, and the best labellings that a
     beam of `beam_width` histories (k, if that is more) finds; contributions include local normalisers ("normaliser").

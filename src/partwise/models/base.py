@@ -121,8 +121,7 @@ class Learnt:
     ----------
     examples : LabelledBatch, or sequence of BatchReference
     shape : tuple
-        What labellings depend on in addition to the numbers of slots. If both are those of another fit, a warm start
-        may use that fit's dual point.
+        What labellings depend on besides the numbers of slots; a warm start uses the dual point of a fit with the same.
     l2_factor : float
         The penalty's strength is multiplied by this factor.
     free : Free, optional

@@ -81,8 +81,7 @@ def row_costs(
 ) -> Floats:
     """Return costs of slots; the slots of an example begin with a row of labels (padded to `width`) per position.
 
-    offsets: where examples' slots begin. labels: gold labels of all positions. others: costs of slots that are not in
-    such rows, 0 by default.
+    offsets: where examples' slots begin. labels: gold labels of all positions. others: costs of all other slots, or 0.
     """
     cost = np.zeros(int(offsets[-1])) if others is None else others.copy()
     within = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)

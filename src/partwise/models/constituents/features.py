@@ -11,8 +11,7 @@ two values, packed into one integer. Templates name properties of words at place
     span    s, t            first, last, before, after; `length`: a class of lengths; `marks`: the shape of the span
     word    w               0: the word, -1 and 1: its neighbours
 
-A weight belongs to a rule, to a pair (attribute, column of the table), one of those that gold trees have `min_count`
-times, or to a hashed tuple.
+A weight belongs to a rule, to a pair (attribute, column) that gold trees have `min_count` times, or to a hashed tuple.
 """
 
 from __future__ import annotations

@@ -470,8 +470,7 @@ class TreePartitioner(Partitioner):
     """Learns a `TreeModel` but for the weights of its labeller.
 
     The first pass finds the names of arcs and the columns of words that vary, which the choice of templates depends on;
-    the second counts features. Sentences whose trees the structure excludes have weight 0 for the parser, but the names
-    of their arcs are learnt.
+    the second counts features. Sentences whose trees the structure excludes only teach the names of arcs (weight 0).
     """
 
     def __init__(self, model: TreeModel) -> None:

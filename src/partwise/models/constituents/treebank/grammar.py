@@ -66,8 +66,7 @@ def _suffixes(word: str) -> list[str]:
 class TreebankGrammar:
     """A grammar in Chomsky normal form with counts (or weights).
 
-    Terminals are numbered: first the words, then the classes of unknown words. With `classes`, the last class stands
-    for words of all others.
+    Terminals are numbered: first the words, then the classes of unknown words, the last of which is for all others.
 
     Attributes
     ----------

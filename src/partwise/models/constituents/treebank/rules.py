@@ -1,8 +1,7 @@
 """Grammars that users write: one rule per line, ``S -> NP VP [0.9]`` or ``N -> 'cat' [0.5] | 'dog' [0.5]``.
 
 Rules are in Chomsky normal form: two symbols, or one word in quotes. Numbers in brackets are weights (1 if there is
-none); the rules of a symbol are used in proportion to them. ``%start S`` names the start symbol, or several; ``#``
-begins a comment.
+none), to which probabilities are proportional. ``%start S`` names the start symbol, or several; ``#`` begins a comment.
 """
 
 from __future__ import annotations
