@@ -569,8 +569,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def entropy(self, X: object, **constraints: object) -> Floats:
         """Return the entropy of each example's answers in nats: an array of shape (n_examples,).
 
-        It is 0 for one possible answer, and NaN without any. With constraints, as for `predict`, the distribution is
-        conditional on them. Not available with hinge losses.
+        It is 0 for one possible answer, NaN without any, and conditional on constraints. Not for hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         entropies = entropies_of(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
@@ -584,8 +583,7 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
     def log_probability(self, X: object, y: object, **constraints: object) -> Floats:
         """Return the log-probability of each answer in `y`: an array of shape (n_examples,).
 
-        It is -inf for an answer that is impossible or that constraints forbid. With constraints, as for `predict`, the
-        probability is conditional on them. Not available with hinge losses.
+        It is -inf for an impossible or forbidden answer, and conditional on constraints. Not for hinge losses.
         """
         model, reading, n_jobs = self._read(X, constraints)
         labellings, possible = _encode(model, reading, y, "log-probabilities")

@@ -250,8 +250,7 @@ def sequence_weights(
 ) -> Floats:
     """Return weights of sequences: each is multiplied by the mean of the weights of its labels.
 
-    The loss of a sequence is not a sum over positions, so that only a whole sequence can have a weight. classes: all
-    labels, if `targets` may have only some of them.
+    Positions cannot have weights: losses are not sums over them. classes: all labels, if `targets` may lack some.
     """
     lengths = targets.lengths("y")
     rows = np.ones(len(lengths)) if weight is None else weight

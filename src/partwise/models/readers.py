@@ -1,7 +1,6 @@
 """Readers of sequences: from names, dicts or numbers, as users give them, to rows of attributes.
 
-Errors are ValueErrors that name the sequence and the position. The core reads the usual forms, four million attributes
-in about a second; Python reads others.
+Errors are ValueErrors that name the sequence and the position. The core reads the usual forms, Python reads others.
 """
 
 from __future__ import annotations

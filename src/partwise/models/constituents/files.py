@@ -53,7 +53,11 @@ def read_grammar(parts: ModelParts) -> TreebankGrammar:
         found[key] = parts.floats(key, len(rows))
         if not (found[key] > 0).all():
             raise ModelFormatError(f"has numbers in {key!r} that are not positive")
-    _check_lexical(lexical, n_terminals, len(classes))
+    if len(np.unique(lexical[:, 1])) < n_terminals:
+        raise ModelFormatError("has words without a lexical entry")
+    counted = lexical[lexical[:, 1] < n_terminals - 1, 0] if classes else lexical[:, 0]  # the last class repeats others
+    if len(np.unique(counted)) < len(np.unique(lexical[:, 0])):
+        raise ModelFormatError("has symbols that are those of no word and no class but the last")
     word_classes = _read_classes(parts) if parts.flag("has_classes") else None
     return TreebankGrammar(**found, rules=rules, roots=roots, lexical=lexical, word_classes=word_classes)
 
@@ -109,12 +113,3 @@ def _ascending(rows: Ints) -> bool:
     """Return whether rows ascend strictly."""
     keys = np.ravel_multi_index(tuple(rows.T), tuple(rows.max(axis=0, initial=0) + 1))
     return bool((np.diff(keys) > 0).all())
-
-
-def _check_lexical(lexical: Ints, n_terminals: int, n_classes: int) -> None:
-    """Raise ModelFormatError for a terminal without a symbol, or a symbol that only the last class has."""
-    if len(np.unique(lexical[:, 1])) < n_terminals:
-        raise ModelFormatError("has words without a lexical entry")
-    counted = lexical[lexical[:, 1] < n_terminals - 1, 0] if n_classes else lexical[:, 0]
-    if len(np.unique(counted)) < len(np.unique(lexical[:, 0])):
-        raise ModelFormatError("has symbols that are those of no word and no class but the last")

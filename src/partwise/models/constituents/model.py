@@ -393,8 +393,7 @@ def _contributions(kind: str, name: Callable[[int], str], uses: Floats, weights:
 class ConstituencyPartitioner(Partitioner):
     """Learns a `ConstituencyModel`.
 
-    The first pass counts rules and words, with and without the root of the first tree, because only the last tree shows
-    whether all trees have that root; the second counts attributes.
+    Pass 1 counts rules and words, with and without the first tree's root, which others may lack; pass 2 attributes.
     """
 
     def __init__(self, model: ConstituencyModel) -> None:

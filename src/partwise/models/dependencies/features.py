@@ -84,26 +84,24 @@ class ArcFeatures:
         heads[word - 1] = head
 
         def value(name: str, position: int) -> str:
-            if position == 0:
-                return "ROOT"
             if not 1 <= position <= n:
-                return "-"
+                return "-" if position else "ROOT"
             if name == "prefix":
                 return words.columns[0][position - 1][:PREFIX]
             base, _, key = name.partition(".")
             cell = words.columns[COLUMNS.index(base)][position - 1]
             return split_feats(cell).get(key, BLANK) if key else cell
 
+        def named(name: str, at: int, offset: int) -> str:
+            return f"{name}{offset:+d}={value(name, at + offset)}" if offset else f"{name}={value(name, at)}"
+
         found = []
         for template in self.table.templates:
             row_ptr, ids = self.index.attributes([template.compiled(self.table.keys)], tokens, heads)
             own = ids[row_ptr[word - 1] : row_ptr[word]]
             if len(own):
-                sides = [
-                    " ".join(f"{name}{offset:+d}={value(name, at + offset)}" if offset else f"{name}={value(name, at)}"
-                             for name, offset in side)
-                    for at, side in ((head, template.head), (word, template.modifier))
-                ]  # fmt: skip
+                places = (head, template.head), (word, template.modifier)
+                sides = [" ".join(named(name, at, offset) for name, offset in side) for at, side in places]
                 text = " | ".join([*sides, template.between] if template.between else sides).strip()
                 found.append((text, float(weights[own].sum())))
         return sorted(found, key=lambda item: -abs(item[1]))

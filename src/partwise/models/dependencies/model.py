@@ -109,8 +109,7 @@ class TreeModel(Model[Words]):
         else:
             arcs = used_heads if self.features == "gold" else None
             self.arcs = ArcFeatures.seen(table, used.tokens(table.keys), arcs, int(self.min_count))
-        # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
-        # look at the parser on the way see it with its names.
+        # Before the trees: errors come before hours of training, and callbacks see a parser that names arcs.
         self.labeller = self.label_result = None
         if named and relations:
             table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)

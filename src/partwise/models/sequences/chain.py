@@ -119,8 +119,6 @@ class ChainBase(SequenceModel):
         rows = zip(("begin", "end"), self.split(self.weights)[2].reshape(2, self.width).tolist(), strict=True)
         return {(end, label): w for end, row in rows for label, w in zip(self.label_names, row, strict=False)}
 
-    # model files: tied transitions, and ends
-
     def _tail_to_parts(self, parts: ModelParts) -> None:
         _, edges, ends = self.split(self.weights)
         n = self.n_labels

@@ -205,8 +205,6 @@ class SequenceModel(Model[SequenceSource]):
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
         """Choose features from training rows and their labels, and make the examples to train on."""
 
-    # learning from blocks: `ChainModel` and others count in them what they choose features by
-
     def new_counts(self) -> Any:
         """Return empty counts: labels and attributes are known."""
         raise NotImplementedError

@@ -7,8 +7,7 @@ With n(A) the number of A's in the treebank, m(A) of those above a word, and t t
     P(A -> word w) = m(A) / n(A) * (n(A -> w) + k P(w | t)) / (m(A) + k),
     P(w | t)       = n(t -> w) / n(t), over all symbols that end in t
 
-so that a word that was seen as a noun can also be a noun phrase (NP+NN). Rare words count as their class of unknown
-words, whose words have the class's probability.
+so that a word seen as a noun can also be a noun phrase (NP+NN). Rare words have the probability of their class.
 """
 
 from __future__ import annotations
