@@ -138,7 +138,6 @@ struct OptionalPart {
         return array ? part.take(objective, *array, owners) : nullptr;
     }
 };
-// Another object of the core.
 template <class T>
 struct ObjectPart {
     using Type = T&;
@@ -150,7 +149,6 @@ struct ObjectPart {
         return object;
     }
 };
-// A number.
 struct NumberPart {
     using Type = double;
     const char* name;

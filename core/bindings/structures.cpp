@@ -74,7 +74,6 @@ nb::tuple sums(const Structure& s, Index i, const Floats& scores, double tempera
     return tuple_of(value, std::move(marginals), entropy);
 }
 
-// Defines the properties that all structures over sequences have.
 template <class S>
 void def_sequences(nb::class_<S, Structure>& cls) {
     cls.def_prop_ro("n_labels", &S::n_labels)
@@ -82,7 +81,7 @@ void def_sequences(nb::class_<S, Structure>& cls) {
         .def_prop_ro("lengths", copied<S>(&S::lengths));
 }
 
-// The same where a labelling is its labels.
+// Defines the members of structures whose labelling is one label per position.
 template <class S>
 void def_label_sequences(nb::class_<S, Structure>& cls) {
     def_sequences(cls);

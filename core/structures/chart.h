@@ -148,7 +148,6 @@ Ways ways_of(const ScoredTails<W>& e) {
 inline Ways ways_of(const ScoredPairs& e) { return {e.a, e.b, e.slot, e.n, e.step}; }
 inline Ways ways_of(const HashedPairs& e) { return {e.a, e.b, e.slot, e.n, e.step, e.more}; }
 
-// max over edges
 template <class Edges>
 [[gnu::always_inline]] inline double best_edge(const Edges& e, const double* chart, const double* scores) {
     const auto score = edge_scores(e, chart, scores);

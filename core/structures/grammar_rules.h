@@ -140,7 +140,6 @@ struct Sentence {
     Index gold_at(Index s, Index t) const;
     // The hashed tuples of rule r over [s, t) whose splits begin at q, q + 1, ...
     chart::HashedSlots tuples(Index r, Index s, Index t, Index q) const;
-    // Adds all slots that an anchored rule uses.
     void add_slots(const Anchored& x, std::vector<Index>& out) const;
 };
 

@@ -146,7 +146,6 @@ class HistorySearch {
     }
 
    private:
-    // A history at a position.
     struct Node {
         Index state;
         Index last;            // its last tag

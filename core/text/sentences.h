@@ -15,7 +15,6 @@ class Sentences {
         Index length;
     };
 
-    // A text and what owns its memory.
     struct Text {
         std::string_view view;
         std::shared_ptr<const void> owner;
