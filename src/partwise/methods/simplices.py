@@ -63,16 +63,13 @@ class Simplices:
         return np.repeat(values, self.sizes)
 
     def sums(self, values: Floats) -> Floats:
-        sums: Floats = np.add.reduceat(values, self.ends[:-1])
-        return sums
+        return np.asarray(np.add.reduceat(values, self.ends[:-1]))
 
     def largest(self, values: Floats) -> Floats:
-        largest: Floats = np.maximum.reduceat(values, self.ends[:-1])
-        return largest
+        return np.asarray(np.maximum.reduceat(values, self.ends[:-1]))
 
     def least(self, values: Floats) -> Floats:
-        least: Floats = np.minimum.reduceat(values, self.ends[:-1])
-        return least
+        return np.asarray(np.minimum.reduceat(values, self.ends[:-1]))
 
     def normalised(self, logs: Floats) -> Floats:
         """Return the logarithms, at least LEAST_LOG, of the distributions proportional to exp(logs)."""

@@ -12,6 +12,8 @@ Ints = NDArray[np.int64]
 UInt64s = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Booleans = NDArray[np.bool_]
+#: An array of any kind of numbers.
+Array = NDArray[Any]
 
 
 def pointers(lengths: ArrayLike) -> Ints:

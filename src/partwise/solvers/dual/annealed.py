@@ -21,13 +21,13 @@ Departures. No paper has this schedule.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from partwise import _core
 from partwise.problem import Capability, DualPoint, Problem
-from partwise.solvers.dual.base import REFRESH, GibbsBlocks, growth_option, start_scores
+from partwise.solvers.dual.base import REFRESH, GibbsBlocks, GibbsState, growth_option, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.online.base import OnlineSolver
@@ -42,19 +42,13 @@ PATIENCE = 10
 
 
 @dataclass(kw_only=True)
-class AnnealedState(BCFWState):
-    """The state of `bcfw`, and Gibbs blocks: scores, marginals (all slots), entropies, step_sizes (n,).
+class AnnealedState(BCFWState, GibbsState):
+    """The state of `bcfw`, and Gibbs blocks.
 
     temperature: of the Gibbs blocks; 0 once working sets have replaced them. held: passes made at this temperature.
     dual: D at this temperature.
     """
 
-    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
-
-    scores: Floats
-    marginals: Floats
-    entropies: Floats
-    step_sizes: Floats
     temperature: float
     held: int = 0
 

@@ -7,7 +7,7 @@ below it at the end: weights of a diverged run are never returned. A dual that i
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -150,6 +150,18 @@ def psi2_bounds(problem: Problem) -> Floats:
             f"weights that sum to {problem.sample_weight.sum():.3g}, l2 = {problem.l2:.3g}"
         )
     return bounds
+
+
+@dataclass(kw_only=True)
+class GibbsState(State):
+    """Gibbs distributions of all examples: scores, marginals (all slots,); entropies, step_sizes (n,)."""
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
+
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
 
 
 class GibbsBlocks(NamedTuple):

@@ -36,7 +36,6 @@ less. The same seed and number of threads give the same bits.
 
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import ClassVar
 
 import numpy as np
 
@@ -53,19 +52,13 @@ ANNEALED = 1e-3
 
 
 @dataclass(kw_only=True)
-class EGState(OnlineState, base.WatchedState):
+class EGState(OnlineState, base.WatchedState, base.GibbsState):
     """Arrays of all runs, one run after the other: of length runs times d, all slots, or n.
 
     weights: w(alpha) at the current l2. plane: u with l1, else empty. duals: D of each run as tracked at the current
     l2; dual: the best of them. excess: how far l2 is above its target, over the target.
     """
 
-    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
-
-    scores: Floats
-    marginals: Floats
-    entropies: Floats
-    step_sizes: Floats
     duals: Floats
     plane: Floats = field(default_factory=lambda: np.zeros(0))
     excess: float = 0.0

@@ -55,7 +55,7 @@ def settled(epoch: int, ratio: float) -> float:
 
 
 @dataclass(kw_only=True)
-class EGProxState(OnlineState):
+class EGProxState(OnlineState, base.GibbsState):
     """center: z. weights: at z, of the next pass. last: of the last pass. plane: u + rho z with l1. proximity: rho."""
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes", "proximity"})
@@ -63,10 +63,6 @@ class EGProxState(OnlineState):
     last: Floats
     center: Floats
     plane: Floats
-    scores: Floats
-    marginals: Floats
-    entropies: Floats
-    step_sizes: Floats
     proximity: float
 
     def complaint(self, fresh: Self) -> str:

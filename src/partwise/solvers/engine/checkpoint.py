@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.model_files import container
 from partwise.model_files.errors import CheckpointError
 from partwise.problem import Capability, Problem
 from partwise.problem.result import HISTORY, Status
+from partwise.support.arrays import Array
 
-Array = NDArray[Any]
 #: On any processor, margins of the same data differ by at most this, relative to their size.
 ROUNDING = 1e-12
 

@@ -25,6 +25,7 @@ from partwise.solvers.engine.data_sample import Look
 from partwise.solvers.engine.point_conversions import ForeignPoint, check_point
 from partwise.solvers.engine.registry import SOLVERS, check_fits, suitable_solvers
 from partwise.solvers.engine.state import State, pack, unpack
+from partwise.support.arrays import Array
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_room, check_weights
 
@@ -343,7 +344,7 @@ class Run:
             raise CheckpointError(f"holds no state of this run ({error})", self.checkpoint.path) from error
 
     @cached_property
-    def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
+    def _identity(self) -> tuple[dict[str, Any], dict[str, Array]]:
         return files.constants(self.problem), files.answers(self.problem)
 
 

@@ -6,12 +6,11 @@ from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise.solvers.planes.bundle import Bundle
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
+from partwise.support.arrays import Array
 
-Array = NDArray[Any]
 S = TypeVar("S", bound="State")
 
 #: Generators of random numbers that a saved state may have.

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from partwise.problem import Problem
-from partwise.support.arrays import Booleans, Floats, Ints, pointers
+from partwise.support.arrays import Array, Booleans, Floats, Ints, pointers
 from partwise.support.lazy import cached_property
-
-Array = NDArray[Any]
 
 #: A slope with at most this share of nonzero numbers is stored sparsely: late planes have few errors.
 SPARSE = 0.25

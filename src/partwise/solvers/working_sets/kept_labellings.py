@@ -1,17 +1,13 @@
 """Labellings kept for each example, batch by batch."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partwise._core import WorkingSets
 from partwise.problem import DualPoint
 from partwise.problem.dual_points import ActiveSet
-from partwise.support.arrays import pointers
-
-Array = NDArray[Any]
+from partwise.support.arrays import Array, pointers
 
 
 def arrays_of(active: ActiveSet) -> dict[str, Array]:
