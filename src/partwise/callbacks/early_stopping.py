@@ -24,8 +24,7 @@ class EarlyStopping(TrainingCallback):
     which is a lower bound of the optimum whatever the weights are; "stopped", unless that gap is below the tolerance.
     `passes`, `seconds` and `history` are those of the whole run.
 
-    Every step is scored (with `every`: fewer), however long it takes: the best weights must not depend on the machine's
-    speed.
+    Every step is scored (with `every`: fewer), however long it takes: the machine's speed must not matter.
 
     X_dev, y_dev: data that are not trained on, in the form that `fit` takes. patience: how many scores in a row may
     fail to rise. metric: None and "accuracy" for the estimator's own `score`; "f1" and "chunk_f1" for F1 of chunks,

@@ -121,8 +121,7 @@ class ProgressLine(TrainingCallback):
 def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | None:
     """Return the seconds until the first of the run's limits, or None if they cannot be estimated.
 
-    seen: the last certificates as (seconds, relative gap). The gap is assumed to keep falling by the same factor per
-    second.
+    seen: the last certificates as (seconds, relative gap). The gap is assumed to fall on by the same factor per second.
     """
     guesses = []
     if progress.max_seconds is not None:

@@ -242,8 +242,7 @@ def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
     features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
 
     rows: an array or sparse matrix, all examples end to end, or a list with each example's own. labels: the features of
-    each label, n_labels x K. width: slots of a row of labels, `structure.width`; those beyond the labels are padding
-    (default: none).
+    each label, n_labels x K. width: slots of a row of labels, `structure.width`; those beyond the labels are padding.
     """
     from scipy import sparse
 

@@ -156,10 +156,9 @@ _CLASSES |= {name.upper(): _ALL - chosen for name, chosen in _CLASSES.items()}
 
 
 class Expression:
-    """A regular expression of Wapiti's own syntax.
+    """A regular expression of Wapiti's own syntax; ValueError if it is invalid.
 
     It has characters, ``.``, classes, ``*`` (as few as possible), ``?``, ``^`` at the beginning and ``$`` at the end.
-    ValueError if it is invalid.
 
     The length of a match is Wapiti's too: it counts optional characters that were tried in vain.
     """

@@ -53,8 +53,7 @@ class ExplicitDual:
 def explicit_dual(problem: Problem, *, limit: int = 4000) -> ExplicitDual:
     """Return the dual of a problem with at most `limit` labellings in all.
 
-    ValueError if there are more, if the structure cannot list them (capability "k_best"), or if the problem has no such
-    dual.
+    ValueError if there are more, the structure cannot list them ("k_best"), or the problem has no such dual.
     """
     missing = NEEDS - problem.capabilities()
     if missing:

@@ -176,8 +176,7 @@ def dcd_additions(problem: Problem, delta: float) -> float:
 
     A labelling whose violation is at least delta (the solvers' option) raises D by omega_i delta^2 / (1 + 2 omega_i
     |psi|^2 / l2) or more when it is updated first, D is 0 at the start and never above P(0) <= sum_i omega_i Delta_i^2.
-    With weights 1 that is 2 (R^2 + 1/(2C)) l C Delta^2 / delta^2, the paper's, without its O(). problem: the squared
-    hinge.
+    With weights 1 that is 2 (R^2 + 1/(2C)) l C Delta^2 / delta^2, without its O(). problem: the squared hinge.
     """
     check_positive("delta", delta)
     if Capability.SQUARED_LINK not in problem.capabilities():

@@ -6,8 +6,7 @@ An example's loss is phi(smax_tau(theta + kappa c) - <theta, g>), where
     kappa  `cost_scale`   how much a wrong part adds to a labelling's score
     phi    `link`         "identity": t;  "squared": max(t, 0)^2
 
-Its dual has a distribution over labellings and a mass s: s = 1 for the identity, s >= 0 and phi*(s) = s^2 / 4 for the
-squared link.
+Its dual has a distribution over labellings and a mass s: s = 1 for the identity, else s >= 0 and phi*(s) = s^2 / 4.
 
 With `rescaling` "slack" it is max over labellings y of c(y) (1 + <theta, counts(y) - g>), c(y) = kappa <counts(y), c>:
 the cost multiplies the margin's violation instead of being added to it (docs/math.md, "Slack rescaling").

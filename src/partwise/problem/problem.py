@@ -66,8 +66,7 @@ class Problem:
     """Data, loss and penalty: the objective P, its dual D, and certificates (docs/math.md).
 
     This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples`,
-    `n_weights`, `n_slots` and `n_batches` are counts, `penalty` and `loss` the arguments, `sums` the sums over
-    examples.
+    `n_weights`, `n_slots` and `n_batches` are counts, `penalty` and `loss` the arguments, `sums` the `Sums`.
 
     features: the maps A_i. structure: the sets of labellings Y_i. gold: the gold labellings (indptr, slots, counts) as
     from `structure.encode`; each must lie in Y_i. penalty: a number is the strength l2. sample_weight: omega, one per

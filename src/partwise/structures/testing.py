@@ -50,8 +50,7 @@ def check_structure(
     structure: written in Python or compiled. Its masks are changed while the checks run, and are restored. labellings:
     gives all labellings of example i, masks aside, each as a sequence of slots, in which a slot occurs as often as the
     labelling uses it. examples: numbers of those to check; by default the first ten. masks: False for a structure that
-    takes no constraints on predictions, and leaves its masks aside. random_state: seed of the random scores, masks and
-    draws.
+    takes no constraints on predictions, and leaves its masks aside. random_state: seed of scores, masks and draws.
 
     AssertionError if an answer is wrong; the message names the method, the example and what was expected. ValueError if
     there is no example to check.

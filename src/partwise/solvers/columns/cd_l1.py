@@ -44,8 +44,7 @@ from partwise.support.arrays import Floats, Ints
 
 @dataclass(kw_only=True)
 class CDL1State(State):
-    """u, value: the slope, (d,), of the plane at the weights, and the sum of losses there. best_u, best_b: the best
-    one.
+    """u, value: the slope, (d,), of the plane at the weights, and the sum of losses. best_u, best_b: the best one.
 
     Not saved: marginals, the probabilities at the weights, (all slots,), and columns, those of the weights `chosen`.
     """

@@ -20,8 +20,7 @@ maximum over batches, e and E are sums over them: batches may lie in files, or o
 Stopping rule. That of `base`.
 
 Source. Huang et al. 2010, Table 1 with (25), (27) and (28), in Algorithm 2 (parallel) or 1; (39), the new method at the
-end of section 3.2.1, for `is-bound`. Darroch and Ratcliff 1972 (gis), Della Pietra et al. 1997 (iis), Goodman 2002
-(scgis).
+end of section 3.2.1, for `is-bound`. Darroch and Ratcliff 1972 (gis), Della Pietra et al. 1997, Goodman 2002 (scgis).
 
 Departures. Those of `base`; at least one Newton step, the first no further than the closed form, which bounds the root.
 The feature that fills up the sum to f# needs no weight (their equation 13).

@@ -167,8 +167,7 @@ class GibbsState(State):
 class GibbsBlocks(NamedTuple):
     """Gibbs distributions p_i ~ exp(<counts, s_i>) of all examples, and the weights that follow from them.
 
-    weights, plane: w and u, (d,); u is used with l1 alone. scores, marginals: s and mu, (all slots,). entropies,
-    step_sizes: (n,).
+    weights, plane: w and u (with l1), (d,). scores, marginals: s and mu, (all slots,). entropies, step_sizes: (n,).
     """
 
     weights: Floats

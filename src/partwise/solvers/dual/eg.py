@@ -1,5 +1,4 @@
-"""Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0, and l1 where tau
-is above 0.
+"""Problem. max D(alpha) for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0; l1 if tau > 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. A visit takes a step of size eta
 along the block's gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:

@@ -23,8 +23,7 @@ on expected counts: one inference per step. Smoothing:
                / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ..., that passes with tau = 1 and
                the uniform alpha_0 for q
 
-Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts. The gap is guessed to
-fall like mu.
+Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w, D from the expected counts. The gap is guessed to fall like mu.
 
 Source. Zhang et al. 2011: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of
 (40) are (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is

@@ -1,5 +1,4 @@
-"""The interface of solvers: hyper-parameters in a frozen dataclass, a separate state, one epoch per step, a shared
-`run`.
+"""The interface of solvers: hyper-parameters in a frozen dataclass, a separate state, one epoch per step, `run`.
 
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
@@ -64,8 +63,8 @@ class Progress:
     tol, max_passes, max_seconds: the limits at which the run stops by itself.
     scores: scores of this step by name, filled in by the callbacks.
     last_scores: (score, passes) of the last score of each name, before this step.
-    record: a function that issues a certificate of the current state for the history, and returns it; the solver does
-    not see it.
+    record: a function that issues a certificate of the current state for the history, and returns it, unseen by the
+    solver.
     """
 
     solver: str

@@ -1,5 +1,4 @@
-"""Estimates from a few examples' features: what a pass costs, how strong the penalty is, whether columns differ in
-scale.
+"""Estimates from a few examples' features: the cost of a pass, the strength of the penalty, the columns' scales.
 
 The sample is deterministic and small: at most `SAMPLE` evenly spaced examples, with about `ENTRIES` numbers in all, of
 at most `BATCHES` evenly spaced batches.

@@ -50,8 +50,7 @@ def penalties(l2_max: float, factor: float, l2_min: float, name: str = "l2") -> 
 
 
 def largest_l1(problem: Problem) -> float:
-    """Return the smallest l1 at which all penalised weights are zero: max |u_t|, u of the plane at w = 0 (smooth
-    losses).
+    """Return the smallest l1 at which all penalised weights are zero: max |u_t|, u of the plane at 0 (smooth losses).
 
     Free weights are at the optimum for the others at zero.
     """

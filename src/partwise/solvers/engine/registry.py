@@ -94,8 +94,7 @@ def register_solver(cls: S) -> S:
             ...
 
     "auto" does not choose it where another solver fits. A class that is defined again, as in a notebook's cell,
-    replaces the earlier one. ValueError if there is another solver of this name; TypeError if an attribute is missing
-    or invalid.
+    replaces the earlier one. ValueError if there is another solver of this name; TypeError for an invalid attribute.
     """
     check_solver(cls)
     if cls.name not in BUILT_IN:
@@ -153,8 +152,7 @@ MOST = 1 << 40
 def get_solver(name: str, **options: Any) -> Solver[Any]:
     """Return the solver of this name with these hyper-parameters.
 
-    ValueError if there is no such solver, or a whole number is above 2**40; TypeError if it has no such
-    hyper-parameter.
+    ValueError if there is no such solver, or a whole number is above 2**40; TypeError for an unknown option.
     """
     if name not in SOLVERS:
         close = difflib.get_close_matches(str(name), SOLVERS, 1)

@@ -5,21 +5,18 @@ with coefficients x_y >= 0 (the shares s_i p_i(y) of its dual block; they sum to
 psi_y = A_i'(g_i - counts(y)), w = sum_i omega_i / l2 sum_y x_y psi_y, and v_y = cost_y - <w, psi_y>.
 
 Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set (with `violators` > 1 also
-the next best labellings, as long as D rises towards them), and makes up to `steps` steps there, each with an exact line
-search:
+the next best labellings, as long as D rises towards them), and makes up to `steps` steps there, by exact line search:
 
     hinge, pairwise        shift weight from a = argmin of v over x_a > 0 to y = argmax v: gamma <= x_a
     hinge, pairwise=False  x <- (1 - gamma) x + gamma e_y
     squared hinge          x_y <- max(0, x_y + (v_y - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2)) where that gains most
 
 The inner products of a working set's psi are kept; w follows at the visit's end. Labellings that had no weight for
-`keep` passes are forgotten. A pass with the oracle is followed by up to `cached_sweeps` sweeps over the labellings
-kept,
+`keep` passes are forgotten. A pass with the oracle is followed by up to `cached_sweeps` sweeps over these
 without the oracle: they continue as long as the last sweep's gain of D for its cost is above the average since the pass
 began. The cost is counted: numbers of feature rows read or written, and for the oracle slots and new labellings. Three
 of four sweeps leave out examples whose gap over the labellings kept is below half of the mean. With a number for
-`sweep_cost` every sweep visits all examples and costs that many passes. After each sweep average <- 4/5 average + 1/5
-w.
+`sweep_cost` every sweep visits all examples and costs that many passes. After a sweep average <- 4/5 average + 1/5 w.
 
 Order, averages of the iterates and their certificate are those of `bcfw_plain`; with pairwise=False and
 cached_sweeps=0 everything is. `passes` counts calls of the oracle over n: sweeps over kept labellings are not counted.
