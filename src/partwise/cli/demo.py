@@ -110,8 +110,7 @@ def best_of_path(options: Options) -> Row:
     """Train the same classifier with C chosen by cross-validation."""
     one = estimators.MaxentClassifier(**options.common())
     model = estimators.RegularizationPathCV(one, Cs=[0.01, 0.1, 1.0], cv=3)
-    row = _single_digits("", options, model)
-    return replace(row, name=f"same, C = {model.C_:g} chosen")
+    return replace(_single_digits("", options, model), name=f"same, C = {model.C_:g} chosen")
 
 
 def _strings(

@@ -43,9 +43,7 @@ def plain(value: object) -> object:
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    return str(value)
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:

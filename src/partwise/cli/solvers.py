@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
+from itertools import product
 
 import click
 
@@ -23,12 +24,9 @@ def solvers(flags: Flags) -> None:
     name, loss = flags["name"], flags["loss"]
     losses = {loss: LOSSES[loss]} if loss else LOSSES
     names = [name] if name else list(SOLVERS)
-    fits = {
-        kind: {
-            key: [solver for solver in fitting_solvers(item, kind) if solver in names] for key, item in losses.items()
-        }
-        for kind in KINDS
-    }
+    fits: dict[str, dict[str, list[str]]] = {kind: {} for kind in KINDS}
+    for kind, (key, item) in product(KINDS, losses.items()):
+        fits[kind][key] = [solver for solver in fitting_solvers(item, kind) if solver in names]
     if flags["as_json"]:
         print_json({"solvers": {solver: _describe(solver) for solver in names}, "fits": fits})
         return

@@ -109,9 +109,7 @@ def make_treebank(n: int, seed: int = 0, *, nonprojective: float = 0.0) -> Treeb
 
 
 def _tree(node: Phrase | Word) -> Tree:
-    if isinstance(node, Word):
-        return (node.tag, node.text)
-    return (node.label, *map(_tree, node.children))
+    return (node.tag, node.text) if isinstance(node, Word) else (node.label, *map(_tree, node.children))
 
 
 def _chunks(tree: Tree) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from partwise.report import svg
 
@@ -99,12 +100,9 @@ class _Line:
 
     def __init__(self, begin: int, end: int, widths: Sequence[float], top: float, step: float) -> None:
         self.begin, self.end, self.top, self.step = begin, end, top, step
-        self.middles: list[float] = []
-        x = _MARGIN
-        for width in widths:
-            self.middles.append(x + width / 2)
-            x += width
-        self.right = x + _MARGIN
+        edges = list(accumulate(widths, initial=_MARGIN))
+        self.middles = [left + width / 2 for left, width in zip(edges, widths, strict=False)]
+        self.right = edges[-1] + _MARGIN
         self.base = self.bottom = 0.0  # where the words begin, and the line ends
 
     def shapes(self, arcs: Sequence[_Arc], words: Sequence[str]) -> list[str]:
@@ -158,10 +156,8 @@ class _Line:
             path = f"M{left:.1f} {base:.1f}V{top + turn:.1f}Q{left:.1f} {top:.1f} {left + 10:.1f} {top:.1f}"
         if right:
             end = f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
-        dashes = "4 3" if arc.below else None
-        body = [
-            svg.shape("path", d=path + end, stroke=arc.colour, stroke_width=1.4, fill="none", stroke_dasharray=dashes)
-        ]
+        style = {"fill": "none", "stroke_dasharray": "4 3" if arc.below else None}
+        body = [svg.shape("path", d=path + end, stroke=arc.colour, stroke_width=1.4, **style)]
         tip = right if arc.word == high else left
         if tip is not None:
             body.append(_tip(tip, base, arc.colour, down=not arc.below))
@@ -174,5 +170,4 @@ class _Line:
 
 
 def _tip(x: float, y: float, colour: str, down: bool) -> str:
-    back = -7 if down else 7
-    return svg.shape("path", d=f"M{x:.1f} {y:.1f}l-3.5 {back}h7z", fill=colour)
+    return svg.shape("path", d=f"M{x:.1f} {y:.1f}l-3.5 {-7 if down else 7}h7z", fill=colour)

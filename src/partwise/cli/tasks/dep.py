@@ -265,8 +265,7 @@ class DepTask(StructuredTask):
         return {"predicted_tags": remembered.get("predicted_tags") or None}
 
     def results(self, model: DependencyParser) -> Fields:
-        relations = {} if model.label_result_ is None else {"relations": model.label_result_}
-        return {"heads": model.result_, **relations}
+        return {"heads": model.result_, **({} if model.label_result_ is None else {"relations": model.label_result_})}
 
     def notes(self, model: DependencyParser, training: Any, evaluation: Evaluation) -> list[tuple[str, str]]:
         """Return the certificate of relations, the number of trees with crossing arcs, and the score besides LAS."""
@@ -330,9 +329,9 @@ def _data(sentences: list[ConlluSentence], path: str | None, longest: int | None
 
 
 def _gold_trees(sentences: Sequence[ConlluSentence], path: str) -> list[list[tuple[int, str]]]:
-    bare = next((sentence for sentence in sentences if not sentence.heads), None)
-    if bare is not None:
-        raise FormatError("a sentence without heads", path, bare.line)
+    for sentence in sentences:
+        if not sentence.heads:
+            raise FormatError("a sentence without heads", path, sentence.line)
     return [list(zip(s.heads, s.deprels, strict=True)) for s in sentences]
 
 

@@ -47,7 +47,7 @@ class TextGuess:
         return (after_lines if self.text else self.cut_of_format)(held, first)
 
     def look(self, data: bytes) -> bool:
-        """Return whether the input is text as far as these lines show; FormatError: columns instead of CoNLL-U."""
+        """Return whether these lines look like text; raise FormatError for columns where CoNLL-U is expected."""
         if self.text is None:
             every = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
             lines = [line for line in every if line.strip()]
@@ -62,11 +62,10 @@ class TextGuess:
 
     def _of_conllu(self, lines: Sequence[bytes]) -> bool | None:
         words = [line for line in lines if not line.startswith(b"#")]
-        if any(b"\t" in line for line in words):
-            return False
-        if words and _is_first_word(words[0].split()):  # spaces instead of tabs, which the reader reports
-            return False
-        return True if words else None
+        if not words:
+            return None
+        # A first word with spaces instead of tabs is a mistake, which the reader reports.
+        return not (any(b"\t" in line for line in words) or _is_first_word(words[0].split()))
 
     def _of_columns(self, lines: Sequence[bytes]) -> bool | None:
         if any(b"\t" in line for line in lines):
@@ -129,7 +128,7 @@ def text_sentences(block: Block, path: str) -> list[list[str]]:
 def sentence_blocks(
     path: str, size: int, settings: Flags, dialect: str | None = None
 ) -> Iterator[list[ConlluSentence]]:
-    """Yield sentences of CoNLL-U or text in lists of about `size` bytes; dialect: None: as the first sentence looks."""
+    """Yield sentences of CoNLL-U or text in lists of about `size` bytes; without `dialect`, detect CoNLL-U or -X."""
     guess = TextGuess("conllu", 2, before_sentences, settings.get("text", False), path)
     known, seen = dialect or "auto", False
     for block, is_text in blocks_or_text(path, guess, size, settings):

@@ -37,7 +37,7 @@ RULES = {"scheme": (1, ""), "forbid": (2, ""), "word": (2, " or more"), "token":
 
 @contextmanager
 def counting_from_one(path: str, part: str, first: int) -> Iterator[None]:
-    """Number sentences from 1 in errors that one has no allowed answer; `first` sentences of the file come before."""
+    """Count from 1 in errors about sentences without an allowed answer; `first` sentences of the file come before."""
     try:
         yield
     except ConstraintError as error:

@@ -82,9 +82,7 @@ class Source:
         """Return sentence i, with a text after each token."""
         if self.conllu is not None:
             return self._with_labels(i, ends).lines
-        if self.table is None:
-            return [*(f"{end}\n" for end in ends), "\n"]
-        return [self.table.lines(i, ends)]
+        return [*(f"{end}\n" for end in ends), "\n"] if self.table is None else [self.table.lines(i, ends)]
 
     def _with_labels(self, i: int, ends: Sequence[str]) -> ConlluSentence:
         """Return a sentence with other labels; texts after a label (TAG/probability, ...) go to MISC, by key."""
@@ -219,12 +217,11 @@ def _warn_of_first_column(first: CodedSequences, last: CodedSequences, path: str
     chunks = are_chunks(first.names) and not are_chunks(last.names)
     rare = 2 * int((np.bincount(last.codes) == 1).sum()) > len(last.names) > FEW_LABELS
     if chunks or (rare and 1 < len(first.names) <= FEW_TAGS):
-        warnings.warn(
+        message = (
             f"{path}: labels are read from the last column, but the first one looks like them "
-            f"({', '.join(first.names[:3])}, ...): give --columns 2,...,1 if it has the labels",
-            UserWarning,
-            stacklevel=2,
+            f"({', '.join(first.names[:3])}, ...): give --columns 2,...,1 if it has the labels"
         )
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _data(X: Sentences, y: CodedSequences | None, source: Source) -> TaggedData:
