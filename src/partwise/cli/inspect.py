@@ -115,13 +115,11 @@ def _show_partition(folder: str, as_json: bool) -> None:
         "n_batches": found.n_batches,
         "n_weights": found.n_weights,
     }
+    sizes = f"{found.n_examples} examples in {found.n_batches} batches, {found.n_weights} weights"
     if as_json:
         print_json(fields)
-        return
-    click.echo(
-        f"{folder}: a partition for {fields['estimator']}: {found.n_examples} examples in {found.n_batches} batches, "
-        f"{found.n_weights} weights; all files are as they were written"
-    )
+    else:
+        click.echo(f"{folder}: a partition for {fields['estimator']}: {sizes}; all files are as they were written")
 
 
 def escape(text: str) -> str:

@@ -71,11 +71,11 @@ def partition(task: Task, flags: Flags) -> None:
         **task.features_of(remembered),
         **resources(begin),
     }
+    sizes = f"{found.n_examples} {task.unit}, batches: {found.n_batches}, {found.n_weights} weights"
     if flags["as_json"]:
         print_json(fields)
-        return
-    sizes = f"{fields['n_examples']} {task.unit}, batches: {fields['n_batches']}, {fields['n_weights']} weights"
-    click.echo(f"{flags['output']}: {'; '.join(filter(None, [sizes, features_text(fields)]))}")
+    else:
+        click.echo(f"{flags['output']}: {'; '.join(filter(None, [sizes, features_text(fields)]))}")
 
 
 def train_on_partition(task: Task, flags: Flags) -> None:
@@ -105,21 +105,18 @@ def train_on_partition(task: Task, flags: Flags) -> None:
         "n_labels": len(getattr(model, "classes_", ())),
         **model_fields(task, model),
     }
-    score = []
+    sizes = [f"{found.n_examples} {task.unit}", f"batches: {found.n_batches}"]
+    lines = [("trained", trained_text(task.name, sizes, fields)), *certificate_lines(fields)]
     if held is not None:
         evaluation = task.evaluate(model, held)
         warn_blank(task.blank(model), dev)
         name, value = task.main_score(evaluation)
-        score = [("score", f"{name} {value:.2%} on {dev}")]
+        lines.append(("score", f"{name} {value:.2%} on {dev}"))
         fields |= {"scored_on": dev, **evaluation.scores, **evaluation.details}
-    fields |= resources(begin)
     if flags["as_json"]:
-        print_json(fields)
+        print_json(fields | resources(begin))
     elif not flags["quiet"]:
-        sizes = [f"{found.n_examples} {task.unit}", f"batches: {found.n_batches}"]
-        trained = ("trained", trained_text(task.name, sizes, fields))
-        lines = [trained, *certificate_lines(fields), *score, ("model", model_text(output))]
-        click.echo(aligned(lines), err=output == "-")
+        click.echo(aligned([*lines, ("model", model_text(output))]), err=output == "-")
 
 
 @contextmanager

@@ -31,14 +31,14 @@ def loss_fields(loss: str | Loss) -> Fields:
 
 def certificate_lines(fields: Fields) -> list[tuple[str, str]]:
     """Return the fields of a run in words, as (heading, text)."""
-    share = fields["relative_gap"]
     if math.isnan(fields["passes"]):  # another tool's file
         return [("trained", f"by {fields['solver']}, whose files hold no certificate")]
+    certificate = f"primal {fields['primal']:.6g}"
     if fields["status"] == "no certificate" or not math.isfinite(fields["gap"]):
-        certificate = f"none ({_missing_certificate(fields)}); primal {fields['primal']:.6g}"
+        certificate = f"none ({_missing_certificate(fields)}); {certificate}"
     else:
-        certificate = f"primal {fields['primal']:.6g}, dual {fields['dual']:.6g}, gap {fields['gap']:.2g}"
-        certificate += f" ({share:.1e} of the primal)"
+        certificate += f", dual {fields['dual']:.6g}, gap {fields['gap']:.2g}"
+        certificate += f" ({fields['relative_gap']:.1e} of the primal)"
     run = f"{fields['solver']}: {fields['status']} after {fields['passes']:.4g} passes, {fields['seconds']:.2f} s"
     return [("solver", run), ("certified", certificate)]
 
@@ -58,8 +58,7 @@ def features_text(fields: Fields) -> str:
     if "features" not in fields:
         return ""
     columns = fields["feature_columns"]
-    called = "column" if len(columns) == 1 else "columns"
-    of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
+    of = f" of column{'s' * (len(columns) > 1)} {', '.join(map(str, columns))}" if columns else ""
     learnt = f"; target {fields['target']} from {fields['inputs']}" if "target" in fields else ""
     return f"features {fields['features']}{of}{learnt}"
 

@@ -22,8 +22,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.metrics.labels import paired
-from partwise.metrics.ratios import Ratios, share
+from partwise.metrics.labels import Ratios, paired, share
 from partwise.support.arrays import Ints
 
 #: Prefixes of each scheme's labels.

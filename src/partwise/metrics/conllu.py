@@ -10,7 +10,7 @@ from typing import Any
 
 from partwise.io.conllu import split_feats
 from partwise.metrics.chunks import TypeScores
-from partwise.metrics.ratios import share
+from partwise.metrics.labels import share
 
 #: Relations of function words, which CLAS leaves out along with punctuation.
 FUNCTIONAL = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))

@@ -1,4 +1,4 @@
-"""Scores of labels one by one: accuracy, confusion matrix, calibration of their probabilities."""
+"""Precision, recall and F1 of counts; scores of single labels: accuracy, confusion matrix, calibration."""
 
 from __future__ import annotations
 
@@ -9,13 +9,40 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from partwise.metrics.ratios import share
 from partwise.support.arrays import Floats, Ints
 
 #: A sequence of labels per sentence.
 Sentences = Iterable[Sequence[Any]]
 S = TypeVar("S", bound=Sized)
 T = TypeVar("T", bound=Sized)
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole, 0 where nothing was counted."""
+    return part / whole if whole else 0.0
+
+
+class Ratios:
+    """Precision, recall and F1, as fractions of 1, for classes with these counts."""
+
+    n_gold: int
+    n_predicted: int
+    n_right: int
+
+    @property
+    def precision(self) -> float:
+        """The share of what was predicted that is right."""
+        return share(self.n_right, self.n_predicted)
+
+    @property
+    def recall(self) -> float:
+        """The share of what is in gold that was predicted."""
+        return share(self.n_right, self.n_gold)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return share(2.0 * self.n_right, self.n_gold + self.n_predicted)
 
 
 def paired(y_true: Iterable[S], other: Iterable[T], name: str = "y_pred") -> list[tuple[S, T]]:

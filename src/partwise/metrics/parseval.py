@@ -19,7 +19,7 @@ from itertools import compress
 from typing import Any
 
 from partwise.io.trees import EMPTY, Tree, check_tree, is_leaf, is_parsed, leaves
-from partwise.metrics.ratios import Ratios, share
+from partwise.metrics.labels import Ratios, share
 
 #: Labels that do not count: the top node, empty elements, punctuation.
 DELETED = frozenset(("TOP", "", EMPTY, ",", ":", "``", "''", "."))

@@ -13,8 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from partwise.metrics.chunks import chunk_f1, chunk_scores
-from partwise.metrics.labels import Sentences, token_accuracy
-from partwise.metrics.ratios import share
+from partwise.metrics.labels import Sentences, share, token_accuracy
 
 Measure = Callable[[Any, Any], float]
 

@@ -72,9 +72,8 @@ def titled(name: object) -> str:
 
 def number(value: float) -> str:
     """Return a number as text, with at most seven digits."""
-    if not math.isfinite(value):
-        return "–"
-    return f"{value:,.2f}" if 1e3 <= abs(value) < 1e9 else f"{value:.6g}"
+    shown = f"{value:,.2f}" if 1e3 <= abs(value) < 1e9 else f"{value:.6g}"
+    return shown if math.isfinite(value) else "–"
 
 
 def cell(value: object) -> str:

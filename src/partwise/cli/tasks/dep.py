@@ -258,8 +258,7 @@ class DepTask(StructuredTask):
         return sentence.lines
 
     def ranked_lines(self, data: Data, i: int, answer: Tree, comment: str, first: bool, last: bool) -> Iterable[str]:
-        version: ConlluSentence = data.X[i].with_tree(*_split(answer))
-        return version.lines_under(comment, first, last)
+        yield from data.X[i].with_tree(*_split(answer)).lines_under(comment, first, last)
 
     def features_of(self, remembered: Flags) -> Fields:
         return {"predicted_tags": remembered.get("predicted_tags") or None}

@@ -14,7 +14,7 @@ from partwise.cli.summary import Fields
 from partwise.cli.tasks import Evaluation
 from partwise.io import ConlluSentence
 from partwise.metrics import TypeScores, chunk_scores, feats_scores
-from partwise.metrics.ratios import Ratios, share
+from partwise.metrics.labels import Ratios, share
 
 Label = TypeVar("Label", bound=Hashable)
 Confusion = tuple[list[str], list[list[int]]]

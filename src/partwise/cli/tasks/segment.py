@@ -75,9 +75,8 @@ class SegmentTask(TagTask):
 
     def unstructured(self, settings: Flags, train: TaggedData, data: Data, training: Parameters) -> tuple[str, float]:
         """Return the score of the same word features by a classifier of tokens."""
-        rest = {name: value for name, value in training.items() if name not in self.parameters}
-        rest |= {"min_count": training.get("min_count", 1)}
-        return TagTask().unstructured(settings, train, data, rest)
+        kept = {name: value for name, value in training.items() if name not in self.parameters or name == "min_count"}
+        return TagTask().unstructured(settings, train, data, kept)
 
     def best_lines(
         self, model: SegmentTagger, data: Data, best: Sequence[Any], rows: Sequence[Any], request: Request

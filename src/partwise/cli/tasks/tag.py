@@ -235,19 +235,17 @@ class TagTask(StructuredTask):
         return [dict(zip(names, each, strict=True)) for each in row.tolist()]
 
     def answer_lines(self, model: SequenceTagger, data: Data, i: int, answer: Sequence[Any], row: Any) -> Iterable[str]:
-        ends = [str(label) for label in answer]
+        ends = list(map(str, answer))
         if row is not None:
             names = [str(label) for label in model.classes_.tolist()]
             texts = ("\t".join(f"{a}/{p:.6f}" for a, p in zip(names, each, strict=True)) for each in row.tolist())
             ends = [f"{label}\t{text}" for label, text in zip(ends, texts, strict=True)]
-        lines: Iterable[str] = data.source.lines(i, ends)
-        return lines
+        yield from data.source.lines(i, ends)
 
     def ranked_lines(
         self, data: Data, i: int, answer: Sequence[Any], comment: str, first: bool, last: bool
     ) -> Iterable[str]:
-        lines: Iterable[str] = data.source.version(i, [str(label) for label in answer], comment, first, last)
-        return lines
+        yield from data.source.version(i, list(map(str, answer)), comment, first, last)
 
     def features_of(self, remembered: Flags) -> Fields:
         if not isinstance(remembered.get("features"), str):
