@@ -62,11 +62,8 @@ from numpy.typing import NDArray
 from partwise.io.files import sync_folder
 from partwise.out_of_core.block_files import check_plane, remove_files
 from partwise.out_of_core.block_walks import BlockWalk, Certify, Moved, Past, Round, Save, Visit, forget
-from partwise.problem import Problem
-from partwise.problem.capabilities import Capability, listed
-from partwise.problem.dual_points import DualPoint
-from partwise.problem.penalties import L2
-from partwise.problem.result import Certificate, DivergenceError
+from partwise.problem import L2, Capability, Certificate, DivergenceError, DualPoint, Problem
+from partwise.problem.capabilities import listed
 from partwise.solvers.dual.eg_prox import EGProx, settled
 from partwise.solvers.engine.base import Certified, ScheduledSolver, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import Values, option
@@ -75,7 +72,7 @@ from partwise.solvers.engine.state import State
 from partwise.solvers.online.base import InBlocks
 from partwise.support.arrays import Floats, Ints
 
-#: The gap is guessed to fall with a power of the measure of progress: this one at first, and the least.
+#: The gap is guessed to fall with a power of the measure of progress: the first guess of this power, and the least.
 FIRST_POWER, LEAST_POWER = 0.7, 0.4
 #: A fall of D, relative to 1 + its gains, that counts as rounding.
 ROUNDING = 1e-12

@@ -18,9 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from partwise.out_of_core.block_files import Block, check_plane, read_block, write_block
-from partwise.problem import BatchSums, Problem, Walk
-from partwise.problem.losses import Loss
-from partwise.problem.penalties import L2
+from partwise.problem import L2, BatchSums, Loss, Problem, Walk
 from partwise.solvers.engine.base import WarmStart
 from partwise.solvers.engine.point_conversions import check_point
 from partwise.solvers.online.base import BlockSolver

@@ -27,10 +27,9 @@ import numpy as np
 from partwise.models.base import Model
 from partwise.out_of_core.partitions.executor import parse_size
 from partwise.out_of_core.partitions.folder import FileBatch, Partitions, open_folder
-from partwise.problem import BatchReference, BatchSums, Executor, Walk, Work
+from partwise.problem import BatchReference, BatchSums, Executor, Loss, Walk, Work
 from partwise.problem.deadline import check_deadline
 from partwise.problem.executor import Blocks
-from partwise.problem.losses import Loss
 
 T = TypeVar("T")
 

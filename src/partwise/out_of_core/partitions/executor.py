@@ -14,9 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from partwise.problem import BatchReference, BatchSums, Executor, Work
+from partwise.problem import BatchReference, BatchSums, Executor, Loss, Work
 from partwise.problem.executor import Blocks
-from partwise.problem.losses import Loss
 from partwise.support.arrays import Ints
 from partwise.support.memory import size_text
 

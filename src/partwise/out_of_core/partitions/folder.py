@@ -27,15 +27,17 @@ class Partitions(EncodedData):
     """Training data in files, which `fit` takes in place of X and y; `partwise.out_of_core.partitions.open` makes it.
 
     memory : the bytes that a process that trains may take, about; None: any number
+    kind : the kind of the estimator's model files
+    n_rows : the positions of all examples
     digest : differs between partitions
     input_settings : how the command line read the data, as in model files
     """
 
     def __init__(self, folder: str, manifest: Manifest, memory: int | None) -> None:
-        self.folder = folder
-        self.memory = memory
-        self.digest = manifest.digest
-        self.manifest = manifest
+        self.folder, self.manifest, self.memory = folder, manifest, memory
+        self.kind, self.digest, self.n_batches = manifest.kind, manifest.digest, len(manifest.sizes)
+        self.n_examples = sum(size.n_examples for size in manifest.sizes)
+        self.n_rows = sum(size.n_rows for size in manifest.sizes)
         settings = manifest.settings
         n_weights, features, found = (settings.get(name) for name in ("n_weights", "features", "input"))
         named = isinstance(features, dict) and isinstance(settings.get("parameters"), dict) and isinstance(found, dict)
@@ -49,24 +51,6 @@ class Partitions(EncodedData):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self.folder, self.digest, self.memory)
-
-    @property
-    def n_batches(self) -> int:
-        return len(self.manifest.sizes)
-
-    @property
-    def n_examples(self) -> int:
-        return sum(size.n_examples for size in self.manifest.sizes)
-
-    @property
-    def n_rows(self) -> int:
-        """Positions of all examples."""
-        return sum(size.n_rows for size in self.manifest.sizes)
-
-    @property
-    def kind(self) -> str:
-        """The kind of the estimator's model files."""
-        return self.manifest.kind
 
     def estimator(self, **training: Any) -> Any:
         """Return the estimator that the partition was made for, with other parameters of training."""
