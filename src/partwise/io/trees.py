@@ -66,8 +66,7 @@ def parse_trees(text: str, path: Path = "<input>", *, line: int = 1) -> Iterator
         elif kind == "close":
             if not open_nodes:
                 raise error("a closing bracket without an opening one", at)
-            node = open_nodes.pop()
-            start = starts.pop()
+            node, start = open_nodes.pop(), starts.pop()
             if len(node) < 2:
                 raise error("a node without children", start)
             if node[0] == "" and any(isinstance(child, str) for child in node[1:]):
@@ -125,9 +124,6 @@ class FlatTree(tuple[Any, ...]):
 
     __slots__ = ()
     parsed = False
-
-    def __getnewargs__(self) -> tuple[Tree]:
-        return (tuple(self),)
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str], label: str) -> FlatTree:

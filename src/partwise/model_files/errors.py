@@ -11,9 +11,6 @@ class ContainerError(ValueError):
         self.path = None if path is None else os.fspath(path)
         super().__init__(message if path is None else f"{self.path}: {message}")
 
-    def __reduce__(self) -> tuple[type["ContainerError"], tuple[str, str | None]]:
-        return type(self), (self.message, self.path)
-
 
 class ModelFormatError(ContainerError):
     """A file is not a whole, undamaged model file of a version that is known here."""

@@ -61,9 +61,6 @@ class TableError(ValueError):
         start = "" if self.path is None else f"{self.path}: "
         return start + (f"{', '.join(places)}: " if places else "") + self.message
 
-    def __reduce__(self) -> tuple[type[TableError], tuple[str, str | None, int | None, str | None]]:
-        return type(self), (self.message, self.column, self.row, self.path)
-
     def placed(self, first: int = 0, path: str | None = None) -> TableError:
         """Return the same error for a table that has `first` rows before these."""
         row = None if self.row is None else self.row + first

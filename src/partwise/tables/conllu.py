@@ -45,8 +45,7 @@ class Target:
     """A target, with its name, in lower case except for keys, and the column (or key of a column) of its values."""
 
     def __init__(self, name: str, column: Column) -> None:
-        self.name = name
-        self.column = column
+        self.name, self.column = name, column
 
     def labels(self, sentence: ConlluSentence) -> list[str]:
         """Return the label of each word."""

@@ -182,8 +182,6 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except TableError as error:
         raise error.placed(path=name) from error.__cause__
-    except FileNotFoundError:
-        raise
     except pa.ArrowException as error:
         raise TableError(f"cannot be read: {error}", path=name) from None
 
