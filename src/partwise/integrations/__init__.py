@@ -18,10 +18,7 @@ def model_to_bytes(model: Any) -> bytes:
 
 
 def model_from_bytes(data: bytes) -> Any:
-    """Return the estimator of a model file's bytes; as for `partwise.load`, nothing in them is executed.
-
-    ModelFormatError if they are damaged.
-    """
+    """Return the estimator of a model file's bytes, as `partwise.load`; ModelFormatError if they are damaged."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pw")
         path.write_bytes(data)

@@ -23,9 +23,7 @@ class CodedSequences(Sequence[list[str]]):
     """
 
     def __init__(self, names: list[str], codes: NDArray[np.int32], lengths: Ints) -> None:
-        self.names = names
-        self.codes = codes
-        self.lengths = lengths
+        self.names, self.codes, self.lengths = names, codes, lengths
         self._offsets = pointers(lengths)
         self._strings = np.array(names, dtype=object)
 

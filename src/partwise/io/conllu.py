@@ -209,9 +209,7 @@ class ConlluReader:
     def __init__(self, path: Path, *, strict: bool = True, dialect: str = "conllu") -> None:
         if dialect not in DIALECTS:
             raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}; got {dialect!r}")
-        self.path = os.fspath(path)
-        self.strict = strict
-        self.dialect = dialect
+        self.path, self.strict, self.dialect = os.fspath(path), strict, dialect
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.tail: list[str] = []
@@ -306,10 +304,7 @@ def make_sentence(
 
 
 def _groups(block: Block, path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
-    """Yield (first line's number, lines, error) of each sentence with the blank lines that follow it.
-
-    Blank lines before the first sentence belong to that sentence.
-    """
+    """Yield (first line's number, lines, error) of each sentence; blank lines belong to the sentence before, if any."""
     first, lines = block.line, list[str]()
     error: FormatError | None = None
     content, ended = False, False

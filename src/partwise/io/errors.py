@@ -14,10 +14,7 @@ class FormatError(ValueError):
     def __init__(
         self, message: str, path: str | os.PathLike[str] = "<input>", line: int | None = None, column: int | None = None
     ) -> None:
-        self.message = message
-        self.path = os.fspath(path)
-        self.line = line
-        self.column = column
+        self.message, self.path, self.line, self.column = message, os.fspath(path), line, column
         super().__init__(str(self))
 
     def __str__(self) -> str:

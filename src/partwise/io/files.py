@@ -137,10 +137,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text, which is UTF-8; one byte order mark at its beginning is dropped.
-
-    FormatError at the first byte that is not UTF-8, or for a damaged gzip file.
-    """
+    """Return a file's UTF-8 text without its byte order mark; FormatError for other bytes and damaged gzip files."""
     return decode_text(read_bytes(path), path)
 
 

@@ -215,9 +215,8 @@ class BaseTrainer:
         holdout: sequences of this group are not trained on, but labelled after each iteration, for the messages.
         """
         if self._algorithm == "arow":
-            raise ValueError(
-                "arow is not available: use 'pa' for an online method, or 'lbfgs', which finds the optimum"
-            )
+            hint = "use 'pa' for an online method, or 'lbfgs', which finds the optimum"
+            raise ValueError(f"arow is not available: {hint}")
         self._before_train()
         trained = [(X, y) for X, y, group in self._sequences if X and (group != holdout or holdout < 0)]
         held = [(X, y) for X, y, group in self._sequences if X and group == holdout >= 0]

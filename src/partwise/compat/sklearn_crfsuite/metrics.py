@@ -12,10 +12,7 @@ Labels = Sequence[Sequence[object]] | NDArray[Any]
 
 
 def _of_items(name: str, *arguments: str) -> Callable[..., Any]:
-    """Return scikit-learn's score of this name as one of the items of all sequences.
-
-    arguments: names of those that may be given by position.
-    """
+    """Return scikit-learn's score `name` of the items of all sequences; `arguments` may be given by position."""
     score = getattr(_metrics, name)
 
     def flat(y_true: Labels, y_pred: Labels, *args: object, **options: object) -> object:

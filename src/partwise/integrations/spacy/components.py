@@ -58,8 +58,7 @@ class _Component(Pipe):
     options: tuple[str, ...] = ()
 
     def __init__(self, nlp: Language, name: str, model: object = None) -> None:
-        self.vocab = nlp.vocab
-        self.name = name
+        self.vocab, self.name = nlp.vocab, name
         self._path: Path | None = None
         self._model: Estimator | None = None
         if isinstance(model, str | Path):

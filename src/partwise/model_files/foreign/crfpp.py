@@ -48,8 +48,7 @@ def _error(message: str, line: int) -> ModelFormatError:
 
 class _Reader:
     def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-        self.at = 0
+        self.lines, self.at = lines, 0
 
     def chain(self) -> LinearChain:
         header = self._header()

@@ -38,8 +38,7 @@ def parse(data: bytes) -> LinearChain:
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
+        self.data, self.at = data, 0
 
     def chain(self) -> LinearChain:
         kind, n_weights = self._head(_HEAD, "a header #mdl#TYPE#N")
