@@ -35,8 +35,6 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 #: Classes that `register` was given, by kind: no module need have them under their names.
 _GIVEN: dict[str, Class] = {}
-#: Parameters that say nothing about a model: they are None after loading.
-_NOT_SAVED = ("callbacks",)
 
 
 def register(kind: str, estimator: Class) -> None:
@@ -152,7 +150,7 @@ def to_parts(estimator: Estimator, kind: str) -> ModelParts:
     model = estimator._fitted()
     table = model.cost_table
     for name, value in estimator.get_params(deep=False).items():
-        if name in _NOT_SAVED:
+        if name == "callbacks":  # which say nothing about the model: None after loading
             continue
         if name == "random_state" and isinstance(value, np.random.RandomState | np.random.Generator):
             value = None  # a generator has moved on; its state would mean nothing to the next fit

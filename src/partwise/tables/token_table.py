@@ -23,8 +23,6 @@ Frame = Any
 Value = Any
 Answers = Sequence[Sequence[Value]]
 T = TypeVar("T")
-#: Names of columns that a message lists.
-LISTED = 20
 
 
 class TokenTable:
@@ -206,7 +204,7 @@ class TokenTable:
                 raise TableError("is named twice", name)
             taken.add(name)
             if name not in self._frame.columns:
-                there = ", ".join(map(repr, self._frame.columns[:LISTED])) or "none"
+                there = ", ".join(map(repr, self._frame.columns[:20])) or "none"
                 levels = getattr(getattr(self._frame.to_native(), "index", None), "names", ())
                 hint = "it is in the index: call reset_index() first" if name in levels else f"there are {there}"
                 raise TableError(f"there is no such column; {hint}", name)

@@ -28,7 +28,6 @@ _READER = re.compile(rb"#rdr#([0-9]{1,9})/([0-9]{1,9})(?:/([0-9]{1,3}))?\n")
 _TABLE = re.compile(rb"#qrk#([0-9]{1,15})\n")
 _LENGTH = re.compile(rb"([0-9]{1,9}):")
 _WEIGHT = re.compile(rb"([0-9]{1,18})=([^\n]{1,60})\n?")
-_MEMM = 1
 
 
 def parse(data: bytes) -> LinearChain:
@@ -42,7 +41,7 @@ class _Reader:
 
     def chain(self) -> LinearChain:
         kind, n_weights = self._head(_HEAD, "a header #mdl#TYPE#N")
-        if kind is not None and int(kind) == _MEMM:
+        if kind is not None and int(kind) == 1:
             raise self._error("is a MEMM, whose labels are normalised one after another: train a CRF (-T crf)")
         n_patterns, _, automatic = self._head(_READER, "a reader #rdr#...")
         if automatic is not None and int(automatic):
