@@ -124,7 +124,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """
     try:
         with container.opened(path) as source:
-            return foreign.load(source) if foreign.is_foreign(source.first(foreign.START)) else _load(source)
+            found = foreign.load(source)
+            return _load(source) if found is None else found
     except ContainerError as error:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -34,20 +34,6 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
 )  # fmt: skip
 
 
-def _other(data: bytes) -> str:
-    return next((what for magic, what in _OTHERS if data.startswith(magic)), "")
-
-
-def _known(data: bytes) -> Tool | None:
-    return next((tool for tool in TOOLS if data.startswith(tool.magic)), None)
-
-
-def is_foreign(data: bytes) -> bool:
-    """Return whether a file that begins like this is another tool's."""
-    ours = data[8:10] == b'{"'  # our header, after a length that may be like the beginning of other tools' files
-    return not ours and bool(_known(data) or _other(data))
-
-
 def read(source: Source, tool: Tool) -> bytes:
     """Return all bytes of another tool's file, of which there may be as many as its header allows."""
     start = source.first(START)
@@ -59,10 +45,18 @@ def read(source: Source, tool: Tool) -> bytes:
 
 
 def load(source: Source) -> Any:
-    """Return the `SequenceTagger` of another tool's file; ModelFormatError if it is damaged or of an unknown tool."""
+    """Return the `SequenceTagger` of another tool's file, None for any other file.
+
+    ModelFormatError if the file is damaged, or of a tool whose models cannot be read here.
+    """
     start = source.first(START)
-    tool = _known(start)
-    if tool is None:
-        raise ModelFormatError(_other(start) or "is not a model file")
-    data = read(source, tool)
-    return tool.parse(data).to_tagger(len(data), tool)
+    if start[8:10] == b'{"':  # our header, after a length that may be like the beginning of other tools' files
+        return None
+    for tool in TOOLS:
+        if start.startswith(tool.magic):
+            data = read(source, tool)
+            return tool.parse(data).to_tagger(len(data), tool)
+    for magic, what in _OTHERS:
+        if start.startswith(magic):
+            raise ModelFormatError(what)
+    return None

@@ -28,7 +28,7 @@ class Partitions(EncodedData):
 
     memory : the bytes that a process that trains may take, about; None: any number
     kind : the kind of the estimator's model files
-    n_rows : the positions of all examples
+    n_rows : the number of positions of all examples
     digest : differs between partitions
     input_settings : how the command line read the data, as in model files
     """
